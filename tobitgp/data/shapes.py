@@ -1,0 +1,54 @@
+"""The arrays that leave the data room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class CensoredResponse:
+    """What is known of each row's y, in the user's units.
+
+    Attributes
+    ----------
+    lower, upper : (n,) array
+        y lies in [lower, upper]; equal ends mean an exact value, ``-inf`` a left-censored row, ``inf`` a right-censored one.
+    limit_lower, limit_upper : (n,) array
+        Limits of the instrument, ``-inf`` and ``inf`` where there are none; kept on exact rows too. NaN where the limits
+        of a row are unknown (``Surv``, ``event=``).
+    entry, exit : (n,) array
+        Window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation.
+    weight : (n,) array
+        Frequency weights, > 0.
+    """
+
+    lower: Array
+    upper: Array
+    limit_lower: Array
+    limit_upper: Array
+    entry: Array
+    exit: Array
+    weight: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Covariates of n rows, in the user's units.
+
+    Attributes
+    ----------
+    H : (n, p) array
+        Linear design, the intercept among its columns where there is one.
+    columns : tuple of str, length p
+        formulaic's column names.
+    X : tuple of (n, d_t) arrays
+        Inputs of each ``gp()`` term.
+    offset : (n,) array
+    """
+
+    H: Array
+    columns: tuple[str, ...]
+    X: tuple[Array, ...]
+    offset: Array

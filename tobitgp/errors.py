@@ -1,0 +1,60 @@
+"""Every error and warning the package raises on purpose."""
+
+from __future__ import annotations
+
+
+class TobitGPError(ValueError):
+    """Base of all errors raised on purpose."""
+
+
+class FormulaError(TobitGPError):
+    """The formula cannot be read; the message shows the place with a caret.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what is allowed.
+    formula : str, optional
+        The whole formula.
+    position : int, optional
+        Offset of the offending character in ``formula``.
+    """
+
+    def __init__(self, message: str, formula: str | None = None, position: int | None = None):
+        self.formula = formula
+        self.position = position
+        if formula is not None and position is not None:
+            message = f"{message}\n  {formula}\n  {' ' * position}^"
+        super().__init__(message)
+
+
+class SpecError(TobitGPError):
+    """The model asked for makes no sense, or is not offered."""
+
+
+class DataError(TobitGPError):
+    """The data cannot be used as they are; the message names column and rows."""
+
+
+class UnseenLevelError(DataError):
+    """New data hold a level of a factor that the training data did not."""
+
+
+class NotFittedError(TobitGPError):
+    """A result was asked of a model that has not been fitted."""
+
+
+class NumericalError(TobitGPError):
+    """A computation broke down, usually at an extreme hyper-parameter."""
+
+
+class ConvergenceWarning(RuntimeWarning):
+    """An iteration stopped before it settled."""
+
+
+class BoundaryWarning(RuntimeWarning):
+    """A parameter is not identified by these data, or sits on its bound."""
+
+
+class ApproximationWarning(RuntimeWarning):
+    """An approximation is coarser than usual, or is not what its name suggests."""
