@@ -1,1 +1,18 @@
+"""From formula text to a :class:`~tobitgp.formula.spec.ModelSpec`: syntax only, no data."""
 
+from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, formula_functions
+from tobitgp.formula.parse import parse_formula
+from tobitgp.formula.spec import CensoringSpec, Expression, GPTerm, ModelSpec, ResponseSpec, Variable
+
+__all__ = [
+    "KERNEL_ALIASES",
+    "KERNEL_NAMES",
+    "CensoringSpec",
+    "Expression",
+    "GPTerm",
+    "ModelSpec",
+    "ResponseSpec",
+    "Variable",
+    "formula_functions",
+    "parse_formula",
+]

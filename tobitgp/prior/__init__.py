@@ -1,1 +1,1 @@
-
+"""Priors as blocks of features."""

@@ -1,0 +1,38 @@
+# Tools run in the current environment; `python bootstrap.py test` makes one and runs `make check`'s commands in it.
+PYTHON ?= python
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help fmt format-check lint types imports test test-all doctest check bench
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+fmt: ## format, and fix what ruff can fix
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+format-check:
+	$(PYTHON) -m ruff format --check .
+
+lint: ## ruff
+	$(PYTHON) -m ruff check .
+
+types: ## mypy, strict
+	$(PYTHON) -m mypy
+
+imports: ## import contracts
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()"
+
+test: ## quick tests and doctests
+	$(PYTHON) -m pytest -q
+
+test-all: ## slow tests too
+	$(PYTHON) -m pytest -q -m "slow or not slow"
+
+doctest: ## examples in docstrings only
+	$(PYTHON) -m pytest -q tobitgp
+
+check: format-check lint types imports test ## everything a change must pass
+
+bench: ## time tobitgp beside its peers (needs the bench dependency group)
+	$(PYTHON) -m benchmarks

@@ -1,0 +1,90 @@
+"""Set up everything on a fresh machine that has Python 3.11 or newer, then do one job.
+
+python bootstrap.py demo    fit a bundled real data set, print the summary, write the plot
+python bootstrap.py test    check format, lint, types and import contracts, and run the tests
+
+The environment is a folder, .venv beside this file unless --env names another. It is made when it is missing and made
+again when pyproject.toml, the Python or the place of the checkout has changed; otherwise the job starts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+
+CHECKS = (  # the same as `make check`
+    ("-m", "ruff", "format", "--check", "."),
+    ("-m", "ruff", "check", "."),
+    ("-m", "mypy"),
+    ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
+    ("-m", "pytest", "-q"),
+)
+
+
+def main() -> int:
+    """Make the environment, then do the job in it; the result is the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("job", choices=["demo", "test"])
+    parser.add_argument("--env", type=Path, default=ROOT / ".venv", help="folder of the environment (default: .venv)")
+    options = parser.parse_args()
+    if sys.version_info < (3, 11):  # noqa: UP036, this file is what an older Python meets first
+        return _fail("tobitgp needs Python 3.11 or newer; this is " + sys.version.split()[0] + ".")
+
+    folder = options.env.resolve()
+    try:
+        programs = make_environment(folder, development=options.job == "test")
+    except (subprocess.CalledProcessError, OSError) as error:
+        return _fail(
+            f"Setting up {folder} failed: {error}\n"
+            "Delete that folder and try again; Debian and Ubuntu need the package python3-venv first."
+        )
+    if options.job == "demo":
+        return subprocess.run([programs / "tobitgp", "demo"]).returncode
+    for command in CHECKS:
+        print("+ python", *command, flush=True)
+        environ = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+        if code := subprocess.run([programs / "python", *command], cwd=ROOT, env=environ).returncode:
+            return code
+    return 0
+
+
+def make_environment(folder: Path, *, development: bool) -> Path:
+    """Bring the virtual environment in ``folder`` up to date and return where its programs are.
+
+    A folder that this script did not make is added to, never cleared.
+    """
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / ("python.exe" if os.name == "nt" else "python")
+    facts = (ROOT / "pyproject.toml").read_bytes() + f"{sys.version}{ROOT}{folder}".encode()
+    wanted = hashlib.sha256(facts).hexdigest()
+    stamp = folder / "made-by-bootstrap"
+    ours = stamp.is_file()
+    found = stamp.read_text().split() if ours and python.exists() else []
+    current = found[:1] == [wanted]
+    if current and (not development or "dev" in found):
+        return programs
+
+    print(f"Setting up {folder} (the first time this takes a few minutes) ...", flush=True)
+    if not current and (ours or not python.exists()):
+        venv.EnvBuilder(clear=ours, with_pip=True, symlinks=os.name != "nt").create(folder)
+    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    subprocess.run([*pip, "--upgrade", "pip>=25.1"], cwd=ROOT, check=True)
+    subprocess.run([*pip, *(["--group", "dev"] if development else []), "--editable", "."], cwd=ROOT, check=True)
+    stamp.write_text(wanted + (" dev" if development else "") + "\n")
+    return programs
+
+
+def _fail(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Expressions of a formula -> arrays, by a walk over the checked syntax tree; nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.table import Column, Table
+from tobitgp.errors import DataError
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
+from tobitgp.formula.spec import Expression
+from tobitgp.formula.syntax import Syntax, read_expression
+from tobitgp.typing import Array, BoolArray
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def evaluate(expression: Expression, table: Table) -> Array:
+    """Evaluate an expression in every row.
+
+    Parameters
+    ----------
+    expression : Expression
+        Of a ModelSpec, hence checked.
+    table : Table
+        With the columns it names.
+
+    Returns
+    -------
+    (n,) array
+        A new array; inf and NaN are left for the caller to judge.
+
+    Raises
+    ------
+    DataError
+        If text stands where a number is needed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from tobitgp.data.table import read_table
+    >>> evaluate(Expression("2 * x + 1", 0), read_table({"x": [1, 2]}, ["x"]))
+    array([3., 5.])
+    """
+    syntax = read_expression(expression.text)
+    with np.errstate(all="ignore"):
+        value = _value(syntax, syntax.tree, table)
+    result = np.empty(table.n)
+    result[:] = value
+    return result
+
+
+def bare_column(expression: Expression, table: Table) -> Column | None:
+    """Find the column that an expression consists of, None for anything more."""
+    syntax = read_expression(expression.text)
+    if isinstance(syntax.tree, ast.Name):
+        return table.columns.get(syntax.name(syntax.tree))
+    return None
+
+
+def finite(values: Array, table: Table, what: str) -> Array:
+    """Return values that are all finite, or refuse them.
+
+    Raises
+    ------
+    DataError
+        Naming the first rows that are not.
+    """
+    wrong: BoolArray = ~np.isfinite(values)
+    if wrong.any():
+        raise DataError(f"{what} is not a finite number in {table.rows(wrong)}; correct these rows or leave them out")
+    return values
+
+
+def _value(syntax: Syntax, node: ast.expr, table: Table) -> Any:
+    match node:
+        case ast.Constant():
+            return np.float64(node.value)  # type: ignore[arg-type]
+        case ast.Name():
+            return _name_value(syntax, node, table)
+        case ast.UnaryOp():
+            value = _value(syntax, node.operand, table)
+            return -value if isinstance(node.op, ast.USub) else value
+        case ast.BinOp():
+            return _BINARY[type(node.op)](_value(syntax, node.left, table), _value(syntax, node.right, table))
+        case ast.Compare():
+            return _compare(syntax, node, table)
+        case ast.Call(func=ast.Name()):
+            call = FUNCTIONS[syntax.name(node.func)].call  # type: ignore[arg-type]
+            assert call is not None
+            return call(*(_value(syntax, arg, table) for arg in node.args))
+    raise AssertionError(ast.dump(node))
+
+
+def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
+    name = syntax.name(node)
+    if name in CONSTANTS and not syntax.is_quoted(node):
+        return np.float64(CONSTANTS[name])
+    column = table.columns[name]
+    if column.kind == "factor":
+        raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}")
+    return column.values
+
+
+def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
+    """Compare numbers, or a factor with one of its levels, as 0 and 1."""
+    sides = (node.left, node.comparators[0])
+    compare = _COMPARE[type(node.ops[0])]
+    for side, other in (sides, sides[::-1]):
+        column = table.columns.get(syntax.name(side)) if isinstance(side, ast.Name) else None
+        if column is None or column.levels is None or not isinstance(other, ast.Constant):
+            continue
+        if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            raise DataError(f"Column {column.name!r} holds text; it can be compared by == and != only")
+        hits = np.array([*(compare(level, other.value) for level in column.levels), False], dtype=bool)
+        return hits[column.values.astype(np.intp)].astype(np.float64)
+    for side, other in (sides, sides[::-1]):
+        if isinstance(side, ast.Constant) and isinstance(side.value, str):
+            what = f"Column {syntax.text(other)!r}" if isinstance(other, ast.Name) else syntax.text(other)
+            raise DataError(f"{what} holds numbers and cannot be compared with the text {side.value!r}")
+    return np.asarray(compare(_value(syntax, sides[0], table), _value(syntax, sides[1], table)), dtype=np.float64)
+
+
+def _examples(column: Column, table: Table) -> str:
+    """Name the first rows of a factor with their levels."""
+    assert column.levels is not None
+    mask = ~column.missing
+    values = [repr(column.levels[code]) for code in column.values[mask][:3].astype(np.intp)]
+    return f"{table.rows(mask)}: {', '.join(values)}"

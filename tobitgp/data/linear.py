@@ -1,0 +1,229 @@
+"""The linear part: columns straight from the data where that is all, else by formulaic."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.table import Column, Table
+from tobitgp.errors import DataError, UnseenLevelError
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.typing import Array
+
+RANK_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class LinearState:
+    """What is needed to build the same columns on new data.
+
+    Attributes
+    ----------
+    columns : tuple of str, length p
+    plain : tuple of str or None
+        Data columns taken as they are; None where formulaic is needed.
+    aliases : dict of str
+        Data column -> name under which formulaic sees it.
+    model_spec : formulaic.ModelSpec or None
+        Knots, centres and codings of the training data.
+    """
+
+    columns: tuple[str, ...]
+    plain: tuple[str, ...] | None
+    aliases: dict[str, str]
+    model_spec: Any | None
+
+
+def fit_linear(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
+    """Build the linear design and remember how.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+        Without missing values; factors hold only levels that occur.
+
+    Returns
+    -------
+    H : (n, p) array
+    state : LinearState
+
+    Raises
+    ------
+    DataError
+        If a column is not finite, or the columns are linearly dependent.
+    """
+    if spec.plain is not None and all(table.columns[name].kind == "number" for name in spec.plain):
+        columns = ("Intercept",) * spec.intercept + spec.plain
+        state = LinearState(columns, spec.plain, {}, None)
+        H = replay_linear(state, spec, table)
+    else:
+        H, state = _fit_formulaic(spec, table)
+    if len(set(state.columns)) < len(state.columns):
+        twice = next(name for name in state.columns if state.columns.count(name) > 1)
+        raise DataError(f"Two columns of the linear part are called {twice!r}; rename the column in the data")
+    check_rank(H, state.columns)
+    return H, state
+
+
+def replay_linear(state: LinearState, spec: ModelSpec, table: Table) -> Array:
+    """Build the same columns on other rows.
+
+    Parameters
+    ----------
+    state : LinearState
+    spec : ModelSpec
+    table : Table
+        Without missing values; factors hold the levels of the training data.
+
+    Returns
+    -------
+    (n, p) array
+    """
+    if state.plain is not None:
+        H = np.empty((table.n, len(state.columns)))
+        H[:, : len(state.columns) - len(state.plain)] = 1.0
+        for j, name in enumerate(state.plain, start=len(state.columns) - len(state.plain)):
+            H[:, j] = table.columns[name].values
+    elif table.n == 0:
+        H = np.empty((0, len(state.columns)))
+    else:
+        assert state.model_spec is not None
+        H = _materialise(state.model_spec, spec, _frame(spec, table, state.aliases))[0]
+    _check_finite(H, state.columns, table)
+    return H
+
+
+def check_rank(H: Array, columns: tuple[str, ...]) -> None:
+    """Refuse a linear part in which one column is determined by others.
+
+    Parameters
+    ----------
+    H : (n, p) array
+    columns : tuple of str, length p
+
+    Raises
+    ------
+    DataError
+        Naming the columns.
+
+    Examples
+    --------
+    >>> check_rank(np.array([[1.0, 2.0], [1.0, 3.0]]), ("Intercept", "x"))
+    """
+    n, p = H.shape
+    norms = np.sqrt(np.einsum("ij,ij->j", H, H))
+    if (norms == 0).any():
+        raise DataError(f"Column {columns[int(np.argmin(norms))]!r} of the linear part is 0 in every row; leave it out")
+    if p > n:
+        raise DataError(f"The linear part has {p} columns, but there are only {n} rows: {_quoted(columns)}")
+    R: Array = np.asarray(np.linalg.qr(H / norms, mode="r"))
+    dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
+    if len(dependent) == 0:
+        return
+    j = int(dependent[0])
+    weights = np.abs(np.linalg.solve(R[:j, :j], R[:j, j]))
+    others = tuple(columns[i] for i in np.flatnonzero(weights > 1e-6 * weights.max()))
+    if others == ("Intercept",):
+        remedy = "leave it out, or take the intercept out by 0 +"
+        raise DataError(f"Column {columns[j]!r} is constant, and so the same as the intercept; {remedy}")
+    raise DataError(
+        f"Column {columns[j]!r} of the linear part is determined by {_quoted(others)}; leave one of them out"
+    )
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    listed = ", ".join(repr(name) for name in names[:6])
+    return f"{listed} and {len(names) - 6} more" if len(names) > 6 else listed
+
+
+def _check_finite(H: Array, columns: tuple[str, ...], table: Table) -> None:
+    if np.isfinite(H).all():
+        return
+    j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
+    wrong = ~np.isfinite(H[:, j])
+    raise DataError(f"{columns[j]} of the linear part is not a finite number in {table.rows(wrong)}")
+
+
+def _fit_formulaic(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
+    """Build the columns by formulaic, on names that cannot clash with functions."""
+    from formulaic import Formula
+
+    quoted = dict.fromkeys(re.findall(r"`([^`]*)`", spec.linear))
+    taken = set(spec.names("linear"))
+    free = (f"_c{i}_" for i in range(2 * len(taken) + len(quoted) + 1) if f"_c{i}_" not in taken)
+    aliases = dict(zip(quoted, free, strict=False))
+    text = re.sub(r"`([^`]*)`", lambda match: aliases[match.group(1)], spec.linear)
+    H, model_spec = _materialise(Formula(text), spec, _frame(spec, table, aliases))
+    columns = tuple(_restore(name, aliases) for name in model_spec.column_names)
+    _check_finite(H, columns, table)
+    _warn_single_levels(spec, table)
+    return H, LinearState(columns, None, aliases, model_spec)
+
+
+def _materialise(source: Any, spec: ModelSpec, frame: pd.DataFrame) -> tuple[Array, Any]:
+    """Run formulaic on clean data; its complaints become ours."""
+    from formulaic.errors import DataMismatchWarning
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", DataMismatchWarning)
+        try:
+            matrix = source.get_model_matrix(frame, context=_context(), na_action="ignore", output="numpy")
+        except DataMismatchWarning as warning:
+            raise UnseenLevelError(f"A factor of the linear part has an unknown level: {warning}") from None
+        except Exception as error:
+            remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
+            raise DataError(f"The linear part {spec.linear!r} cannot be computed: {error}{remedy}") from error
+    H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
+    return H, matrix.model_spec
+
+
+def _frame(spec: ModelSpec, table: Table, aliases: Mapping[str, str]) -> pd.DataFrame:
+    """Clean columns under the names formulaic sees."""
+    columns = {aliases.get(name, name): _as_pandas(table.columns[name]) for name in spec.names("linear")}
+    return pd.DataFrame(columns, index=pd.RangeIndex(table.n), copy=False)
+
+
+def _as_pandas(column: Column) -> Any:
+    if column.levels is None:
+        return column.values
+    codes: Any = column.values
+    return pd.Categorical.from_codes(codes, categories=pd.Index(column.levels))
+
+
+def _context() -> dict[str, Any]:
+    """Names formulaic may look up besides the columns; its own transforms are there anyway."""
+    from formulaic.transforms import C
+
+    def factor(data: Any, contrasts: Any = None, *, levels: Any = None) -> Any:
+        values = np.asarray(data)
+        if values.dtype.kind == "f" and np.array_equal(values, np.floor(values)):
+            data = pd.Series(values.astype(np.int64))
+        return C(data, contrasts, levels=levels)
+
+    own = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
+    return {**own, **CONSTANTS, "C": factor}
+
+
+def _restore(name: str, aliases: Mapping[str, str]) -> str:
+    """Name of a design column with the user's own names in it."""
+    for column, alias in aliases.items():
+        name = re.sub(rf"(^|:){alias}(?=$|[:\[])", lambda match, c=column: f"{match.group(1)}{c}", name)  # type: ignore[misc]
+        name = name.replace(alias, f"`{column}`")
+    return name
+
+
+def _warn_single_levels(spec: ModelSpec, table: Table) -> None:
+    for name in spec.names("linear"):
+        levels = table.columns[name].levels
+        if spec.intercept and levels is not None and len(levels) == 1:
+            message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the linear part"
+            warnings.warn(message, UserWarning, stacklevel=6)

@@ -1,0 +1,192 @@
+"""ModelSpec + data frame -> the arrays of the training rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.response import Censored, build_response
+from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.state import INPUT_ROLES, DesignState, fit_design
+from tobitgp.data.table import Table, column_names, read_table
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.formula.parse import unknown_column
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """Everything a fit needs from the data.
+
+    Attributes
+    ----------
+    response : CensoredResponse
+        Of the n rows that are kept.
+    design : Design
+        Of the same rows.
+    state : DesignState
+        Replays the covariates on new data.
+    index : pandas.Index, length n_data
+        Row labels of the data.
+    kept : (n_data,) array of bool
+        Rows of the data that are used.
+    counts : dict of int
+        Rows that are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped`` (missing values or
+        weight 0). Censored rows are counted by their kind whether they are modelled, left out (``censored="drop"``:
+        then they are in none of the arrays) or taken as exact (``"ignore"``).
+    """
+
+    response: CensoredResponse
+    design: Design
+    state: DesignState
+    index: pd.Index
+    kept: BoolArray
+    counts: dict[str, int]
+
+
+def prepare(
+    spec: ModelSpec,
+    data: Frame,
+    *,
+    weights: str | Any | None = None,
+    missing: Literal["drop", "raise"] = "drop",
+    censored: Censored = "model",
+) -> TrainingData:
+    """Read the training rows.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    data : DataFrame or dict of columns
+        Never modified.
+    weights : str or (n_data,) array, optional
+        Frequency weights, or the column that holds them; rows of weight 0 are left out.
+    missing : {"drop", "raise"}
+        What to do with rows in which the response or an input is missing.
+    censored : {"model", "drop", "ignore"}
+        Model censored rows, leave them out, or take their limits as exact values.
+
+    Returns
+    -------
+    TrainingData
+
+    Raises
+    ------
+    FormulaError
+        If the formula names a column that is not there.
+    DataError
+        If the data cannot be used; the message names column and rows.
+    SpecError
+        For unknown options.
+
+    Warns
+    -----
+    UserWarning
+        When rows are dropped, and when values lie strictly beyond their limits.
+
+    Examples
+    --------
+    >>> from tobitgp.formula import parse_formula
+    >>> data = {"x": [1.0, 2.0, 3.0], "y": [0.0, 0.5, 2.0]}
+    >>> training = prepare(parse_formula("y ~ gp(x) | censor(0)"), data)
+    >>> training.response.upper, training.counts["left"]
+    (array([0. , 0.5, 2. ]), 1)
+    """
+    _check_option("missing", missing, ("drop", "raise"))
+    _check_option("censored", censored, ("model", "drop", "ignore"))
+    _check_columns(spec, data)
+    table = read_table(data, spec.names())
+    index, n_data = table.index, table.n
+    if n_data == 0:
+        raise DataError("The data have no rows")
+    weight = _read_weights(weights, data, n_data)
+    kept = _complete_rows(spec, table, missing) & (weight > 0)
+    if not kept.any():
+        raise DataError(f"No row is left: {_missing_words(spec, table)}; {int((weight == 0).sum())} of weight 0")
+    table, weight = table.take(kept), weight[kept]
+    response, kind = build_response(spec, table, weight, censored=censored)
+    counts = _count(kind, n_data)
+    if censored == "drop" and kind.any():
+        exact = kind == 0
+        if not exact.any():
+            raise DataError(f"No row is left: all {len(kind)} are censored, and censored='drop' leaves them out")
+        table, response = table.take(exact), _take(response, exact)
+        kept[kept] = exact
+    design, state = fit_design(spec, table)
+    return TrainingData(response, design, state, index, kept, counts)
+
+
+def _check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
+
+
+def _check_columns(spec: ModelSpec, data: Frame) -> None:
+    present = column_names(data)
+    known = set(present)
+    for variable in sorted(spec.variables, key=lambda item: item.start):
+        if variable.name not in known:
+            raise unknown_column(spec.formula, variable.name, variable.start, present)
+
+
+def _read_weights(weights: Any, data: Frame, n: int) -> Array:
+    """Frequency weights of all rows."""
+    if weights is None:
+        return np.ones(n)
+    name = "weights"
+    if isinstance(weights, str):
+        name = weights
+        if weights not in set(column_names(data)):
+            raise DataError(
+                f"The data have no column {weights!r} for the weights{nearest(weights, column_names(data))}"
+            )
+        weights = data[weights]
+    table = read_table({name: weights}, [name])
+    column = table.columns[name]
+    if table.n != n:
+        raise DataError(f"There are {table.n} weights for {n} rows")
+    if column.kind == "factor":
+        raise DataError(f"The weights {name!r} hold text")
+    values = np.asarray(column.values, dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        raise DataError(f"The weights {name!r} are negative, missing or infinite in {table.rows(wrong)}")
+    return values
+
+
+def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
+    """Rows in which neither the response nor an input is missing."""
+    names = spec.names("response", *INPUT_ROLES)
+    incomplete = table.missing(names)
+    if incomplete.any():
+        words = _missing_words(spec, table)
+        if missing == "raise":
+            raise DataError(f"{words}; first in {table.rows(incomplete)}")
+        count = int(incomplete.sum())
+        if count < table.n:
+            dropped = f"{count} of {table.n} rows {'is' if count == 1 else 'are'} dropped"
+            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=4)
+    return ~incomplete
+
+
+def _missing_words(spec: ModelSpec, table: Table) -> str:
+    counts = {name: int(table.columns[name].missing.sum()) for name in spec.names("response", *INPUT_ROLES)}
+    listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
+    return f"missing values in {listed or 'no column'}"
+
+
+def _count(kind: IntArray, n_data: int) -> dict[str, int]:
+    sides = {"exact": 0, "left": -1, "right": 1}
+    counts = {name: int((kind == side).sum()) for name, side in sides.items()}
+    return {**counts, "interval": 0, "dropped": n_data - len(kind)}
+
+
+def _take(response: CensoredResponse, rows: BoolArray) -> CensoredResponse:
+    names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit", "weight")
+    return CensoredResponse(*(getattr(response, name)[rows] for name in names))

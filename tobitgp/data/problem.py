@@ -1,0 +1,203 @@
+"""Standardised arrays: the last shape before inference, free of pandas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tobitgp.errors import DataError
+from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.typing import Array, IntArray
+
+RowKind = Literal["exact", "one-sided", "interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one kind, on the standardised scale with the offset taken away.
+
+    Attributes
+    ----------
+    kind : {"exact", "one-sided", "interval"}
+    lower, upper : (n,) array
+        y lies in [lower, upper].
+    limit : (n,) array
+        The finite end: the value itself on exact rows, the limit on one-sided ones, ``lower`` on interval rows.
+    sign : (n,) array
+        -1 on left-censored rows, +1 on right-censored ones, 0 elsewhere.
+    weight : (n,) array
+    """
+
+    kind: RowKind
+    lower: Array
+    upper: Array
+    limit: Array
+    sign: Array
+    weight: Array
+
+    def __getitem__(self, rows: slice | IntArray) -> Rows:
+        """Some of the rows."""
+        return Rows(
+            self.kind, self.lower[rows], self.upper[rows], self.limit[rows], self.sign[rows], self.weight[rows]
+        )
+
+    def __len__(self) -> int:
+        return len(self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What turns standardised numbers back into the user's.
+
+    Attributes
+    ----------
+    centre, scale : float
+        Standardised y = (y - centre) / scale.
+    log_time : bool
+        y stands for log time.
+    x_centre, x_scale : tuple of (d_t,) arrays
+        Of each ``gp()`` term's inputs.
+    log_jacobian : float
+        What the log evidence of the standardised exact rows needs to be that of the response as written.
+    """
+
+    centre: float
+    scale: float
+    log_time: bool
+    x_centre: tuple[Array, ...]
+    x_scale: tuple[Array, ...]
+    log_jacobian: float
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Everything inference may see.
+
+    Attributes
+    ----------
+    rows : tuple of Rows
+        Exact, one-sided and interval rows, in this order; empty kinds are left out.
+    order : (n,) integer array
+        ``order[i]`` is the position in the training data of the problem's row i.
+    H : (n, p) array
+        Linear columns in the problem's order, in the user's units.
+    X : tuple of (n, d_t) arrays
+        Standardised inputs of each ``gp()`` term in the problem's order.
+    units : Units
+    """
+
+    rows: tuple[Rows, ...]
+    order: IntArray
+    H: Array
+    X: tuple[Array, ...]
+    units: Units
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    @property
+    def weight(self) -> Array:
+        """Frequency weights (n,) in the problem's order."""
+        return np.concatenate([r.weight for r in self.rows])
+
+    def subset(self, size: int) -> tuple[Problem, IntArray]:
+        """About ``size`` rows, every kind in proportion, and their positions in this problem."""
+        rng = np.random.default_rng(0)
+        parts, positions, start = [], [], 0
+        for rows in self.rows:
+            keep = max(1, round(size * len(rows) / self.n))
+            take = np.sort(rng.choice(len(rows), min(keep, len(rows)), replace=False))
+            parts.append(rows[take])
+            positions.append(start + take)
+            start += len(rows)
+        at = np.concatenate(positions)
+        return Problem(tuple(parts), self.order[at], self.H[at], tuple(X[at] for X in self.X), self.units), at
+
+
+def standardise(response: CensoredResponse, design: Design, *, log_time: bool, centre: bool) -> Problem:
+    """Scale response and inputs, and sort the rows by what is known of them.
+
+    Parameters
+    ----------
+    response : CensoredResponse
+    design : Design
+    log_time : bool
+        Model the logarithm of the response; the evidence keeps the Jacobian ``-sum log y`` over exact rows.
+    centre : bool
+        Take the mean away; only right where the model has a free intercept.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    DataError
+        If a log-time family meets an exact value or an upper end that is not positive.
+    """
+    lower, upper = response.lower, response.upper
+    exact = lower == upper
+    log_jacobian = 0.0
+    if log_time:
+        lower, upper = _log_ends(lower, upper)
+        log_jacobian = -float(response.weight[exact] @ lower[exact])
+    lower, upper = lower - design.offset, upper - design.offset
+    shift, scale = _location_scale(lower, upper, response.weight, centre)
+    log_jacobian -= float(response.weight[exact].sum()) * np.log(scale)
+    lower, upper = (lower - shift) / scale, (upper - shift) / scale
+
+    interval = np.isfinite(lower) & np.isfinite(upper) & ~exact
+    order = np.argsort(np.where(exact, 0, np.where(interval, 2, 1)), kind="stable")
+    counts = (int(exact.sum()), len(exact) - int(exact.sum()) - int(interval.sum()), int(interval.sum()))
+    x_centre = tuple(X.mean(axis=0) for X in design.X)
+    x_scale = tuple(_column_scale(X) for X in design.X)
+    X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
+    rows = _split(lower[order], upper[order], response.weight[order], counts)
+    units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
+    return Problem(rows, order, design.H[order], X, units)
+
+
+def _log_ends(lower: Array, upper: Array) -> tuple[Array, Array]:
+    bad = np.flatnonzero((upper <= 0) | ((lower == upper) & (lower <= 0)))
+    if len(bad):
+        raise DataError(
+            f"A log-time family needs positive times; rows {bad[:5].tolist()} hold {upper[bad[:5]].tolist()}. "
+            "Drop or shift them, or use family='gaussian'."
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lower > 0, np.log(np.maximum(lower, 0.0)), -np.inf), np.log(upper)
+
+
+def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> tuple[float, float]:
+    """Weighted mean and sd of the finite representatives: values, limits, interval mid-points."""
+    y = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
+    known = np.isfinite(y)
+    if not known.any():
+        return 0.0, 1.0
+    mean = float(np.average(y[known], weights=weight[known]))
+    spread = float(np.sqrt(np.average((y[known] - mean) ** 2, weights=weight[known])))
+    if spread <= 1e-12 * max(abs(mean), np.finfo(float).tiny):
+        spread = abs(mean) if mean else 1.0
+    return (mean if centre else 0.0), spread
+
+
+def _column_scale(X: Array) -> Array:
+    sd = X.std(axis=0)
+    return np.where(sd > 0, sd, 1.0)
+
+
+def _split(lower: Array, upper: Array, weight: Array, counts: tuple[int, int, int]) -> tuple[Rows, ...]:
+    kinds: tuple[RowKind, ...] = ("exact", "one-sided", "interval")
+    out, start = [], 0
+    for kind, count in zip(kinds, counts, strict=True):
+        lo, up, wt = (v[start : start + count] for v in (lower, upper, weight))
+        sign = np.where(np.isinf(lo), -1.0, 1.0) if kind == "one-sided" else np.zeros(count)
+        limit = np.where(np.isinf(lo), up, lo)
+        if count:
+            out.append(Rows(kind, lo, up, limit, sign, wt))
+        start += count
+    return tuple(out)

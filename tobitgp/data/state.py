@@ -1,0 +1,218 @@
+"""What was learned from the training rows, to be replayed on new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.linear import LinearState, fit_linear, replay_linear
+from tobitgp.data.response import read_limits
+from tobitgp.data.shapes import Design
+from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.errors import DataError, SpecError, UnseenLevelError
+from tobitgp.formula.functions import nearest
+from tobitgp.formula.spec import Expression, ModelSpec
+from tobitgp.typing import Array, BoolArray, Frame
+
+INPUT_ROLES = ("linear", "gp", "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignState:
+    """How the covariates of a model are made from data.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    levels : dict
+        Levels of each factor among the inputs; None for a column of numbers.
+    coded : tuple of arrays
+        Values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``; empty for factors.
+    linear : LinearState
+    """
+
+    spec: ModelSpec
+    levels: dict[str, tuple[Any, ...] | None]
+    coded: tuple[Array, ...]
+    linear: LinearState
+
+    def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
+        """Build the same covariates on new data.
+
+        Parameters
+        ----------
+        new_data : DataFrame or dict of columns
+            With the columns right of ``~``; the response and the limits are not needed.
+
+        Returns
+        -------
+        design : Design
+            Of the usable rows alone.
+        usable : (n_new,) array of bool
+            False where an input is missing.
+
+        Raises
+        ------
+        UnseenLevelError
+            If a factor has a level that the training data had not.
+        DataError
+            If a column is missing, of another type than in training, or not finite.
+        """
+        names = self.spec.names(*INPUT_ROLES)
+        require_columns(new_data, names)
+        table = read_table(new_data, names)
+        usable = ~table.missing(names)
+        table = table.take(usable)
+        table = Table({name: self._recode(column, table) for name, column in table.columns.items()}, table.index)
+        check_inputs(self.spec, table)
+        self._check_coded(table)
+        return _assemble(self.spec, table, replay_linear(self.linear, self.spec, table), self.linear), usable
+
+    def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
+        """Limits of the instrument on new data, for predictions on the observed scale.
+
+        Parameters
+        ----------
+        new_data : DataFrame or dict of columns
+            With the columns of the limits where they are columns; constants are replayed.
+        usable : (n_new,) array of bool, optional
+            Rows to do it for, as given by :meth:`replay`; all without.
+
+        Returns
+        -------
+        lower, upper : (n,) array
+            One entry for each row that is done; ``-inf`` and ``inf`` where there is no limit.
+
+        Raises
+        ------
+        SpecError
+            If the model does not know its limits, as with ``Surv``, or they are columns that the new data lack.
+        DataError
+            If a limit is missing, or lower limits are not below upper ones.
+        """
+        names = self.spec.names("limit")
+        known = set(column_names(new_data))
+        lacking = [name for name in names if name not in known]
+        if lacking:
+            listed = ", ".join(repr(name) for name in lacking)
+            raise SpecError(f"The limits of this model are columns of the data; the new data lack {listed}")
+        table = read_table(new_data, names)
+        return read_limits(self.spec, table if usable is None else table.take(usable))
+
+    def _recode(self, column: Column, table: Table) -> Column:
+        """Give a column of new data the codes of the training levels."""
+        levels = self.levels[column.name]
+        if len(column.values) == 0:
+            return Column(column.name, np.empty(0), column.missing, levels)
+        if (levels is None) != (column.levels is None):
+            was, now = ("numbers", "text") if levels is None else ("text", "numbers")
+            raise DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
+        if levels is None or column.levels is None:
+            return column
+        position = {level: i for i, level in enumerate(levels)}
+        codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[
+            column.values.astype(np.intp)
+        ]
+        if (codes < 0).any():
+            unseen = dict.fromkeys(column.levels[i] for i in column.values[codes < 0].astype(np.intp))
+            raise _unseen(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
+        return Column(column.name, codes, column.missing, levels)
+
+    def _check_coded(self, table: Table) -> None:
+        for coding, seen in zip(self.spec.codings, self.coded, strict=True):
+            if len(seen) == 0:
+                continue
+            values = evaluate(coding, table)
+            unseen = ~np.isin(values, seen)
+            if unseen.any():
+                shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
+                levels = tuple(f"{value:g}" for value in seen)
+                raise _unseen(f"C({coding.text})", shown, levels, table.rows(unseen))
+
+
+def fit_design(spec: ModelSpec, table: Table) -> tuple[Design, DesignState]:
+    """Build the covariates of the training rows and remember how.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+        Without missing values.
+
+    Returns
+    -------
+    design : Design
+    state : DesignState
+    """
+    names = spec.names(*INPUT_ROLES)
+    table = Table({name: _used_levels(table.columns[name]) for name in names}, table.index)
+    check_inputs(spec, table)
+    coded = tuple(_coded_values(coding, table) for coding in spec.codings)
+    H, linear = fit_linear(spec, table)
+    levels = {name: column.levels for name, column in table.columns.items()}
+    return _assemble(spec, table, H, linear), DesignState(spec, levels, coded, linear)
+
+
+def check_inputs(spec: ModelSpec, table: Table) -> None:
+    """Refuse infinite inputs."""
+    for name in spec.names(*INPUT_ROLES):
+        column = table.columns[name]
+        if column.kind == "number":
+            finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
+
+
+def require_columns(data: Frame, names: Iterable[str]) -> None:
+    """Refuse new data that lack a column.
+
+    Raises
+    ------
+    DataError
+        With the nearest names.
+    """
+    present = column_names(data)
+    known = set(present)
+    lacking = [name for name in names if name not in known]
+    if lacking:
+        listed = ", ".join(repr(name) for name in lacking)
+        raise DataError(
+            f"The new data lack the column{'s' * (len(lacking) > 1)} {listed}{nearest(lacking[0], present)}"
+        )
+
+
+def _assemble(spec: ModelSpec, table: Table, H: Array, linear: LinearState) -> Design:
+    X = tuple(
+        np.column_stack(
+            [finite(evaluate(item, table), table, f"The input {item.text} of {term.name}") for item in term.inputs]
+        )
+        for term in spec.gps
+    )
+    offset = np.zeros(table.n)
+    for item in spec.offsets:
+        offset += finite(evaluate(item, table), table, f"offset({item.text})")
+    return Design(H, linear.columns, X, offset)
+
+
+def _used_levels(column: Column) -> Column:
+    """Take from a factor the levels that do not occur."""
+    if column.levels is None:
+        return column
+    used, codes = np.unique(column.values.astype(np.intp), return_inverse=True)
+    return Column(column.name, codes.astype(np.intp), column.missing, tuple(column.levels[i] for i in used))
+
+
+def _coded_values(coding: Expression, table: Table) -> Array:
+    """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
+    column = bare_column(coding, table)
+    if column is not None and column.kind == "factor":
+        return np.empty(0)
+    return np.unique(evaluate(coding, table))
+
+
+def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
+    new = ", ".join(str(level) for level in list(unseen)[:5])
+    seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
+    return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")

@@ -1,0 +1,236 @@
+"""Columns of a user's data, each typed once; the data themselves are never modified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+MAX_ROWS_NAMED = 5
+_DATE_HINT = "make a number of it first, for example of years"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, as numbers or as a factor.
+
+    Attributes
+    ----------
+    name : str
+    values : (n,) array
+        Numbers, NaN where missing; for a factor the codes of its levels, NaN-free.
+    missing : (n,) array of bool
+    levels : tuple or None
+        Levels of a factor, codes pointing into it and -1 where missing; None for numbers.
+    boolean : bool
+        Whether the numbers were True and False.
+    """
+
+    name: str
+    values: Array | IntArray
+    missing: BoolArray
+    levels: tuple[Any, ...] | None = None
+    boolean: bool = False
+
+    @property
+    def kind(self) -> Literal["number", "factor"]:
+        """What the column holds."""
+        return "number" if self.levels is None else "factor"
+
+    def take(self, rows: BoolArray) -> Column:
+        """Keep some of the rows and all levels."""
+        return Column(self.name, self.values[rows], self.missing[rows], self.levels, self.boolean)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The columns a model uses, with the labels of their rows.
+
+    Attributes
+    ----------
+    columns : dict of Column
+    index : pandas.Index, length n
+    """
+
+    columns: dict[str, Column]
+    index: pd.Index
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.index)
+
+    def take(self, rows: BoolArray) -> Table:
+        """Keep some of the rows."""
+        if rows.all():
+            return self
+        return Table({name: column.take(rows) for name, column in self.columns.items()}, self.index[rows])
+
+    def missing(self, names: Iterable[str]) -> BoolArray:
+        """Rows in which one of these columns is missing, (n,)."""
+        mask = np.zeros(self.n, dtype=bool)
+        for name in names:
+            mask |= self.columns[name].missing
+        return mask
+
+    def rows(self, mask: BoolArray) -> str:
+        """Words for the rows of a mask, by their labels.
+
+        Examples
+        --------
+        >>> Table({}, pd.RangeIndex(4)).rows(np.array([True, False, True, False]))
+        'rows 0, 2'
+        """
+        labels = [str(label) for label in self.index[mask][:MAX_ROWS_NAMED]]
+        more = int(mask.sum()) - len(labels)
+        text = f"row{'s' if len(labels) > 1 else ''} {', '.join(labels)}"
+        return f"{text} and {more} more" if more else text
+
+
+def column_names(data: Frame) -> list[Any]:
+    """Names of the columns of a DataFrame or a dict of columns.
+
+    Raises
+    ------
+    DataError
+        For data of another type.
+
+    Examples
+    --------
+    >>> column_names({"x": [1.0], "y": [2.0]})
+    ['x', 'y']
+    """
+    if isinstance(data, pd.DataFrame):
+        return list(data.columns)
+    if isinstance(data, Mapping):
+        return list(data)
+    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
+    raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {kind}")
+
+
+def read_table(data: Frame, names: Iterable[str]) -> Table:
+    """Read the named columns.
+
+    Parameters
+    ----------
+    data : DataFrame or dict of columns
+    names : iterable of str
+        Columns that are known to be there.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        For duplicated names, columns of unequal length, and columns that are neither numbers nor text.
+    """
+    column_names(data)
+    if isinstance(data, pd.DataFrame):
+        series = {name: data[name] for name in names}
+        index = data.index
+    else:
+        series = {name: _as_series(name, data[name]) for name in names}
+        index = _common_index(data, series)
+    for name, column in series.items():
+        if column.ndim != 1:
+            raise DataError(f"The data have several columns named {name!r}; rename all but one")
+    return Table({name: read_column(name, column, index) for name, column in series.items()}, index)
+
+
+def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
+    """Type one column: numbers of any width as float64, text and categories as a factor.
+
+    Raises
+    ------
+    DataError
+        For dates, durations, complex numbers, and object columns that hold anything but text.
+    """
+    dtype: Any = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        return _numbers(name, series.to_numpy(dtype=np.float64), dtype.kind == "b")
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes: IntArray = np.asarray(series.cat.codes, dtype=np.intp)
+        return Column(name, codes, codes < 0, tuple(series.cat.categories))
+    if isinstance(dtype, pd.SparseDtype):
+        return read_column(name, pd.Series(np.asarray(series.array)), index)
+    kind = getattr(dtype, "kind", "O")
+    if kind in "fiub":
+        return _numbers(name, series.to_numpy(dtype=np.float64, na_value=np.nan), kind == "b")
+    if kind in "Mm" or isinstance(dtype, pd.PeriodDtype):
+        raise DataError(f"Column {name!r} holds dates or durations ({dtype}); {_DATE_HINT}")
+    if kind == "c":
+        raise DataError(f"Column {name!r} holds complex numbers")
+    if kind != "O":
+        raise DataError(f"Column {name!r} has the type {dtype}, which is neither numbers nor text")
+    return _read_objects(name, series, index)
+
+
+def _numbers(name: str, values: Array, boolean: bool) -> Column:
+    return Column(name, values, np.isnan(values), None, boolean)
+
+
+def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
+    """Read a column of Python objects, which must all be text."""
+    missing = series.isna().to_numpy(dtype=bool)
+    values = series.to_numpy(dtype=object)
+    present = values[~missing]
+    if len(present) == 0:
+        return Column(name, np.full(len(values), np.nan), missing)
+    is_text = np.fromiter((isinstance(value, str) for value in present), dtype=bool, count=len(present))
+    if not is_text.all():
+        _refuse_objects(name, values, missing, index)
+    codes, levels = pd.factorize(values, sort=True)
+    return Column(name, codes.astype(np.intp), missing, tuple(levels))
+
+
+def _refuse_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) -> None:
+    """Say what an object column holds and what to do about it."""
+    types = sorted({type(value).__name__ for value in values[~missing]})
+    if any(hasattr(value, "year") or hasattr(value, "total_seconds") for value in values[~missing]):
+        raise DataError(f"Column {name!r} holds dates or durations; {_DATE_HINT}")
+    if "str" in types:
+        mask = np.array([isinstance(value, str) for value in values])
+        found = (
+            f"text and {', '.join(t for t in types if t != 'str')} mixed; text stands in {Table({}, index).rows(mask)}"
+        )
+        raise DataError(f"Column {name!r} holds {found}; make it all numbers or all text")
+    remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])"
+    raise DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}")
+
+
+def _as_series(name: str, values: Any) -> pd.Series[Any]:
+    """One entry of a dict of columns."""
+    if isinstance(values, pd.Series | pd.Index):
+        return values.to_series() if isinstance(values, pd.Index) else values
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise DataError(f"Column {name!r} is a single value; a column has one value for each row")
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return pd.Series(values, copy=False)
+    if not isinstance(values, np.ndarray):
+        return pd.Series(list(values))
+    if values.ndim != 1:
+        raise DataError(f"Column {name!r} has {values.ndim} dimensions; a column has one value for each row")
+    return pd.Series(values.astype(object) if values.dtype.kind == "U" else values, copy=False)
+
+
+def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]]) -> pd.Index:
+    """Row labels of a dict of columns: those of its Series if they agree, else 0, 1, ..."""
+    lengths = {name: len(column) for name, column in series.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r} {length}" for name, length in lengths.items())
+        raise DataError(f"The columns have unequal lengths: {listed}")
+    labelled = [data[name].index for name in series if isinstance(data[name], pd.Series)]
+    if any(not index.equals(labelled[0]) for index in labelled):
+        raise DataError("The columns are Series with unequal indices; put them into one DataFrame first")
+    if labelled or lengths:
+        return labelled[0] if labelled else pd.RangeIndex(next(iter(lengths.values())))
+    first = next(iter(data.values()), ())
+    return first.index if isinstance(first, pd.Series) else pd.RangeIndex(len(first))

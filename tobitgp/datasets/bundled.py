@@ -1,0 +1,147 @@
+"""Real data sets that need no download: one tidying function and one line in ``DATASETS`` each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+
+from tobitgp.errors import DataError
+
+
+def available() -> list[str]:
+    """Names that `load` knows, in alphabetical order.
+
+    Examples
+    --------
+    >>> available()
+    ['lung', 'nh4', 'rossi', 'tobin']
+    """
+    return sorted(DATASETS)
+
+
+def load(name: str) -> pd.DataFrame:
+    """Read a bundled data set.
+
+    Column names are lower snake case. In survival data ``event`` is 1 where the end was seen and 0 where the time is
+    right-censored. Missing values are NaN.
+
+    Parameters
+    ----------
+    name : {"lung", "nh4", "rossi", "tobin"}
+        Which data set; `available` lists them, the notes describe them.
+
+    Returns
+    -------
+    DataFrame
+        A new frame at every call, with a plain 0, 1, 2, ... index.
+
+    Raises
+    ------
+    DataError
+        If there is no set of that name; the message lists the names and the nearest one.
+
+    Notes
+    -----
+    ``lung``
+        Survival of 228 patients with advanced lung cancer, 165 deaths: ``time`` (days), ``event``, ``age`` (years),
+        ``sex`` (1 male, 2 female), ``ph_ecog`` (0 good to 4 bad), ``ph_karno`` and ``pat_karno`` (0 bad to 100 good),
+        ``meal_cal`` (kcal), ``wt_loss`` (pounds in six months), ``inst`` (institution code).
+    ``rossi``
+        432 convicts followed for a year after release, 114 arrested again: ``week``, ``event`` (arrest), ``fin``
+        (financial aid), ``age`` (years), ``race``, ``wexp`` (work experience), ``mar`` (married), ``paro`` (parole),
+        ``prio`` (earlier convictions). Every right-censored row ends at 52 weeks.
+    ``nh4``
+        Ammonium in 102 samples of precipitation, 46 below a detection limit: ``date_on``, ``date_off`` (the days on
+        which the collector was set out and taken in), ``week`` (numbered on from the start of 2009), ``time``
+        (decimal year, midway between the two dates), ``nh4`` (mg/L; the limit itself where not detected), ``censored``
+        (1 = not detected) and ``limit`` (mg/L). Left-censored at ``limit``, so that ``censor(limit)`` finds exactly
+        the rows with ``censored == 1``.
+
+        The source gives limits for undetected samples only: .006, .01 and .008 mg/L for samples taken in during 2009,
+        2010 and 2011, and once .018. On the other rows ``limit`` is the usual one of that year; two samples
+        were detected at exactly that value, and their limit is put one unit of the last digit lower.
+    ``tobin``
+        Tobin's 20 households: ``durable`` (purchases of durable goods, thousand dollars), ``age`` (years), ``quant``
+        (liquidity ratio times 1000). ``durable`` is left-censored at 0 in 13 rows.
+
+    Sources and licences are in ``datasets/README.md`` of the repository.
+
+    Examples
+    --------
+    >>> lung = load("lung")
+    >>> len(lung), int(lung["event"].sum())
+    (228, 165)
+    >>> nh4 = load("nh4")
+    >>> nh4.loc[[0, 2, 3], ["time", "nh4", "censored", "limit"]].round(3)
+           time    nh4  censored  limit
+    0  2009.023  0.006         1  0.006
+    2  2009.081  0.006         0  0.005
+    3  2009.118  0.016         0  0.006
+    """
+    if not isinstance(name, str) or name not in DATASETS:
+        near = difflib.get_close_matches(str(name).lower(), DATASETS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise DataError(f"There is no data set {name!r}; available are {', '.join(available())}.{hint}")
+    return DATASETS[name]()
+
+
+def _lung() -> pd.DataFrame:
+    """Status is already 0 (censored) or 1 (dead) in lifelines' file; survival's own has 1 and 2."""
+    frame = _read_lifelines("lung.csv").rename(columns={"status": "event"})
+    return frame.rename(columns=lambda column: column.replace(".", "_"))
+
+
+def _rossi() -> pd.DataFrame:
+    return _read_lifelines("rossi.csv").rename(columns={"arrest": "event"})
+
+
+def _nh4() -> pd.DataFrame:
+    raw = _read_lifelines("nh4.csv")
+    date_on, date_off = pd.to_datetime(raw["Date.On"]), pd.to_datetime(raw["Date.Off"])
+    value, censored = raw["NH4.mg.per.L"], raw["Censored"]
+
+    usual = value.where(censored).groupby(date_off.dt.year).transform("min")
+    limit = value.where(censored, usual.where(usual < value, value - 0.001)).round(3)
+    return pd.DataFrame(
+        {
+            "date_on": date_on,
+            "date_off": date_off,
+            "week": raw["Week"],
+            "time": _decimal_year(date_on + (date_off - date_on) / 2),
+            "nh4": value,
+            "censored": censored.astype(int),
+            "limit": limit,
+        }
+    )
+
+
+def _tobin() -> pd.DataFrame:
+    with (resources.files("tobitgp.datasets") / "tobin.csv").open("r", encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+DATASETS: dict[str, Callable[[], pd.DataFrame]] = {"lung": _lung, "nh4": _nh4, "rossi": _rossi, "tobin": _tobin}
+
+
+def _read_lifelines(file_name: str) -> pd.DataFrame:
+    """Read a file of lifelines' data folder without running lifelines, whose import takes about a second."""
+    spec = find_spec("lifelines")
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    for folder in folders:
+        path = Path(folder) / "datasets" / file_name
+        if path.is_file():
+            return pd.read_csv(path)
+    raise DataError(f"The data file {file_name!r} of the lifelines package was not found; is lifelines installed?")
+
+
+def _decimal_year(date: pd.Series[pd.Timestamp]) -> pd.Series[float]:
+    """2009-07-02 12:00, the middle of a year of 365 days, is 2009.5."""
+    year = date.dt.year
+    start = pd.to_datetime(year.astype(str) + "-01-01")
+    end = pd.to_datetime((year + 1).astype(str) + "-01-01")
+    return year + (date - start) / (end - start)

@@ -1,0 +1,234 @@
+"""The synthetic problems of the papers, as data frames with the truth beside the data."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError
+from tobitgp.typing import Array
+
+KARLOVA_LIMITS = {"left": (-3.0, math.inf), "right": (-math.inf, 0.0), "symmetric": (-2.0, 2.0)}
+
+
+def simulate_groot_lucas(
+    rng: np.random.Generator | int | None = None,
+    n: int = 30,
+    censored_fraction: float = 0.4,
+    noise_sd: float = math.sqrt(0.1),
+    design: Literal["grid", "uniform"] = "grid",
+) -> pd.DataFrame:
+    r"""Simulate the artificial data of Groot and Lucas.
+
+    .. math:: y^* = (6x - 2)^2 \sin(2(6x - 2)) + \epsilon, \quad \epsilon \sim N(0, 0.1), \quad y = \max(y^*, l)
+
+    at 30 equally spaced x in [0, 1], where l is the 40% quantile of the 30 values of y*.
+
+    Parameters
+    ----------
+    rng : None, int or numpy.random.Generator
+        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    n : int
+        Number of rows.
+    censored_fraction : float in [0, 1]
+        Which quantile of y* is the lower limit (linear interpolation, numpy's default); 0 means no limit.
+    noise_sd : float
+        Standard deviation of the noise, in units of y.
+    design : {"grid", "uniform"}
+        Equally spaced x, or n sorted independent draws from the uniform distribution (not in the paper).
+
+    Returns
+    -------
+    DataFrame
+        Columns ``x``, ``y`` (as observed, the limit itself where censored), ``f`` (true function), ``y_star`` (f plus
+        noise, before censoring), ``lower`` and ``upper`` (limits, ``-inf`` or ``inf`` where there is none).
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    References
+    ----------
+    .. [1] P. Groot and P. J. F. Lucas, "Gaussian process regression with censored data using expectation propagation",
+       PGM 2012, section 3.1, eq. 18.
+
+    Examples
+    --------
+    >>> data = simulate_groot_lucas()
+    >>> len(data), int((data["y"] == data["lower"]).sum())
+    (30, 12)
+    >>> data.tail(2).round(3)
+            x       y       f  y_star  lower  upper
+    28  0.966  13.730  13.875  13.730 -0.341    inf
+    29  1.000  15.899  15.830  15.899 -0.341    inf
+    """
+    _check_size(n, noise_sd)
+    if not 0 <= censored_fraction <= 1:
+        raise DataError(f"censored_fraction must lie in [0, 1], got {censored_fraction!r}.")
+    generator = _generator(rng)
+    match design:
+        case "grid":
+            x = np.linspace(0, 1, n)
+        case "uniform":
+            x = np.sort(generator.uniform(0, 1, n))
+        case _:
+            raise DataError(f"design must be 'grid' or 'uniform', got {design!r}.")
+
+    f = _groot_lucas(x)
+    y_star = f + generator.normal(0, noise_sd, n)
+    lower = float(np.quantile(y_star, censored_fraction)) if censored_fraction > 0 else -math.inf
+    return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=math.inf)
+
+
+def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
+    """Simulate one of the two synthetic examples of Basson, Louw and Smith.
+
+    Example 1 is the problem of Groot and Lucas (`simulate_groot_lucas`). Example 2 has the same function and noise
+    variance 0.1 at 30 equally spaced x in [0, 1.15], with limits at the 40% and the 90% quantile of y*, so that half of
+    the rows are censored.
+
+    Parameters
+    ----------
+    example : {1, 2}
+        Which example.
+    rng : None, int or numpy.random.Generator
+        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in `simulate_groot_lucas`.
+
+    Raises
+    ------
+    DataError
+        If ``example`` is neither 1 nor 2.
+
+    Notes
+    -----
+    The paper takes the upper limit from "the 90th percentile of the uncensored observational data" and counts 50%
+    censored rows: uncensored means before censoring, all 30 values of y*.
+
+    References
+    ----------
+    .. [1] M. Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and
+       Computing 33, 2023, sections 5.1 and 5.2.
+
+    Examples
+    --------
+    >>> data = simulate_basson(2)
+    >>> int((data["y"] == data["lower"]).sum()), int((data["y"] == data["upper"]).sum())
+    (12, 3)
+    """
+    if example not in (1, 2):
+        raise DataError(f"example must be 1 or 2, got {example!r}.")
+    if example == 1:
+        return simulate_groot_lucas(rng)
+    x = np.linspace(0, 1.15, 30)
+    f = _groot_lucas(x)
+    y_star = f + _generator(rng).normal(0, math.sqrt(0.1), 30)
+    lower, upper = np.quantile(y_star, [0.4, 0.9])
+    return _frame(x=x, f=f, y_star=y_star, lower=float(lower), upper=float(upper))
+
+
+def simulate_karlova(
+    case: Literal["left", "right", "symmetric"] = "left",
+    rng: np.random.Generator | int | None = None,
+    *,
+    n: int = 15,
+    noise_sd: float = 0.1,
+    x_range: tuple[float, float] = (0.0, 2.0),
+) -> pd.DataFrame:
+    r"""Simulate the one-dimensional problem of Karlova, Kabra, de Souza and Paige.
+
+    .. math:: y^* = (5x - 10) \sin(10x - 20) + \epsilon, \quad y = \min(\max(y^*, l), u)
+
+    with limits l = -3 ("left"), u = 0 ("right"), or l = -2 and u = 2 ("symmetric").
+
+    Parameters
+    ----------
+    case : {"left", "right", "symmetric"}
+        Which limits.
+    rng : None, int or numpy.random.Generator
+        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    n : int
+        Number of rows, 15 in the paper.
+    noise_sd : float
+        Standard deviation of the noise, in units of y.
+    x_range : pair of float
+        Ends of the interval from which x is drawn.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in `simulate_groot_lucas`, in increasing order of x.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Notes
+    -----
+    The paper gives the function, n and the limits, but neither the noise nor how x is drawn. Here the noise has
+    standard deviation 0.1 and x is uniform on [0, 2], where all three limits bite; on [1, 3], say, f never falls below
+    -2.72, so no row would be left-censored. The number of censored rows varies from draw to draw, and can be 0.
+
+    References
+    ----------
+    .. [1] A. Karlova, R. Kabra, D. A. de Souza and B. Paige, "Variational inference with censored Gaussian process
+       regressors", 2024, appendix A.
+
+    Examples
+    --------
+    >>> data = simulate_karlova("symmetric")
+    >>> float(data["y"].min()), float(data["y"].max())
+    (-2.0, 2.0)
+    """
+    _check_size(n, noise_sd)
+    if case not in KARLOVA_LIMITS:
+        raise DataError(f"case must be one of {', '.join(map(repr, KARLOVA_LIMITS))}, got {case!r}.")
+    low, high = x_range
+    if not -math.inf < low < high < math.inf:
+        raise DataError(f"x_range must be two finite numbers in increasing order, got {x_range!r}.")
+
+    generator = _generator(rng)
+    noise = generator.normal(0, noise_sd, n)
+    x = np.sort(generator.uniform(low, high, n))
+    f = (5 * x - 10) * np.sin(10 * x - 20)
+    y_star = f + noise
+    lower, upper = KARLOVA_LIMITS[case]
+    return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=upper)
+
+
+def _groot_lucas(x: Array) -> Array:
+    """Groot and Lucas, eq. 18."""
+    return np.asarray((6 * x - 2) ** 2 * np.sin(2 * (6 * x - 2)))
+
+
+def _frame(*, x: Array, f: Array, y_star: Array, lower: float, upper: float) -> pd.DataFrame:
+    """Censor y_star and put everything side by side."""
+    y = np.clip(y_star, lower, upper)
+    return pd.DataFrame({"x": x, "y": y, "f": f, "y_star": y_star, "lower": lower, "upper": upper})
+
+
+def _check_size(n: int, noise_sd: float) -> None:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise DataError(f"n must be a positive whole number, got {n!r}.")
+    if not 0 <= noise_sd < math.inf:
+        raise DataError(f"noise_sd must be a finite number, 0 or more, got {noise_sd!r}.")
+
+
+def _generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Turn the three forms of ``rng`` into a generator; None is seed 0, never the clock."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng(0)
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise DataError(f"rng must be None, a seed (a whole number, 0 or more) or a numpy Generator, got {rng!r}.")
+    return np.random.default_rng(int(rng))

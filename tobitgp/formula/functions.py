@@ -1,0 +1,146 @@
+"""Every name a formula may call: the functions, the contrasts, the kernels, and what is not offered yet."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52")
+KERNEL_ALIASES = {"exp_quad": "rbf"}
+CONSTANTS = {"pi": np.pi, "inf": np.inf}
+SPECIAL_TERMS = ("gp", "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One row of the registry.
+
+    Attributes
+    ----------
+    doc : str
+        One line.
+    kind : {"array", "basis", "coding", "contrast"}
+        ``"array"`` works row by row and may be used anywhere; the others belong to the linear part, where formulaic
+        provides them.
+    n_args : int
+        Number of columns or expressions it takes.
+    call : callable or None
+        For ``"array"``: (n,) arrays -> (n,) array.
+    options : tuple of str
+        Literal arguments that may follow, in order; only for kinds other than ``"array"``.
+    """
+
+    doc: str
+    kind: Literal["array", "basis", "coding", "contrast"]
+    n_args: int
+    call: Callable[..., Any] | None = None
+    options: tuple[str, ...] = ()
+
+
+def _array(doc: str, call: Callable[..., Any], n_args: int = 1) -> Function:
+    return Function(doc, "array", n_args, call)
+
+
+def _basis(doc: str, *options: str) -> Function:
+    return Function(doc, "basis", 1, None, options)
+
+
+def _contrast(doc: str, *options: str) -> Function:
+    return Function(doc, "contrast", 0, None, options)
+
+
+_CUBIC = ("df", "knots", "lower_bound", "upper_bound", "constraints", "extrapolation")
+
+FUNCTIONS: dict[str, Function] = {
+    "log": _array("natural logarithm", np.log),
+    "log2": _array("logarithm to base 2", np.log2),
+    "log10": _array("logarithm to base 10", np.log10),
+    "log1p": _array("log(1 + x), accurate near 0", np.log1p),
+    "exp": _array("exponential", np.exp),
+    "expm1": _array("exp(x) - 1, accurate near 0", np.expm1),
+    "sqrt": _array("square root", np.sqrt),
+    "abs": _array("absolute value", np.abs),
+    "sign": _array("-1, 0 or 1", np.sign),
+    "sin": _array("sine", np.sin),
+    "cos": _array("cosine", np.cos),
+    "tan": _array("tangent", np.tan),
+    "arctan": _array("inverse tangent", np.arctan),
+    "tanh": _array("hyperbolic tangent", np.tanh),
+    "floor": _array("next whole number below", np.floor),
+    "ceil": _array("next whole number above", np.ceil),
+    "minimum": _array("smaller of two, row by row", np.minimum, 2),
+    "maximum": _array("larger of two, row by row", np.maximum, 2),
+    "where": _array("where(condition, a, b): a where the condition holds, else b", np.where, 3),
+    "I": _array("the expression itself: arithmetic instead of term algebra, as in I(x**2)", lambda x: x),
+    "bs": _basis(
+        "B-spline basis", "df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound", "extrapolation"
+    ),
+    "cs": _basis("natural cubic spline basis", *_CUBIC),
+    "cr": _basis("natural cubic spline basis (same as cs)", *_CUBIC),
+    "cc": _basis("cyclic cubic spline basis", *_CUBIC),
+    "poly": _basis("orthogonal polynomials", "degree", "raw"),
+    "scale": _basis("centred and divided by the standard deviation", "center", "scale", "ddof"),
+    "center": _basis("centred at the mean"),
+    "C": Function("a factor: C(g), C(g, Sum), C(g, Treatment('b'))", "coding", 1, None, ("contrasts", "levels")),
+    "Treatment": _contrast("contrast with a base level, for C()", "reference"),
+    "Sum": _contrast("deviation from the mean of levels, for C()"),
+    "Helmert": _contrast("each level with the mean of the levels before, for C()", "reverse", "scale"),
+    "Diff": _contrast("each level with the one before, for C()", "backward"),
+    "Poly": _contrast("orthogonal polynomials in the levels, for C()", "scores"),
+}
+
+NOT_YET = {
+    "re": "re(g), a random intercept, is not offered yet; write C(g) for fixed effects",
+    "s": "s(...) is not offered yet; write gp(x) for a smooth curve, or bs(x, df=5) for a spline",
+    "hsgp": "hsgp(...) is not offered yet; write gp(x)",
+    "mixture": "mixture(...) is not offered yet",
+    "truncate": "truncate(...) is not offered yet; limits of the instrument are written | censor(lower, upper)",
+    "interval": "interval(lo, hi) is not offered yet; one-sided rows are written y ~ ... | censor(lower, upper)",
+    "decimal_year": "decimal_year(...) is not offered yet; make a numeric column in the data frame first",
+    "cens": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
+    "censored": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
+    "trunc": "Truncation is not offered yet; limits of the instrument are written | censor(lower, upper)",
+    "weights": "Weights are no part of the formula; pass weights= beside it",
+}
+
+
+def formula_functions() -> dict[str, str]:
+    """Functions that a formula may call, with one line on each.
+
+    Returns
+    -------
+    dict of str
+        Name -> description, in alphabetical order.
+
+    Examples
+    --------
+    >>> formula_functions()["log1p"]
+    'log(1 + x), accurate near 0'
+    """
+    own = {
+        "gp": f"gp(x, ..., kernel=, ard=, name=): zero-mean Gaussian process; kernels {', '.join(KERNEL_NAMES)}",
+        "offset": "offset(x): added with coefficient 1",
+        "censor": "| censor(lower, upper) or | censor(event=d): the censoring",
+        "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact",
+    }
+    own |= {name: row.doc for name, row in FUNCTIONS.items()}
+    return dict(sorted(own.items(), key=lambda item: item[0].lower()))
+
+
+def nearest(name: str, known: Iterable[object]) -> str:
+    """Words for the names closest to a misspelt one, empty when none is close.
+
+    Examples
+    --------
+    >>> nearest("agee", ["age", "sex"])
+    "; did you mean 'age'?"
+    """
+    candidates = [item for item in known if isinstance(item, str)]
+    close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
+    folded = [item for item in candidates if item.lower() == name.lower() and item not in close]
+    found = (folded + close)[:3]
+    return f"; did you mean {' or '.join(repr(item) for item in found)}?" if found else ""

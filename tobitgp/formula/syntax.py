@@ -1,0 +1,152 @@
+"""One side of a formula as a Python syntax tree that can point back into the text."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tobitgp.errors import FormulaError
+from tobitgp.formula.tokens import Token, tokenize
+
+MAX_DEPTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A parsed piece of formula.
+
+    Attributes
+    ----------
+    formula : str
+        Text the tokens point into.
+    start : int
+        Offset of the parsed piece in ``formula``.
+    tokens : tuple of Token
+        Tokens of the piece.
+    tree : ast.expr
+        Names hold placeholders: read them by :meth:`name`.
+    offsets : tuple of int or None
+        Character offset of every UTF-8 byte of the piece; None when all are ASCII.
+    """
+
+    formula: str
+    start: int
+    tokens: tuple[Token, ...]
+    tree: ast.expr
+    offsets: tuple[int, ...] | None
+
+    def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+        """Start and end of a node in ``formula``."""
+        first, last = node.col_offset, node.end_col_offset or node.col_offset
+        if self.offsets is not None:
+            first, last = self.offsets[first], self.offsets[last]
+        return self.start + first, self.start + last
+
+    def text(self, node: ast.expr) -> str:
+        """Text of a node as written, blanks squeezed."""
+        first, last = self.span(node)
+        return " ".join(self.formula[first:last].split())
+
+    def name(self, node: ast.Name) -> str:
+        """Name of a column or function, without backticks."""
+        first, last = self.span(node)
+        return self.formula[first:last].strip("`")
+
+    def is_quoted(self, node: ast.Name) -> bool:
+        """Tell whether a name stands in backticks."""
+        return self.formula[self.span(node)[0]] == "`"
+
+    def is_dot(self, node: ast.AST) -> bool:
+        """Tell whether a node is the ``.`` that stands for all other columns."""
+        return isinstance(node, ast.Name) and self.name(node) == "."
+
+    def fail(self, node: ast.expr | ast.keyword, message: str) -> NoReturn:
+        """Raise a FormulaError at a node."""
+        raise FormulaError(message, self.formula, self.span(node)[0])
+
+
+def one_line(text: str) -> str:
+    """Replace every white space by a blank, so that offsets stay."""
+    return "".join(" " if char.isspace() else char for char in text)
+
+
+def read_expression(text: str) -> Syntax:
+    """Parse one expression by itself, as stored in an :class:`~tobitgp.formula.spec.Expression`.
+
+    Examples
+    --------
+    >>> read_expression("log(`a b`) + 1").tree.__class__.__name__
+    'BinOp'
+    """
+    return read_side(text, tokenize(text))
+
+
+def read_side(formula: str, tokens: tuple[Token, ...]) -> Syntax:
+    """Parse tokens of a formula with Python's own parser; nothing is evaluated.
+
+    Parameters
+    ----------
+    formula : str
+        The whole formula.
+    tokens : tuple of Token
+        At least one, all from one side of ``~``.
+
+    Returns
+    -------
+    Syntax
+
+    Raises
+    ------
+    FormulaError
+        If the text does not parse.
+    """
+    start, end = tokens[0].start, tokens[-1].end
+    masked = list(formula[start:end])
+    for token in tokens:
+        if token.kind == "quoted" or token.role == "dot":
+            masked[token.start - start : token.end - start] = "_" * len(token.text)
+        elif token.role == "interaction":
+            masked[token.start - start] = "@"
+    text = "".join(masked)
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise _syntax_error(error, formula, tokens) from None
+    except (RecursionError, MemoryError, ValueError):
+        raise FormulaError("The formula is nested too deeply", formula, start) from None
+    return Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text))
+
+
+def check_depth(syntax: Syntax, node: ast.expr) -> None:
+    """Refuse a tree too deep to be walked by recursion."""
+    level: list[ast.AST] = [node]
+    for _ in range(MAX_DEPTH):
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        if not level:
+            return
+    syntax.fail(node, f"This term is nested more than {MAX_DEPTH} operations deep; make the column in the data first")
+
+
+def _byte_offsets(text: str) -> tuple[int, ...]:
+    """Character offset of every byte of a text in UTF-8, and of its end."""
+    offsets = [i for i, char in enumerate(text) for _ in char.encode()]
+    return (*offsets, len(text))
+
+
+def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -> FormulaError:
+    """Turn Python's complaint into ours, at the token it points to."""
+    start, end = tokens[0].start, tokens[-1].end
+    last = tokens[-1]
+    if last.kind == "operator" and last.text not in ")]}" and last.role != "dot":
+        return FormulaError(f"Something is missing after '{last.text}'", formula, last.start)
+    first = tokens[0]
+    if first.kind == "operator" and first.text not in "([{+-" and first.role != "dot":
+        return FormulaError(f"Something is missing before '{first.text}'", formula, first.start)
+    position = min(max(start + (error.offset or 1) - 1, start), end - 1)
+    for before, token in itertools.pairwise(tokens):
+        if token.start == position and before.kind == token.kind == "operator":
+            return FormulaError(f"Something is missing between '{before.text}' and '{token.text}'", formula, position)
+    message = error.msg if error.msg != "invalid syntax" else "This cannot be read as a formula"
+    return FormulaError(message, formula, position)

@@ -1,0 +1,289 @@
+"""The terms right of ``~``: what is linear, what is a Gaussian process, what is an offset."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tobitgp.formula.expressions import Found, check_call, check_expression, expression
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
+from tobitgp.formula.processes import read_gp
+from tobitgp.formula.spec import Expression, GPTerm
+from tobitgp.formula.syntax import Syntax, check_depth
+
+MAX_PRODUCTS = 10_000
+
+
+@dataclass(slots=True)
+class Terms:
+    """The terms of a formula, as they are collected.
+
+    Attributes
+    ----------
+    intercept : bool
+    linear : list of (int, ast.expr)
+        Sign and tree of each linear term.
+    gps : list of GPTerm
+    offsets : list of Expression
+    removed : list of (str, int)
+        Bare columns taken out by ``- x``, with their places.
+    found_linear, found_gp, found_offset : Found
+    """
+
+    intercept: bool = True
+    linear: list[tuple[int, ast.expr]] = field(default_factory=list)
+    gps: list[GPTerm] = field(default_factory=list)
+    offsets: list[Expression] = field(default_factory=list)
+    removed: list[tuple[str, int]] = field(default_factory=list)
+    found_linear: Found = field(default_factory=Found)
+    found_gp: Found = field(default_factory=Found)
+    found_offset: Found = field(default_factory=Found)
+
+
+def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
+    """Cut the right-hand side at its top-level ``|``: the terms, then the other parts."""
+    node, parts = syntax.tree, []
+    if syntax.span(node)[0] != syntax.tokens[0].start:
+        return node, []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        parts.append(node.right)
+        grouped = node.left.col_offset != node.col_offset
+        node = node.left
+        if grouped:
+            break
+    return node, parts[::-1]
+
+
+def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
+    """Sort the terms, checking all but those that stand for other columns.
+
+    Parameters
+    ----------
+    syntax : Syntax
+    node : ast.expr
+        The part before the first ``|``.
+
+    Returns
+    -------
+    Terms
+
+    Raises
+    ------
+    FormulaError
+        For anything outside the language.
+    """
+    terms = Terms()
+    for sign, term in _flatten(node):
+        if isinstance(term, ast.Constant):
+            terms.intercept = _read_constant(syntax, term) == (sign > 0)
+            continue
+        name = syntax.name(term.func) if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) else ""
+        if name in ("gp", "offset") and sign < 0:
+            remedy = "; write offset(-x)" if name == "offset" else ""
+            syntax.fail(term, f"{name}(...) cannot be taken out with '-'{remedy}")
+        if name == "gp":
+            assert isinstance(term, ast.Call)
+            terms.gps.append(read_gp(syntax, term, terms.found_gp, [gp.name for gp in terms.gps]))
+        elif name == "offset":
+            assert isinstance(term, ast.Call)
+            terms.offsets.append(_read_offset(syntax, term, terms.found_offset))
+        elif sign < 0 and isinstance(term, ast.Name) and not syntax.is_dot(term):
+            terms.removed.append((syntax.name(term), syntax.span(term)[0]))
+            terms.linear.append((sign, term))
+        else:
+            terms.linear.append((sign, term))
+    return terms
+
+
+def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
+    """Check the linear terms and bound their expansion.
+
+    Parameters
+    ----------
+    syntax : Syntax
+    terms : Terms
+    others : sequence of str
+        The columns that ``.`` stands for.
+    """
+    total = 0
+    for sign, term in terms.linear:
+        check_depth(syntax, term)
+        found = Found() if sign < 0 and isinstance(term, ast.Name) else terms.found_linear
+        total += _count(syntax, term, found, len(others))
+        _check_total(syntax, term, total)
+
+
+def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
+    """Write the linear part in formulaic's grammar, intercept first."""
+    pieces = ["1" if terms.intercept else "0"]
+    for sign, term in terms.linear:
+        text = _rewrite(syntax, term, others)
+        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add | ast.Sub):
+            text = f"({text})"
+        pieces.append(f"{'+' if sign > 0 else '-'} {text}")
+    return " ".join(pieces)
+
+
+def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[str, ...] | None:
+    """Columns of a linear part that holds nothing but bare columns, else None."""
+    names: list[str] = []
+    removed = {name for name, _ in terms.removed}
+    for sign, term in terms.linear:
+        if not isinstance(term, ast.Name):
+            return None
+        if sign > 0:
+            names.extend(others if syntax.is_dot(term) else [syntax.name(term)])
+    return tuple(name for name in dict.fromkeys(names) if name not in removed)
+
+
+def _flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
+    """Signed terms of a sum, from left to right."""
+    terms: list[tuple[int, ast.expr]] = []
+    stack = [(1, node, True)]
+    while stack:
+        sign, item, on_spine = stack.pop()
+        if isinstance(item, ast.UnaryOp) and isinstance(item.op, ast.USub | ast.UAdd):
+            stack.append((-sign if isinstance(item.op, ast.USub) else sign, item.operand, False))
+        elif sign > 0 and isinstance(item, ast.BinOp) and isinstance(item.op, ast.Add):
+            stack += [(1, item.right, False), (1, item.left, on_spine)]
+        elif sign > 0 and on_spine and isinstance(item, ast.BinOp) and isinstance(item.op, ast.Sub):
+            stack += [(-1, item.right, False), (1, item.left, True)]
+        else:
+            terms.append((sign, item))
+    return terms
+
+
+def _read_constant(syntax: Syntax, node: ast.Constant) -> bool:
+    """1 for the intercept, 0 for none."""
+    if isinstance(node.value, str):
+        syntax.fail(node, f"A column is written without quotes: {node.value}")
+    if node.value not in (0, 1) or isinstance(node.value, bool | float):
+        syntax.fail(node, f"{syntax.text(node)} alone is no term; 1 is the intercept, 0 takes it out")
+    return bool(node.value)
+
+
+def _read_offset(syntax: Syntax, node: ast.Call, found: Found) -> Expression:
+    if len(node.args) != 1 or node.keywords:
+        syntax.fail(node, "offset() takes one expression, as in offset(log(exposure))")
+    check_expression(syntax, node.args[0], found)
+    return expression(syntax, node.args[0])
+
+
+def _count(syntax: Syntax, node: ast.expr, found: Found, n_others: int) -> int:
+    """Check a linear term; return how many products its expansion forms."""
+    match node:
+        case ast.Name():
+            return _count_name(syntax, node, found, n_others)
+        case ast.Call():
+            check_call(syntax, node, found, linear=True)
+            return 1
+        case ast.Set(elts=[inner]):
+            check_expression(syntax, inner, found)
+            return 1
+        case ast.BinOp(op=ast.Pow()):
+            return _count_power(syntax, node, found, n_others)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
+            _refuse_gp_products(syntax, node)
+            left = _count(syntax, node.left, found, n_others)
+            right = _count(syntax, node.right, found, n_others)
+            product = 0 if isinstance(node.op, ast.Add | ast.Sub) else left * right
+            total = product + (0 if isinstance(node.op, ast.MatMult) else left + right)
+            _check_total(syntax, node, total)
+            return total
+        case ast.BinOp(op=ast.BitOr()):
+            syntax.fail(node, "Random intercepts (1 | g) are not offered yet; write C(g) for fixed effects")
+        case ast.Constant():
+            remedy = "arithmetic is written in I(), as in I(2 * x)"
+            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}")
+        case ast.UnaryOp():
+            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
+        case _:
+            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1)")
+
+
+def _refuse_gp_products(syntax: Syntax, node: ast.BinOp) -> None:
+    """Say what to write instead of ``gp(x):gp(z)`` and ``z:gp(x)``."""
+    sides = [
+        isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and syntax.name(side.func) == "gp"
+        for side in (node.left, node.right)
+    ]
+    if isinstance(node.op, ast.Add | ast.Sub) or not any(sides):
+        return
+    if all(sides):
+        syntax.fail(node, "Products of processes are not offered yet; gp(x, z) is one process over both inputs")
+    remedy = "write gp(x) + z, or gp(x, z) for one process over both"
+    syntax.fail(node, f"A process cannot be combined with another term yet; {remedy}")
+
+
+def _count_name(syntax: Syntax, node: ast.Name, found: Found, n_others: int) -> int:
+    if syntax.is_dot(node):
+        return n_others
+    name = syntax.name(node)
+    if name in CONSTANTS and not syntax.is_quoted(node):
+        syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`")
+    found.names.append((name, syntax.span(node)[0]))
+    return 1
+
+
+def _count_power(syntax: Syntax, node: ast.BinOp, found: Found, n_others: int) -> int:
+    exponent = node.right.value if isinstance(node.right, ast.Constant) else None
+    if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
+        syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2")
+    if isinstance(node.left, ast.Name | ast.Call) and not syntax.is_dot(node.left):
+        text = syntax.text(node.left)
+        syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2)")
+    base = _count(syntax, node.left, found, n_others)
+    if base > 1 and exponent * math.log10(base) > 15:
+        syntax.fail(
+            node, f"This power would form {base}**{exponent} products of terms; at most {MAX_PRODUCTS:,} are formed"
+        )
+    total = int(base**exponent)
+    _check_total(syntax, node, total)
+    return total
+
+
+def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
+    if total > MAX_PRODUCTS:
+        syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed")
+
+
+def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
+    """Text of a term with ``.`` written out and unusual column names in backticks."""
+    first, last = syntax.span(node)
+    columns = {start for _, start in terms_names(syntax, node)}
+    pieces: list[str] = []
+    end = first
+    for token in syntax.tokens:
+        if not first <= token.start < last:
+            continue
+        text = token.text
+        if token.role == "dot":
+            text = f"({' + '.join(spelled(name) for name in others)})"
+        elif token.kind == "name" and token.start in columns:
+            text = spelled(text)
+        gap = " " if pieces and token.start > end and token.role != "call" else ""
+        pieces.append(gap + text)
+        end = token.end
+    return "".join(pieces)
+
+
+def terms_names(syntax: Syntax, node: ast.expr) -> list[tuple[str, int]]:
+    """Columns of a checked term with their places."""
+    found = Found()
+    _count(syntax, node, found, 1)
+    return found.names
+
+
+def spelled(name: str) -> str:
+    """Write a column's name so that formulaic reads it safely.
+
+    Examples
+    --------
+    >>> spelled("age"), spelled("age at entry"), spelled("log")
+    ('age', '`age at entry`', '`log`')
+    """
+    safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
+    return name if safe and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"

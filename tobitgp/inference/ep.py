@@ -1,0 +1,71 @@
+"""Expectation propagation: sites that match the first two moments of each tilted row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.problem import Rows
+from tobitgp.inference.method import Marginals, Slopes, Update
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.gaussian import log_density_exact
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class EP:
+    """Expectation propagation, all sites in parallel, with adaptive damping.
+
+    Parameters
+    ----------
+    tol : float
+        Root mean square of the standardised site changes at which to stop.
+    max_sweeps : int
+    damping : float
+        First step length; halved where the residual grows.
+
+    Notes
+    -----
+    The most accurate of the three methods in every exact comparison made; its evidence lay slightly below the exact one
+    (Groot and Lucas 2012, section 2.3.2, with the corrections of the theory page).
+
+    Examples
+    --------
+    >>> EP(damping=0.8).damping
+    0.8
+    """
+
+    tol: float = 1e-7
+    max_sweeps: int = 200
+    damping: float = 1.0
+    name = "ep"
+    evidence_kind = "ep"
+    ascends = None
+
+    def exact_variance(self, d: Array, sigma: float) -> Array:
+        """Noise variance of exact rows: ``sigma^2 + d``."""
+        return sigma * sigma + d
+
+    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+        """Match moments with the cavity, which leaves one of a row's ``weight`` copies out."""
+        c = rows.weight
+        alpha = (q.lambda1 - q.lambda2 * q.m) / c
+        v_c = q.v_p / np.maximum(1.0 - q.lambda2 / c * q.v_p, 1e-12)
+        mu_c = q.m - v_c * alpha
+        t = likelihood.tilted(rows, mu_c, v_c + q.d, sigma)
+        D = t.log_Z + 0.5 * np.log1p(q.lambda2 / c * v_c) + 0.5 * v_c * alpha * alpha
+        scale = c / (1.0 + t.d2 * v_c)
+        return Update((t.d1 - mu_c * t.d2) * scale, -t.d2 * scale, c * D)
+
+    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+        """``log N(y; m, sigma^2 + d)``: exact rows need no cavity."""
+        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, sigma))
+
+    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+        """At the fixed point the tilted derivatives are ``alpha`` and ``-lambda2 (1 - lambda2 v_p)``, a copy each."""
+        c = rows.weight
+        lambda2 = q.lambda2 / c
+        d1 = (q.lambda1 - q.lambda2 * q.m) / c
+        d2 = -lambda2 * (1.0 - lambda2 * q.v_p)
+        return Slopes(0.5 * c * (d1 * d1 + d2), c * likelihood.tilted_slope(rows, d1, d2, sigma))

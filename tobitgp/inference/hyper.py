@@ -1,0 +1,220 @@
+"""Hyper-parameters by maximising the evidence times their prior, and the curvature found there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tobitgp.errors import NumericalError
+from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.method import Method
+from tobitgp.inference.parameters import LOG_BOUND, Parameters
+from tobitgp.inference.posterior import Posterior, Sites, settle
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.data.problem import Problem
+from tobitgp.prior.block import Block
+from tobitgp.typing import Array
+
+_STEP = 0.02
+_INFEASIBLE = 1e12
+
+
+@dataclass(slots=True)
+class Objective:
+    """Log evidence plus log prior as a function of the free part of theta; remembers the last sites to start from.
+
+    Attributes
+    ----------
+    problem, blocks, method, likelihood, parameters
+        What is evaluated.
+    full : (k,) array
+        Theta with the fixed entries in place.
+    sites : Sites or None
+    evaluations, sweeps : int
+        Counters for the trace of a fit.
+    """
+
+    problem: Problem
+    blocks: Sequence[Block]
+    method: Method
+    likelihood: Likelihood
+    parameters: Parameters
+    full: Array
+    sites: Sites | None = None
+    evaluations: int = 0
+    sweeps: int = 0
+    on_step: Callable[[float], None] | None = None
+    last: Posterior | None = field(default=None, repr=False)
+
+    @property
+    def features(self) -> int:
+        """Number of features where it was last evaluated."""
+        return 0 if self.last is None else len(self.last.w)
+
+    def posterior(self, free: Array) -> Posterior:
+        """Settle at ``free``, from the last sites; from flat ones where those lead nowhere."""
+        theta = self.full.copy()
+        theta[self.parameters.free] = free
+        posterior = settle(self.problem, self.blocks, theta, self.method, self.likelihood, self.sites)
+        self.sweeps += posterior.sweeps
+        if not posterior.converged and self.sites is not None:
+            posterior = settle(self.problem, self.blocks, theta, self.method, self.likelihood)
+            self.sweeps += posterior.sweeps
+        self.evaluations += 1
+        if posterior.converged:
+            self.sites = posterior.sites
+        self.last = posterior
+        return posterior
+
+    def value(self, free: Array) -> float:
+        """Log posterior density of ``free`` up to a constant; ``-inf`` where the computation breaks down."""
+        try:
+            posterior = self.posterior(free)
+        except NumericalError:
+            return -np.inf
+        return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
+
+    def value_and_gradient(self, free: Array) -> tuple[float, Array]:
+        """Value and gradient (k_free,)."""
+        value = self.value(free)
+        if not np.isfinite(value) or self.last is None:
+            return -_INFEASIBLE, np.zeros_like(free)
+        gradient = evidence_gradient(self.last, self.method, self.likelihood)
+        gradient = gradient + self.parameters.log_prior(self.last.theta)[1]
+        if self.on_step is not None:
+            self.on_step(value)
+        return value, gradient[self.parameters.free]
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    free : (k_free,) array
+    value : float
+    gradient : (k_free,) array
+    hessian : (k_free, k_free) array
+        Of minus the log posterior density; positive definite.
+    decrement : float
+        Nats a Newton step would still gain.
+    """
+
+    free: Array
+    value: float
+    gradient: Array
+    hessian: Array
+    decrement: float
+
+
+def starts(parameters: Parameters, n_starts: int, value: Callable[[Array], float]) -> list[Array]:
+    """Free parts of theta to start from, best first.
+
+    A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave stays.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    n_starts : int
+    value : callable
+        Objective at a free theta.
+    """
+    given = ~np.isnan(parameters.start)
+    candidates = []
+    grid = {"lengthscale": (0.15, 0.5, 1.5), "sigma": (0.1, 0.4), "sd": (1.0,)}
+    roles = [r for r in grid if any(p == r and not g for p, g in zip(parameters.roles, given, strict=True))]
+    for choice in itertools.product(*(grid[r] for r in roles)):
+        level = dict(zip(roles, np.log(choice), strict=True))
+        theta = np.array([level.get(r, 0.0) for r in parameters.roles])
+        candidates.append(np.where(given, parameters.start, theta)[parameters.free])
+    if len(candidates) == 1:
+        return candidates
+    ranked = sorted(candidates, key=value, reverse=True)
+    return ranked[: max(n_starts, 1)]
+
+
+def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:
+    """L-BFGS-B from ``free``, in coordinates where the curvature is about one.
+
+    Parameters
+    ----------
+    objective : Objective
+    free : (k_free,) array
+    scale : (k_free, k_free) array, optional
+        Matrix T with ``free = free_0 + T z``; the identity without it.
+    tol : float
+        Largest entry of the gradient in z at which to stop.
+    max_iter : int
+    """
+    from scipy.optimize import minimize
+
+    T = np.eye(len(free)) if scale is None else scale
+    origin = free
+
+    def negative(z: Array) -> tuple[float, Array]:
+        point = np.clip(origin + T @ z, -LOG_BOUND, LOG_BOUND)
+        value, gradient = objective.value_and_gradient(point)
+        return -value, -(T.T @ gradient)
+
+    best = minimize(
+        negative,
+        np.zeros(len(free)),
+        jac=True,
+        method="L-BFGS-B",
+        options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
+    )
+    return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)
+
+
+def curvature(objective: Objective, free: Array, gradient: Array | None = None) -> Array:
+    """Hessian (k_free, k_free) of minus the objective by central differences of its gradient; not yet made definite."""
+    k = len(free)
+    H = np.empty((k, k))
+    for j in range(k):
+        up, down = free.copy(), free.copy()
+        up[j] += _STEP
+        down[j] -= _STEP
+        H[j] = (objective.value_and_gradient(down)[1] - objective.value_and_gradient(up)[1]) / (2.0 * _STEP)
+    return 0.5 * (H + H.T)
+
+
+def whitening(objective: Objective, free: Array) -> Array:
+    """Matrix T (k_free, k_free) such that in ``free + T z`` the curvature at ``free`` is about one."""
+    H = definite(curvature(objective, free))
+    return np.linalg.inv(np.linalg.cholesky(H)).T
+
+
+def definite(H: Array, floor: float = 0.05) -> Array:
+    """Nearest matrix with eigenvalues of at least ``floor``: a direction the data and priors leave open gets sd 1/sqrt(floor)."""
+    values, vectors = np.linalg.eigh(H)
+    return (vectors * np.maximum(values, floor)) @ vectors.T
+
+
+def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats."""
+    value, gradient = objective.value_and_gradient(free)
+    H = definite(curvature(objective, free))
+    for _ in range(max_iter):
+        step = np.linalg.solve(H, gradient)
+        gain = 0.5 * float(gradient @ step)
+        if gain < tol:
+            break
+        length = min(1.0, 1.0 / max(np.abs(step).max(), 1e-300))
+        while length > 1e-3:
+            trial = np.clip(free + length * step, -LOG_BOUND, LOG_BOUND)
+            new_value, new_gradient = objective.value_and_gradient(trial)
+            if new_value > value - 1e-9:
+                break
+            length *= 0.5
+        else:
+            break
+        moved = np.abs(trial - free).max()
+        free, value, gradient = trial, new_value, new_gradient
+        if moved > 0.2:
+            H = definite(curvature(objective, free))
+    gain = 0.5 * float(gradient @ np.linalg.solve(H, gradient))
+    return Maximum(free, value, gradient, H, gain)

@@ -1,0 +1,92 @@
+"""What a method of inference must say about rows; everything else is shared."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+from tobitgp.data.problem import Rows
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.typing import Array
+
+
+class Marginals(NamedTuple):
+    """Current posterior marginals and sites of a chunk of rows, (n,) each.
+
+    ``m`` and ``v_p`` are mean and variance of ``a_n' w``, ``d`` the residual variance of the features, so that
+    f has variance ``v_p + d``; ``lambda1`` and ``lambda2`` define the site ``exp(lambda1 f - lambda2 f^2 / 2)``.
+    """
+
+    m: Array
+    v_p: Array
+    d: Array
+    lambda1: Array
+    lambda2: Array
+
+
+class Update(NamedTuple):
+    """New sites, undamped, and each row's part ``D`` of the evidence at the current ones; (n,) each."""
+
+    lambda1: Array
+    lambda2: Array
+    D: Array
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the evidence: in ``d`` (``g_d``), in log sigma (``e``), and Laplace's implicit parts, (n,) each.
+
+    ``u = v_p l3 / 2`` is the derivative of the log-determinant in m; ``e_m`` multiplies ``A S A' u`` and adds to ``e``.
+    """
+
+    g_d: Array
+    e: Array
+    u: Array | None = None
+    e_m: Array | None = None
+
+
+class Method(Protocol):
+    """A method of inference: a small frozen value with its settings.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    evidence_kind : str
+        What its evidence is: "laplace", "ep" or "elbo".
+    ascends : {"joint", "bound", None}
+        What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps are
+        halved until it does not.
+    tol : float
+        Root mean square of the standardised site changes at which to stop.
+    max_sweeps : int
+    damping : float
+        First step length, in (0, 1].
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def evidence_kind(self) -> str: ...  # noqa: D102
+    @property
+    def ascends(self) -> Literal["joint", "bound"] | None: ...  # noqa: D102
+    @property
+    def tol(self) -> float: ...  # noqa: D102
+    @property
+    def max_sweeps(self) -> int: ...  # noqa: D102
+    @property
+    def damping(self) -> float: ...  # noqa: D102
+
+    def exact_variance(self, d: Array, sigma: float) -> Array:
+        """Noise variance with which exact Gaussian rows enter, (n,)."""
+        ...
+
+    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+        """One site update of censored rows."""
+        ...
+
+    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+        """Evidence part D of exact rows, (n,)."""
+        ...
+
+    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+        """Derivatives of the evidence at the fixed point, exact rows included."""
+        ...

@@ -1,0 +1,67 @@
+"""Hyper-parameters: names, units, priors, what is free; all positive, handled as logarithms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.typing import Array, BoolArray
+
+LOG_BOUND = np.log(1e4)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The k hyper-parameters of a model.
+
+    ``theta = log(value / unit)`` throughout inference.
+
+    Attributes
+    ----------
+    names : tuple of str, length k
+    roles : tuple of {"sd", "lengthscale", "sigma"}, length k
+    units : (k,) array
+        Size of one standardised unit in the user's units.
+    prior_mean, prior_sd : (k,) array
+        Of theta; an infinite sd means no prior.
+    free : (k,) bool array
+    start : (k,) array
+        Theta of fixed parameters, and where the user wants the others to start; NaN elsewhere.
+    """
+
+    names: tuple[str, ...]
+    roles: tuple[str, ...]
+    units: Array
+    prior_mean: Array
+    prior_sd: Array
+    free: BoolArray
+    start: Array
+
+    @property
+    def n_free(self) -> int:
+        """Number of parameters to estimate."""
+        return int(self.free.sum())
+
+    def values(self, theta: Array) -> Array:
+        """Natural-scale values in the user's units, same shape as ``theta``."""
+        return np.exp(theta) * self.units
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """Log prior density of theta over the free parameters, and its gradient (k,)."""
+        has = self.free & np.isfinite(self.prior_sd)
+        z = np.where(has, (theta - self.prior_mean) / self.prior_sd, 0.0)
+        norm = np.where(has, np.log(np.where(has, self.prior_sd, 1.0)) + 0.5 * np.log(2.0 * np.pi), 0.0)
+        return -0.5 * float(z @ z) - float(norm.sum()), np.where(has, -z / self.prior_sd, 0.0)
+
+
+def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
+    """Weak log-normal prior on standardised data: mean and sd of the logarithm.
+
+    ``n_inputs`` is the number of inputs of the term; math notes, section 11.
+    """
+    if role == "lengthscale":
+        # Distances grow with the square root of the number of inputs, and some inputs may matter little.
+        return float(np.log(0.7 * np.sqrt(n_inputs))), 0.7 if n_inputs == 1 else 1.0
+    median, spread = {"sd": (1.5, 0.8), "sigma": (0.1, 1.0)}[role]
+    return float(np.log(median)), spread

@@ -1,0 +1,315 @@
+"""The Gaussian posterior over features, and the fixed-point iteration that finds it.
+
+``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``; the log evidence is
+``-|w|^2 / 2 - log|B| / 2 + sum D_n``. All of it is sums over chunks of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.problem import Problem, Rows
+from tobitgp.engines import add_up, row_chunks
+from tobitgp.inference.method import Marginals, Method
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.linalg import cholesky, gram, log_det, solve_lower, solve_vector
+from tobitgp.prior.block import Block, BlockAt, Features
+from tobitgp.typing import Array
+
+CHUNK_ROWS = 2048
+CACHE_BYTES = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Natural parameters of every row's site, (n,) each, in the problem's order."""
+
+    lambda1: Array
+    lambda2: Array
+
+    def copy(self) -> Sites:
+        """Independent copy."""
+        return Sites(self.lambda1.copy(), self.lambda2.copy())
+
+    def zeros(self) -> Sites:
+        """Flat sites for as many rows."""
+        return Sites(np.zeros_like(self.lambda1), np.zeros_like(self.lambda2))
+
+    def take(self, other: Sites, step: Sites | None = None, rho: float = 0.0) -> None:
+        """Overwrite in place with ``other + rho step``."""
+        self.lambda1[:], self.lambda2[:] = other.lambda1, other.lambda2
+        if step is not None:
+            self.lambda1[:] += rho * step.lambda1
+            self.lambda2[:] += rho * step.lambda2
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows of one kind and their features.
+
+    Attributes
+    ----------
+    rows : Rows
+    span : slice
+        Their place in the problem's order.
+    inputs : tuple of (n, d_t) arrays
+    blocks : tuple of BlockAt
+    kept : tuple
+        ``(parts, A, d)`` where memory allows, else empty.
+    """
+
+    rows: Rows
+    span: slice
+    inputs: tuple[Array, ...]
+    blocks: tuple[BlockAt, ...]
+    kept: tuple[tuple[tuple[Features, ...], Array, Array], ...] = ()
+
+    def features(self) -> tuple[tuple[Features, ...], Array, Array]:
+        """Features block by block, side by side as ``A`` (n, M), and the summed residual ``d`` (n,)."""
+        return self.kept[0] if self.kept else join_features(self.blocks, self.inputs)
+
+
+def join_features(
+    blocks: Sequence[BlockAt], inputs: Sequence[Array]
+) -> tuple[tuple[Features, ...], Array, Array]:
+    """Features of all blocks for rows with the given inputs: parts, ``A`` (n, M) and ``d`` (n,)."""
+    parts = tuple(block.features(X) for block, X in zip(blocks, inputs, strict=True))
+    A = parts[0].A if len(parts) == 1 else np.concatenate([p.A.T for p in parts]).T
+    residuals = [p.d for p in parts if p.d is not None]
+    d = sum(residuals[1:], residuals[0]) if residuals else np.zeros(len(A))
+    return parts, A, d
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """A settled Gaussian posterior ``q(w) = N(w, (L_B L_B')^-1)``.
+
+    Attributes
+    ----------
+    theta : (k,) array
+        Unconstrained parameters: each block's, then log sigma.
+    blocks : tuple of BlockAt
+        The blocks at ``theta``.
+    w : (M,) array
+    L_B : (M, M) array
+        Lower Cholesky factor of B.
+    sites : Sites
+    evidence : float
+        Log evidence of the standardised rows.
+    chunks : tuple of Chunk
+    sweeps : int
+    residual : float
+        Root mean square of the last standardised site changes.
+    converged : bool
+    """
+
+    theta: Array
+    blocks: tuple[BlockAt, ...]
+    w: Array
+    L_B: Array
+    sites: Sites
+    evidence: float
+    chunks: tuple[Chunk, ...]
+    sweeps: int
+    residual: float
+    converged: bool
+
+    @property
+    def sigma(self) -> float:
+        """Noise standard deviation on the standardised scale."""
+        return float(np.exp(self.theta[-1]))
+
+    def marginals(self, chunk: Chunk) -> tuple[tuple[Features, ...], Array, Marginals]:
+        """Feature parts, ``A`` and the marginals of a chunk's rows."""
+        parts, A, d = chunk.features()
+        m, v_p = mean_variance(A, self.w, self.L_B)
+        return parts, A, Marginals(m, v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
+
+
+def split_theta(blocks: Sequence[Block], theta: Array) -> list[Array]:
+    """Cut ``theta`` into each block's own parameters; the last entry, log sigma, is left over."""
+    ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
+    return [theta[i:j] for i, j in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def make_chunks(problem: Problem, blocks: Sequence[Block], at: tuple[BlockAt, ...]) -> tuple[Chunk, ...]:
+    """Cut the rows by kind and size; keep their features where memory allows."""
+    small = problem.n * sum(b.size for b in at) * 8 <= CACHE_BYTES
+    chunks, start = [], 0
+    for rows in problem.rows:
+        for span in row_chunks(start, start + len(rows), CHUNK_ROWS):
+            inputs = tuple(b.X[span] for b in blocks)
+            kept = (join_features(at, inputs),) if small else ()
+            chunks.append(Chunk(rows[slice(span.start - start, span.stop - start)], span, inputs, at, kept))
+        start += len(rows)
+    return tuple(chunks)
+
+
+def settle(
+    problem: Problem,
+    blocks: Sequence[Block],
+    theta: Array,
+    method: Method,
+    likelihood: Likelihood,
+    start: Sites | None = None,
+) -> Posterior:
+    """Find the method's fixed point at given parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+    blocks : sequence of Block
+    theta : (k,) array
+        Each block's unconstrained parameters, then log sigma.
+    method : Method
+    likelihood : Likelihood
+    start : Sites, optional
+        Sites to start from; without them the censored rows start uninformative.
+
+    Returns
+    -------
+    Posterior
+        With ``converged=False`` where ``max_sweeps`` did not suffice.
+
+    Raises
+    ------
+    NumericalError
+        If a factorisation breaks down at these parameters.
+    """
+    at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
+    chunks = make_chunks(problem, blocks, at)
+    sigma = float(np.exp(theta[-1]))
+    exact = [c for c in chunks if c.rows.kind == "exact"]
+    censored = [c for c in chunks if c.rows.kind != "exact"]
+    sites = Sites(np.zeros(problem.n), np.zeros(problem.n)) if start is None else start.copy()
+
+    base = _exact_sums(exact, method, sigma, sites, sum(b.size for b in at))
+    end = _iterate(censored, base, method, likelihood, sigma, sites)
+
+    def exact_part(chunk: Chunk) -> tuple[float]:
+        _, A, d = chunk.features()
+        return (float(method.exact_part(chunk.rows, A @ end.q.w, d, sigma).sum()),)
+
+    D = end.D + sum(add_up(exact_part, exact) or [0.0])
+    evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * log_det(end.q.L_B)
+    return Posterior(
+        theta, at, end.q.w, end.q.L_B, sites, evidence, chunks, end.sweeps, end.residual, end.converged
+    )
+
+
+def mean_variance(A: Array, w: Array, L_B: Array) -> tuple[Array, Array]:
+    """Mean and variance of ``A w`` under ``q(w) = N(w, (L_B L_B')^-1)``, (n,) each."""
+    T = solve_lower(L_B, A.T)
+    return A @ w, np.einsum("mn,mn->n", T, T)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What exact rows contribute to B (identity included), to r, and ``y' Lambda y``."""
+
+    B: Array
+    r: Array
+    yy: float
+
+    def misfit(self, w: Array) -> float:
+        """``sum lambda2 (y - a'w)^2 / 2`` over exact rows, without visiting them."""
+        Bw = self.B @ w + np.tril(self.B, -1).T @ w - w
+        return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ Bw))
+
+
+def _exact_sums(chunks: list[Chunk], method: Method, sigma: float, sites: Sites, M: int) -> _Base:
+    def sums(chunk: Chunk) -> tuple[Array, Array, float]:
+        _, A, d = chunk.features()
+        precision = chunk.rows.weight / method.exact_variance(d, sigma)
+        y = chunk.rows.limit
+        sites.lambda2[chunk.span] = precision
+        sites.lambda1[chunk.span] = precision * y
+        return gram(A.T, precision), A.T @ (precision * y), float(precision @ (y * y))
+
+    eye = np.eye(M, order="F")
+    total = add_up(sums, chunks)
+    return _Base(eye, np.zeros(M), 0.0) if total is None else _Base(total[0] + eye, total[1], total[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaussian:
+    """``q(w)`` from one set of sites."""
+
+    w: Array
+    L_B: Array
+
+    @classmethod
+    def from_sums(cls, base: _Base, sums: Sequence[Array] | None) -> _Gaussian:
+        B, r = (base.B, base.r) if sums is None else (base.B + sums[0], base.r + sums[1])
+        L_B = cholesky(B)
+        return cls(solve_vector(L_B, r), L_B)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    q: _Gaussian
+    D: float
+    sweeps: int
+    residual: float
+    converged: bool
+
+
+def _iterate(
+    chunks: list[Chunk], base: _Base, method: Method, likelihood: Likelihood, sigma: float, sites: Sites
+) -> _End:
+    """Damped fixed-point iteration on the sites of censored rows, in place.
+
+    One visit to the rows updates their sites and sums what the next posterior needs, so a sweep is one pass.
+    """
+
+    def accumulate(chunk: Chunk) -> tuple[Array, Array]:
+        _, A, _ = chunk.features()
+        return gram(A.T, sites.lambda2[chunk.span]), A.T @ sites.lambda1[chunk.span]
+
+    def visit(chunk: Chunk) -> tuple[float, float, Array, Array]:
+        _, A, d = chunk.features()
+        span = chunk.span
+        lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
+        m, v_p = mean_variance(A, q.w, q.L_B)
+        u = method.update(likelihood, chunk.rows, Marginals(m, v_p, d, lambda1, lambda2), sigma)
+        g1, g2 = u.lambda1 - lambda1, u.lambda2 - lambda2
+        scale = sigma / chunk.rows.weight
+        gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
+        step.lambda1[span], step.lambda2[span] = g1, g2
+        lambda1 += rho * g1
+        lambda2 += rho * g2
+        return gap, float(u.D.sum()), gram(A.T, lambda2), A.T @ lambda1
+
+    q = _Gaussian.from_sums(base, add_up(accumulate, chunks))
+    if not chunks:
+        return _End(q, 0.0, 0, 0.0, True)
+    n = sum(len(c.rows) for c in chunks)
+    step, last_step, last = sites.zeros(), sites.zeros(), sites.copy()
+    rho, merit, residual = method.damping, -np.inf, np.inf
+    for sweep in range(1, method.max_sweeps + 1):
+        here = sites.copy()
+        gap, D, *sums = add_up(visit, chunks) or []
+        gap = float(np.sqrt(gap / n))
+        if gap < method.tol or sweep == method.max_sweeps:
+            sites.take(here)
+            return _End(q, D, sweep, gap, gap < method.tol)
+        if method.ascends:
+            value = D - base.misfit(q.w) - 0.5 * float(q.w @ q.w)
+            if method.ascends == "bound":
+                value -= 0.5 * log_det(q.L_B)
+            if value < merit - 1e-10 * max(1.0, abs(merit)):
+                rho *= 0.5
+                sites.take(last, last_step, rho)
+                q = _Gaussian.from_sums(base, add_up(accumulate, chunks))
+                continue
+            merit = value
+        else:
+            rho = max(0.5 * rho, 0.05) if gap > residual else rho
+        rho = min(1.0, rho * (1.15 if gap < residual else 1.0))
+        residual, last = gap, here
+        step, last_step = last_step, step
+        q = _Gaussian.from_sums(base, sums)
+    raise AssertionError("unreachable")

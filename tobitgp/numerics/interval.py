@@ -1,0 +1,217 @@
+r"""Log mass and cumulants of a standard normal variable truncated to an interval.
+
+The probability that a normal value with mean mu and sd S lies in [l, u] has derivatives in mu
+that are cumulants of the truncated variable X in (a, b), a = (l - mu)/S and b = (u - mu)/S:
+with p the mass, (log p)' = E[X]/S, (log p)'' = -(1 - Var X)/S^2, and the third and fourth
+derivatives are the third and fourth cumulants over S^3 and S^4.
+
+Three regimes, with c = (a + b)/2 and half-width r = (b - a)/2:
+
+- one-sided, |c| r > 20: the far end carries a relative mass below exp(-40) and is dropped;
+- wide, a < 0 < b and b - a >= 2: closed forms in phi(a), phi(b) and 1 - Phi(a) - Phi(-b);
+- narrow, all others: Gauss-Legendre quadrature of exp(-c t - t^2/2) on (-r, r), with central
+  moments taken at the nodes, so that nothing cancels down to widths of one unit roundoff.
+
+Errors against 160-digit arithmetic over widths 1e-12 to 60 and centres to 1e4: log mass 6e-15
+relative; mean and complement 1e-13 relative (the largest where the mass is 1 - 1e-200; 1e-14
+absolute for the complement); third cumulant 1e-12 sd^3, fourth 2e-11 sd^4. A variance below 1e-3
+should not be formed as 1 - complement, which leaves it an absolute error of 1e-14.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from tobitgp.numerics.normal import fourth, mills, third
+from tobitgp.typing import Array, BoolArray
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_ONE_SIDED = 20.0
+_WIDE = 2.0
+_INFINITE = 1e100
+_GENTLE = 3.0  # the short rule serves |c| r <= 3 with r <= 1
+_CHUNK = 2048
+
+
+def _half_rule(n: int) -> tuple[Array, Array]:
+    """Positive half of the n-point Gauss-Legendre rule on (-1, 1), n even, as columns."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return nodes[n // 2 :, None], weights[n // 2 :, None]
+
+
+_SHORT, _LONG = _half_rule(12), _half_rule(24)
+
+
+class Interval(NamedTuple):
+    """Log mass and cumulants of the truncated variable X.
+
+    Attributes
+    ----------
+    log_mass : Array
+        log(Phi(b) - Phi(a)), shape (n,).
+    mean : Array
+        E[X], shape (n,).
+    complement : Array
+        1 - Var[X], between 0 and 1, shape (n,).
+    third, fourth : Array
+        Third and fourth cumulants of X, shape (n,).
+    """
+
+    log_mass: Array
+    mean: Array
+    complement: Array
+    third: Array
+    fourth: Array
+
+
+def interval(a: Array, b: Array) -> Interval:
+    r"""Log mass and first four cumulants of X ~ N(0, 1) truncated to (a, b).
+
+    Parameters
+    ----------
+    a, b : Array
+        Ends, a < b, shape (n,). An infinite end is read as 1e100.
+
+    Returns
+    -------
+    Interval
+        Arrays of shape (n,).
+
+    Examples
+    --------
+    A narrow interval is nearly uniform; a distant one nearly exponential.
+
+    >>> X = interval(np.array([-1e-9, 50.0]), np.array([1e-9, 60.0]))
+    >>> print(X.complement.round(6), X.mean.round(6))
+    [1.       0.999601] [ 0.       50.019984]
+    """
+    a, b = np.maximum(a, -_INFINITE), np.minimum(b, _INFINITE)
+    return Interval(*moments(a, b, 0.5 * (a + b), 0.5 * (b - a), rows=5))
+
+
+def log_interval_mass(a: Array, b: Array) -> Array:
+    r"""Log of the normal probability of an interval, :math:`\log(\Phi(b) - \Phi(a))`.
+
+    Parameters
+    ----------
+    a, b : Array
+        Ends, a < b, shape (n,); infinite ends are allowed.
+
+    Returns
+    -------
+    Array
+        Shape (n,).
+
+    Examples
+    --------
+    >>> print(*log_interval_mass(np.array([-np.inf, 40.0]), np.array([0.0, np.inf])).round(6))
+    -0.693147 -804.608442
+    """
+    a, b = np.maximum(a, -_INFINITE), np.minimum(b, _INFINITE)
+    log_mass: Array = moments(a, b, 0.5 * (a + b), 0.5 * (b - a), rows=1)[0]
+    return log_mass
+
+
+def moments(a: Array, b: Array, c: Array, r: Array, *, rows: int) -> Array:
+    """Return the first ``rows`` of the fields of Interval from ends, centre and half-width.
+
+    All four are needed: a caller that knows c and r better than (a + b)/2 and (b - a)/2
+    after rounding keeps that knowledge.
+
+    Parameters
+    ----------
+    a, b, c, r : Array
+        Finite ends, centre and half-width, shape (n,).
+    rows : {1, 3, 5}
+        1 for the log mass, 3 for mean and complement too, 5 for all.
+
+    Returns
+    -------
+    Array
+        Shape (rows, n).
+    """
+    reach = np.abs(c) * r
+    far = reach > _ONE_SIDED
+    wide = (a < 0.0) & (b > 0.0) & (r >= 0.5 * _WIDE) & ~far
+    out = np.empty((rows, a.size))
+    if far.any():
+        _fill(out, far, _one_sided(np.where(c > 0.0, -a, b)[far], np.sign(c[far]), rows))
+    if wide.any():
+        _fill(out, wide, _wide(a[wide], b[wide], c[wide], r[wide], rows))
+    narrow = ~(far | wide)
+    if narrow.any():
+        gentle = narrow & (reach <= _GENTLE) & (r <= 1.0)
+        for part, rule in ((gentle, _SHORT), (narrow & ~gentle, _LONG)):
+            where = np.flatnonzero(part)
+            for start in range(0, where.size, _CHUNK):
+                i = where[start : start + _CHUNK]
+                out[:, i] = _narrow(c[i], r[i], rule, rows)
+    return out
+
+
+def _fill(out: Array, where: BoolArray, values: list[Array]) -> None:
+    """Write one regime's values into its columns."""
+    for row, value in zip(out, values, strict=True):
+        row[where] = value
+
+
+def _one_sided(z: Array, side: Array, rows: int) -> list[Array]:
+    """X > -z (side 1) or X < z (side -1): cumulants are derivatives of log Phi at z."""
+    log_mass = np.asarray(log_ndtr(z), dtype=np.float64)
+    if rows == 1:
+        return [log_mass]
+    h, delta = mills(z)
+    values = [log_mass, side * h, h * delta]
+    if rows == 5:
+        values += [side * third(z, h, delta), fourth(z, h, delta)]
+    return values
+
+
+def _wide(a: Array, b: Array, c: Array, r: Array, rows: int) -> list[Array]:
+    """Evaluate closed forms, with differences of phi(a) and phi(b) through sinh and cosh of c r."""
+    outside = ndtr(a) + ndtr(-b)
+    log_mass = np.log1p(-outside)
+    if rows == 1:
+        return [log_mass]
+    scale = 2.0 * np.exp(-0.5 * (c * c + r * r) - _HALF_LOG_2PI - log_mass)
+    gap, total = scale * np.sinh(c * r), scale * np.cosh(c * r)  # (phi(a) -+ phi(b)) / mass
+    m = gap
+    d = r * total - c * gap  # (b phi(b) - a phi(a)) / mass
+    values = [log_mass, m, d + m * m]
+    if rows == 5:
+        t = (c * c + r * r) * gap - 2.0 * c * r * total  # (a^2 phi(a) - b^2 phi(b)) / mass
+        u = c * (c * c + 3.0 * r * r) * gap - r * (r * r + 3.0 * c * c) * total  # cubes
+        values.append(t - m + 3.0 * m * d + 2.0 * m**3)
+        values.append(3.0 * d + u + 4.0 * m * (m - t) - 3.0 * d * d - 12.0 * d * m * m - 6.0 * m**4)
+    return values
+
+
+def _narrow(c: Array, r: Array, rule: tuple[Array, Array], rows: int) -> Array:
+    """Gauss-Legendre on pairs of nodes c +- t."""
+    nodes, weights = rule
+    t = nodes * r
+    ct = c * t
+    bell = weights * np.exp(-0.5 * t * t)
+    tilt = np.exp(ct)
+    low, high = bell * tilt, bell / tilt  # densities at c - t and c + t
+    mass = (low + high).sum(axis=0)
+    out = np.empty((rows, c.size))
+    out[0] = np.log(r * mass) - 0.5 * c * c - _HALF_LOG_2PI
+    if rows == 1:
+        return out
+    shift = -2.0 * (t * bell * np.sinh(ct)).sum(axis=0) / mass
+    below, above = -t - shift, t - shift
+    low *= below * below
+    high *= above * above
+    var = (low + high).sum(axis=0) / mass
+    out[1] = c + shift
+    out[2] = 1.0 - var
+    if rows == 5:
+        low *= below
+        high *= above
+        out[3] = (low + high).sum(axis=0) / mass
+        out[4] = (low * below + high * above).sum(axis=0) / mass - 3.0 * var * var
+    return out

@@ -1,0 +1,110 @@
+"""Triangular linear algebra straight on LAPACK and BLAS.
+
+scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so the routines are called directly.
+Matrices go in and come out in Fortran order where they are square; a C-ordered ``(n, M)`` array is handed over transposed, without a copy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from tobitgp.errors import NumericalError
+from tobitgp.typing import Array
+
+_potrf, _pstrf, _trtrs, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtrs, lapack.dtrtri
+_syrk, _trsm = blas.dsyrk, blas.dtrsm
+
+
+def cholesky(B: Array) -> Array:
+    """Lower Cholesky factor of a symmetric positive-definite matrix.
+
+    Parameters
+    ----------
+    B : (M, M) array
+        Only its lower triangle (in Fortran order) is read.
+
+    Returns
+    -------
+    (M, M) array, lower triangular, Fortran order
+
+    Raises
+    ------
+    NumericalError
+        If ``B`` is not positive definite or not finite.
+
+    Examples
+    --------
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    L, info = _potrf(B, lower=1, clean=1)
+    if info != 0 or not np.isfinite(L[-1, -1]):
+        raise NumericalError(f"A matrix of {B.shape[0]} features is not positive definite.")
+    return L
+
+
+def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
+    """Cholesky factor of the numerically independent part of a covariance matrix.
+
+    Parameters
+    ----------
+    K : (N, N) array
+        Symmetric, positive semi-definite.
+    tolerance : float
+        Stop when the largest residual variance falls to this, in the units of ``K``.
+
+    Returns
+    -------
+    L : (M, M) array
+        Lower factor of ``K[kept][:, kept]``.
+    kept : (M,) integer array
+        Rows chosen, in the order of choice; at least one.
+
+    Examples
+    --------
+    Two copies of one point count once.
+
+    >>> L, kept = pivoted_cholesky(np.array([[4.0, 4.0, 0.0], [4.0, 4.0, 0.0], [0.0, 0.0, 1.0]]), 1e-10)
+    >>> kept.tolist(), np.diag(L).tolist()
+    ([0, 2], [2.0, 1.0])
+    """
+    C, pivots, rank, info = _pstrf(K, lower=1, tol=tolerance)
+    if info < 0 or not np.isfinite(C[0, 0]):
+        raise NumericalError("A covariance matrix is not finite.")
+    rank = max(int(rank), 1)
+    return np.asfortranarray(np.tril(C[:rank, :rank])), pivots[:rank] - 1
+
+
+def solve_lower(L: Array, A_T: Array) -> Array:
+    """``L^-1 A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
+    return _trsm(1.0, L, A_T, lower=1)
+
+
+def solve_upper(L: Array, A_T: Array) -> Array:
+    """``L^-T A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
+    return _trsm(1.0, L, A_T, lower=1, trans_a=1)
+
+
+def solve_vector(L: Array, r: Array) -> Array:
+    """``(L L')^-1 r`` for a vector ``r`` (M,)."""
+    half, _ = _trtrs(L, r, lower=1)
+    whole, _ = _trtrs(L, half, lower=1, trans=1)
+    return whole
+
+
+def inverse_factor(L: Array) -> Array:
+    """``L^-1`` for lower-triangular ``L`` (M, M), lower triangular."""
+    inverse, _ = _trtri(L, lower=1)
+    return np.tril(inverse)
+
+
+def gram(A_T: Array, scale: Array) -> Array:
+    """Lower triangle of ``A' diag(scale) A`` from ``A'`` (M, n) and ``scale`` (n,) >= 0; the upper triangle is zero."""
+    return _syrk(1.0, A_T * np.sqrt(scale), lower=1)
+
+
+def log_det(L: Array) -> float:
+    """``log |L L'|`` from the lower factor."""
+    return 2.0 * float(np.log(L.diagonal()).sum())

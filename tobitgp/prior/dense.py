@@ -1,0 +1,56 @@
+"""Dense columns with independent Gaussian priors: the linear terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.prior.block import Features
+from tobitgp.typing import Array
+
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseBlock:
+    """Columns already multiplied by their prior standard deviations; no parameters, no residual.
+
+    Attributes
+    ----------
+    X : (n, p) array
+        The features themselves.
+    """
+
+    X: Array
+
+    @property
+    def n_parameters(self) -> int:
+        """Zero."""
+        return 0
+
+    @property
+    def n_sums(self) -> int:
+        """Zero."""
+        return 0
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def at(self, theta: Array) -> DenseBlock:
+        """Return the block itself: there is nothing to fix."""
+        return self
+
+    def features(self, X: Array) -> Features:
+        """Columns of other rows, scaled as the training columns are."""
+        return Features(X, None)
+
+    def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
+        """No sums are needed."""
+        return ()
+
+    def finish(self, sums: tuple[Array, ...]) -> Array:
+        """No parameters, hence an empty gradient."""
+        return _NONE

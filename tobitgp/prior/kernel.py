@@ -1,0 +1,230 @@
+"""A Gaussian process as features: inducing inputs Z, ``A = K_NM L^-T`` with ``K_MM = L L'``, ``d = k_nn - |a_n|^2``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.errors import SpecError
+from tobitgp.numerics.linalg import pivoted_cholesky, solve_lower, solve_upper
+from tobitgp.prior.block import Features
+from tobitgp.prior.kernels import Kernel
+from tobitgp.typing import Array, IntArray
+
+RELATIVE_RESIDUAL = 1e-10
+DENSE_LIMIT = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBlock:
+    """A zero-mean Gaussian process ``sd^2 k(x / lengthscale)``.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        Inputs of the training rows.
+    kernel : Kernel
+    ard : bool
+        One length-scale an input, or one for all.
+    Z : (M, d) array
+        Inducing inputs. Those that are numerically dependent at the parameters met are left out there, so passing
+        all training inputs gives the exact prior to a relative residual of 1e-10.
+    """
+
+    X: Array
+    kernel: Kernel
+    ard: bool
+    Z: Array
+
+    @property
+    def n_parameters(self) -> int:
+        """One log sd and the log length-scales."""
+        return 1 + (self.X.shape[1] if self.ard else 1)
+
+    def at(self, theta: Array) -> KernelFeatures:
+        """Fix ``theta = (log sd, log lengthscale, ...)``."""
+        variance, lengthscale = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
+        Z = self.Z / lengthscale
+        L, kept = pivoted_cholesky(self.kernel.value(Z, Z), RELATIVE_RESIDUAL)
+        L *= np.sqrt(variance)
+        return KernelFeatures(self.kernel, self.ard, variance, lengthscale, Z[kept], L)
+
+
+@dataclass(frozen=True, slots=True)
+class GPPrior:
+    """A Gaussian process term before its inducing inputs are chosen.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        Standardised inputs of the training rows.
+    kernel : Kernel
+    ard : bool
+    inducing : "auto", None, int, or (M, d) array
+        Greedy until little is left, all rows, a number of greedily chosen rows, or given locations.
+    """
+
+    X: Array
+    kernel: Kernel
+    ard: bool
+    inducing: str | int | Array | None
+
+    @property
+    def n_parameters(self) -> int:
+        """One log sd and the log length-scales."""
+        return 1 + (self.X.shape[1] if self.ard else 1)
+
+    def subset(self, rows: IntArray) -> GPPrior:
+        """Return the term on some of the rows."""
+        return GPPrior(self.X[rows], self.kernel, self.ard, self.inducing)
+
+    def choose(self, theta: Array, precision: Array, *, nats: float, cap: int) -> KernelBlock:
+        """Block with inducing inputs fit for parameters ``theta`` and site precisions ``precision`` (n,)."""
+        if self.inducing is None:
+            Z = all_inputs(self.X)
+        elif isinstance(self.inducing, np.ndarray):
+            Z = self.inducing
+        else:
+            fixed = isinstance(self.inducing, int)
+            aim, most = (0.0, int(self.inducing)) if fixed else (nats, cap)
+            Z = self.X[greedy_inducing(self.X, self.kernel, theta, precision, nats=aim, cap=most)]
+        return KernelBlock(self.X, self.kernel, self.ard, Z)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFeatures:
+    """A kernel block at fixed parameters.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    ard : bool
+    variance : float
+    lengthscale : (d,) or (1,) array
+    Z : (M, d) array
+        Inducing inputs divided by the length-scales.
+    L : (M, M) array
+        Lower Cholesky factor of ``K_MM``.
+    """
+
+    kernel: Kernel
+    ard: bool
+    variance: float
+    lengthscale: Array
+    Z: Array
+    L: Array
+
+    @property
+    def size(self) -> int:
+        """Number of inducing inputs in use."""
+        return len(self.Z)
+
+    @property
+    def n_sums(self) -> int:
+        """Four; see ``backward``."""
+        return 4
+
+    def features(self, X: Array) -> Features:
+        """Whitened features of rows with inputs ``X`` (n, d), and what they leave of the prior variance."""
+        K = self.kernel.value(X / self.lengthscale, self.Z)
+        A = solve_lower(self.L, (self.variance * K).T).T
+        d = self.variance - np.einsum("nm,nm->n", A, A)
+        return Features(A, np.maximum(d, 0.0, out=d), K)
+
+    def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
+        """Sums over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d``."""
+        A, _, K = features
+        G = G_A - (2.0 * g_d)[:, None] * A
+        G_K = solve_upper(self.L, G.T).T
+        G_K *= self.variance
+        scale = self.kernel.contract(X / self.lengthscale, self.Z, K, G_K)
+        return np.einsum("nm,nm->", G_K, K), scale, A.T @ G, g_d.sum()
+
+    def finish(self, sums: tuple[Array, ...]) -> Array:
+        """Gradient in (log sd, log length-scales).
+
+        ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``: F sees the features through ``A A'`` only, so ``A' G`` is symmetric
+        at a fixed point.
+        """
+        through_nm, scale, AtG, total_g_d = sums
+        half = solve_upper(self.L, np.asfortranarray(0.5 * (AtG + AtG.T)))
+        G_MM = -0.5 * self.variance * solve_upper(self.L, np.asfortranarray(half.T))
+        K_MM = self.kernel.value(self.Z, self.Z)
+        by_scale = scale + self.kernel.contract(self.Z, self.Z, K_MM, G_MM)
+        by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G_MM, K_MM) + self.variance * total_g_d)
+        return np.concatenate([[by_sd], by_scale if self.ard else [by_scale.sum()]])
+
+
+def greedy_inducing(
+    X: Array, kernel: Kernel, theta: Array, weight: Array, *, nats: float, cap: int
+) -> IntArray:
+    """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
+
+    Partial pivoted Cholesky of the kernel matrix, one column a step, until the trace term
+    ``1/2 sum weight d`` falls to ``nats`` or ``cap`` rows are chosen.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel
+    theta : (k,) array
+        Log sd and log length-scales.
+    weight : (n,) array
+        Site precisions lambda2, or a guess of them.
+    nats : float
+        Trace term aimed at.
+    cap : int
+
+    Returns
+    -------
+    (M,) integer array
+        Positions of the rows chosen, in the order of choice; at least one.
+
+    Examples
+    --------
+    >>> from tobitgp.prior.kernels import KERNELS
+    >>> x = np.linspace(0, 1, 200)[:, None]
+    >>> chosen = greedy_inducing(x, KERNELS["rbf"], np.log([1.0, 0.3]), np.full(200, 25.0), nats=0.01, cap=500)
+    >>> len(chosen) < 20
+    True
+    """
+    variance, S = float(np.exp(2.0 * theta[0])), X / np.exp(theta[1:])
+    n = len(S)
+    limit = min(cap, n)
+    A = np.empty((min(limit, 32), n))
+    d = np.full(n, variance)
+    chosen: list[int] = []
+    while len(chosen) < limit:
+        i = int(np.argmax(weight * d))
+        if d[i] <= RELATIVE_RESIDUAL * variance or 0.5 * float(weight @ d) <= nats:
+            break
+        m = len(chosen)
+        if m == len(A):
+            A = np.concatenate([A, np.empty((min(m, limit - m), n))])
+        column = variance * kernel.value(S, S[i : i + 1])[:, 0]
+        column -= A[:m, i] @ A[:m]
+        column /= np.sqrt(d[i])
+        A[m] = column
+        d -= column * column
+        np.maximum(d, 0.0, out=d)
+        d[i] = 0.0
+        chosen.append(i)
+    return np.array(chosen or [0], dtype=np.intp)
+
+
+def all_inputs(X: Array) -> Array:
+    """Distinct training inputs, (M, d), for the numerically exact prior.
+
+    Raises
+    ------
+    SpecError
+        If there are more than 5000 of them: the kernel matrix would not fit.
+    """
+    Z = np.unique(X, axis=0)
+    if len(Z) > DENSE_LIMIT:
+        raise SpecError(
+            f"inducing=None builds a kernel matrix of {len(Z)} x {len(Z)} distinct rows; at most {DENSE_LIMIT} are "
+            "allowed. Use inducing='auto', a number, or an array of locations."
+        )
+    return Z

@@ -1,0 +1,71 @@
+"""Gaussian priors of linear coefficients, and the way from whitened weights back to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.typing import Array
+
+WEAK = 10.0
+FLAT = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class LinearPrior:
+    """Independent ``beta_j ~ N(mean_j, sd_j^2)``, columns centred where a free intercept takes up their means.
+
+    Attributes
+    ----------
+    mean, sd : (p,) array
+        In the user's units; ``sd = 0`` fixes a coefficient.
+    centre : (p,) array
+        Taken from each column; zero without a free intercept, and for the intercept itself.
+    intercept : int or None
+        Position of a free intercept with the default prior, whose mean is the response's.
+    """
+
+    mean: Array
+    sd: Array
+    centre: Array
+    intercept: int | None
+
+    def features(self, H: Array, scale: float) -> Array:
+        """Whitened columns (n, p) on the standardised response scale."""
+        return (H - self.centre) * (self.sd / scale)
+
+    def coefficients(self, w: Array, shift: float) -> Array:
+        """Coefficients (p,) or (p, draws) from whitened weights; ``shift`` is the centre of the response."""
+        beta = ((self.mean + self.sd * w.T) if w.ndim == 1 else (self.mean + self.sd * w.T)).T
+        return self._uncentre(beta, shift)
+
+    def covariance(self, S: Array) -> Array:
+        """Covariance (p, p) of the coefficients from that of the whitened weights."""
+        T = self._uncentre(np.diag(self.sd), 0.0)
+        return T @ S @ T.T
+
+    def _uncentre(self, beta: Array, shift: float) -> Array:
+        if self.intercept is None:
+            return beta
+        beta = beta.copy()
+        beta[self.intercept] += shift - self.centre @ beta
+        return beta
+
+
+def default_sd(H: Array, weight: Array, scale: float, factor: Array) -> Array:
+    """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size.
+
+    Parameters
+    ----------
+    H : (n, p) array
+    weight : (n,) array
+    scale : float
+        Standard deviation of the response.
+    factor : (p,) array
+        10 for weak priors, 1e4 for flat ones.
+    """
+    mean = np.average(H, axis=0, weights=weight) if len(H) else np.zeros(H.shape[1])
+    sd = np.sqrt(np.average((H - mean) ** 2, axis=0, weights=weight))
+    size = np.where(sd > 1e-12 * np.abs(mean), sd, np.abs(mean))
+    return factor * scale / np.where(size > 0, size, 1.0)
