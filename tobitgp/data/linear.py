@@ -96,7 +96,7 @@ def replay_linear(state: LinearState, spec: ModelSpec, table: Table) -> Array:
         H = np.empty((0, len(state.columns)))
     else:
         assert state.model_spec is not None
-        H = _materialise(state.model_spec, spec, _frame(spec, table, state.aliases))[0]
+        H = _materialise(state.model_spec, spec, table, state.aliases)[0]
     _check_finite(H, state.columns, table)
     return H
 
@@ -134,9 +134,9 @@ def check_rank(H: Array, columns: tuple[str, ...]) -> None:
     if others == ("Intercept",):
         remedy = "leave it out, or take the intercept out by 0 +"
         raise DataError(f"Column {columns[j]!r} is constant, and so the same as the intercept; {remedy}")
-    raise DataError(
-        f"Column {columns[j]!r} of the linear part is determined by {_quoted(others)}; leave one of them out"
-    )
+    splines = columns[j].startswith(("cr(", "cs(", "cc("))
+    remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
+    raise DataError(f"Column {columns[j]!r} of the linear part is determined by {_quoted(others)}; {remedy}")
 
 
 def _quoted(names: tuple[str, ...]) -> str:
@@ -154,34 +154,37 @@ def _check_finite(H: Array, columns: tuple[str, ...], table: Table) -> None:
 
 def _fit_formulaic(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
     """Build the columns by formulaic, on names that cannot clash with functions."""
-    from formulaic import Formula
-
     quoted = dict.fromkeys(re.findall(r"`([^`]*)`", spec.linear))
     taken = set(spec.names("linear"))
     free = (f"_c{i}_" for i in range(2 * len(taken) + len(quoted) + 1) if f"_c{i}_" not in taken)
     aliases = dict(zip(quoted, free, strict=False))
     text = re.sub(r"`([^`]*)`", lambda match: aliases[match.group(1)], spec.linear)
-    H, model_spec = _materialise(Formula(text), spec, _frame(spec, table, aliases))
+    H, model_spec = _materialise(text, spec, table, aliases)
     columns = tuple(_restore(name, aliases) for name in model_spec.column_names)
     _check_finite(H, columns, table)
     _warn_single_levels(spec, table)
     return H, LinearState(columns, None, aliases, model_spec)
 
 
-def _materialise(source: Any, spec: ModelSpec, frame: pd.DataFrame) -> tuple[Array, Any]:
-    """Run formulaic on clean data; its complaints become ours."""
+def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[str, str]) -> tuple[Array, Any]:
+    """Run formulaic on clean data, from text or from what it learned; its complaints become ours."""
+    from formulaic import Formula
     from formulaic.errors import DataMismatchWarning
 
+    frame = _frame(spec, table, aliases)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", DataMismatchWarning)
         try:
+            source = Formula(source) if isinstance(source, str) else source
             matrix = source.get_model_matrix(frame, context=_context(), na_action="ignore", output="numpy")
         except DataMismatchWarning as warning:
-            raise UnseenLevelError(f"A factor of the linear part has an unknown level: {warning}") from None
+            message = f"A factor of the linear part has a level that is not known: {warning}"
+            raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
-            raise DataError(f"The linear part {spec.linear!r} cannot be computed: {error}{remedy}") from error
+            cause = _restore(str(error), aliases)
+            raise DataError(f"The linear part {spec.linear!r} cannot be computed: {cause}{remedy}") from error
     H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
     return H, matrix.model_spec
 
@@ -226,4 +229,4 @@ def _warn_single_levels(spec: ModelSpec, table: Table) -> None:
         levels = table.columns[name].levels
         if spec.intercept and levels is not None and len(levels) == 1:
             message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the linear part"
-            warnings.warn(message, UserWarning, stacklevel=6)
+            warnings.warn(message, UserWarning, stacklevel=7)

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from tobitgp.errors import DataError
 from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.errors import DataError
 from tobitgp.typing import Array, IntArray
 
 RowKind = Literal["exact", "one-sided", "interval"]
@@ -39,9 +39,7 @@ class Rows:
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
-        return Rows(
-            self.kind, self.lower[rows], self.upper[rows], self.limit[rows], self.sign[rows], self.weight[rows]
-        )
+        return Rows(self.kind, self.lower[rows], self.upper[rows], self.limit[rows], self.sign[rows], self.weight[rows])
 
     def __len__(self) -> int:
         return len(self.limit)
@@ -104,9 +102,9 @@ class Problem:
         """Frequency weights (n,) in the problem's order."""
         return np.concatenate([r.weight for r in self.rows])
 
-    def subset(self, size: int) -> tuple[Problem, IntArray]:
+    def subset(self, size: int, rng: int | np.random.Generator | None = None) -> tuple[Problem, IntArray]:
         """About ``size`` rows, every kind in proportion, and their positions in this problem."""
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(0 if rng is None else rng)
         parts, positions, start = [], [], 0
         for rows in self.rows:
             keep = max(1, round(size * len(rows) / self.n))
@@ -118,7 +116,9 @@ class Problem:
         return Problem(tuple(parts), self.order[at], self.H[at], tuple(X[at] for X in self.X), self.units), at
 
 
-def standardise(response: CensoredResponse, design: Design, *, log_time: bool, centre: bool) -> Problem:
+def standardise(
+    response: CensoredResponse, design: Design, *, log_time: bool, centre: bool, ard: tuple[bool, ...] | None = None
+) -> Problem:
     """Scale response and inputs, and sort the rows by what is known of them.
 
     Parameters
@@ -129,6 +129,9 @@ def standardise(response: CensoredResponse, design: Design, *, log_time: bool, c
         Model the logarithm of the response; the evidence keeps the Jacobian ``-sum log y`` over exact rows.
     centre : bool
         Take the mean away; only right where the model has a free intercept.
+    ard : tuple of bool, optional
+        Per ``gp()`` term: scale every input on its own (default), or all by one factor, which keeps distances as
+        they are up to that factor.
 
     Returns
     -------
@@ -154,7 +157,7 @@ def standardise(response: CensoredResponse, design: Design, *, log_time: bool, c
     order = np.argsort(np.where(exact, 0, np.where(interval, 2, 1)), kind="stable")
     counts = (int(exact.sum()), len(exact) - int(exact.sum()) - int(interval.sum()), int(interval.sum()))
     x_centre = tuple(X.mean(axis=0) for X in design.X)
-    x_scale = tuple(_column_scale(X) for X in design.X)
+    x_scale = tuple(_column_scale(X, own) for X, own in zip(design.X, ard or (True,) * len(design.X), strict=True))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
     rows = _split(lower[order], upper[order], response.weight[order], counts)
     units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
@@ -185,8 +188,10 @@ def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> 
     return (mean if centre else 0.0), spread
 
 
-def _column_scale(X: Array) -> Array:
+def _column_scale(X: Array, own: bool) -> Array:
     sd = X.std(axis=0)
+    if not own:
+        sd = np.full_like(sd, np.sqrt(np.mean(sd * sd)))
     return np.where(sd > 0, sd, 1.0)
 
 

@@ -47,7 +47,7 @@ def build_response(
     if event is not None:
         exact = _read_event(event, spec, table)
         kind = np.where(exact, 0, 1).astype(np.intp)
-        limit_lower = limit_upper = np.full(table.n, np.nan)
+        limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
     else:
         limit_lower, limit_upper = read_limits(spec, table)
         kind = _classify(y, limit_lower, limit_upper, table)
@@ -117,15 +117,16 @@ def _read_event(event: Expression, spec: ModelSpec, table: Table) -> BoolArray:
             )
     column = bare_column(event, table)
     how = f"Surv({spec.response.value.text}, " if spec.response.kind == "surv" else "censor(event="
-    remedy = f"say which value is an event, as in {how}{event.text} == 2)"
     if column is not None and column.levels is not None:
         listed = ", ".join(repr(level) for level in column.levels[:6])
+        remedy = f"say which value is an event, as in {how}{event.text} == {column.levels[-1]!r})"
         raise DataError(f"The event column {column.name!r} must hold 0 and 1 or False and True, not {listed}; {remedy}")
     values = evaluate(event, table)
     wrong = (values != 0) & (values != 1)
     if wrong.any():
         listed = ", ".join(f"{value:g}" for value in np.unique(values)[:6])
         place = table.rows(wrong)
+        remedy = f"say which value is an event, as in {how}{event.text} == {values.max():g})"
         raise DataError(f"The event {event.text} must be 0 or 1, but holds {listed} (see {place}); {remedy}")
     return np.equal(values, 1.0)
 

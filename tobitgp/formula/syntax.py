@@ -10,7 +10,7 @@ from typing import NoReturn
 from tobitgp.errors import FormulaError
 from tobitgp.formula.tokens import Token, tokenize
 
-MAX_DEPTH = 60
+MAX_DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,15 +174,16 @@ def _read_offset(syntax: Syntax, node: ast.Call, found: Found) -> Expression:
 
 def _count(syntax: Syntax, node: ast.expr, found: Found, n_others: int) -> int:
     """Check a linear term; return how many products its expansion forms."""
+    before = len(found.names)
     match node:
         case ast.Name():
             return _count_name(syntax, node, found, n_others)
         case ast.Call():
             check_call(syntax, node, found, linear=True)
-            return 1
+            return _require_column(syntax, node, found, before)
         case ast.Set(elts=[inner]):
             check_expression(syntax, inner, found)
-            return 1
+            return _require_column(syntax, node, found, before)
         case ast.BinOp(op=ast.Pow()):
             return _count_power(syntax, node, found, n_others)
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
@@ -216,6 +217,13 @@ def _refuse_gp_products(syntax: Syntax, node: ast.BinOp) -> None:
         syntax.fail(node, "Products of processes are not offered yet; gp(x, z) is one process over both inputs")
     remedy = "write gp(x) + z, or gp(x, z) for one process over both"
     syntax.fail(node, f"A process cannot be combined with another term yet; {remedy}")
+
+
+def _require_column(syntax: Syntax, node: ast.expr, found: Found, before: int) -> int:
+    """Refuse a term that is the same number in every row."""
+    if len(found.names) == before:
+        syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept")
+    return 1
 
 
 def _count_name(syntax: Syntax, node: ast.Name, found: Found, n_others: int) -> int:
@@ -262,8 +270,8 @@ def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
         text = token.text
         if token.role == "dot":
             text = f"({' + '.join(spelled(name) for name in others)})"
-        elif token.kind == "name" and token.start in columns:
-            text = spelled(text)
+        elif token.start in columns:
+            text = spelled(text.strip("`"))
         gap = " " if pieces and token.start > end and token.role != "call" else ""
         pieces.append(gap + text)
         end = token.end

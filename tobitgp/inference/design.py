@@ -39,9 +39,9 @@ def two_level(k: int) -> Array:
 def central_composite(k: int) -> tuple[Array, Array]:
     """Points and weights that integrate against a standard normal in k dimensions.
 
-    Centre, star and cube, the outer points all at radius ``f0 sqrt(k)``, f0 = 1.1. Against the standard normal density ratio
-    ``pi(z) / pi(0)`` the weights are ``1 - 1/f0^2`` at the centre and ``1 / (n_p f0^2 exp(-k f0^2 / 2))`` at each of the
-    n_p outer points.
+    Centre, star and cube, the outer points all at radius ``f0 sqrt(k)``, f0 = 1.1. Against the standard normal density
+    ratio ``pi(z) / pi(0)`` the weights are ``1 - 1/f0^2`` at the centre and ``1 / (n_p f0^2 exp(-k f0^2 / 2))`` at each
+    of the n_p outer points.
 
     Parameters
     ----------

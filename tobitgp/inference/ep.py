@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tobitgp.data.problem import Rows
-from tobitgp.inference.method import Marginals, Slopes, Update
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
@@ -39,9 +40,10 @@ class EP:
     tol: float = 1e-7
     max_sweeps: int = 200
     damping: float = 1.0
-    name = "ep"
-    evidence_kind = "ep"
-    ascends = None
+    name: ClassVar[str] = "ep"
+    evidence_kind: ClassVar[str] = "ep"
+    warm_up: ClassVar[Method | None] = None
+    ascends: ClassVar[Literal["joint", "bound"] | None] = None
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""

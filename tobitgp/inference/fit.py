@@ -12,26 +12,37 @@ from tobitgp.data.problem import Problem
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import ConvergenceWarning, NumericalError
 from tobitgp.inference.bound import effective_parameters, lower_bound
-from tobitgp.inference.design import MAX_DIMENSION, central_composite
+from tobitgp.inference.design import central_composite
 from tobitgp.inference.ep import EP
-from tobitgp.inference.hyper import Maximum, Objective, climb, polish, starts, whitening
+from tobitgp.inference.hyper import (
+    Maximum,
+    Objective,
+    climb,
+    is_heavy,
+    polish,
+    principal_root,
+    starts,
+    whitening,
+)
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.posterior import Posterior, Sites, settle, split_theta
+from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 NATS = 0.01
 FIRST_CAP, CAP = 100, 500
 SEARCH_ROWS = 500
 RUNS = 3
-INTEGRATE_ROWS = 20_000
+INTEGRATE_ROWS, INTEGRATE_DIMENSION = 20_000, 10
 LOOSE = 1e-4
-HEAVY = 50_000
+CONVERGED = 1e-3
+
+OnStep = Callable[[str, int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,12 @@ class Prior:
         parts = split_theta(self.gps, theta)
         share = nats / max(len(self.gps), 1)
         chosen = [gp.choose(part, precision, nats=share, cap=cap) for gp, part in zip(self.gps, parts, strict=True)]
-        return [*([self.linear] if self.linear is not None else []), *chosen]
+        return [*chosen] if self.linear is None else [self.linear, *chosen]
+
+    def subset(self, rows: IntArray) -> Prior:
+        """Return the same terms on some of the rows."""
+        linear = None if self.linear is None else DenseBlock(self.linear.X[rows])
+        return Prior(linear, tuple(gp.subset(rows) for gp in self.gps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +78,21 @@ class Settings:
     Attributes
     ----------
     integrate : bool or None
-        Average over hyper-parameters; None: up to 20,000 rows.
+        Average over hyper-parameters; None: up to 20,000 rows and 10 free hyper-parameters.
     n_starts : int
     max_iter : int
         Of each L-BFGS run.
     tol : float
         Nats a Newton step may still gain at the end.
-    on_step : callable, optional
-        Called with a stage's name, the evaluations so far and the objective.
+    rng : int, Generator or None
+        Chooses the rows of the first search where there are many.
     """
 
     integrate: bool | None = None
     n_starts: int = 2
     max_iter: int = 200
     tol: float = 1e-6
-    on_step: Callable[[str, int, float], None] | None = None
+    rng: int | np.random.Generator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +167,7 @@ def fit_gp(
     method: Method,
     likelihood: Likelihood,
     settings: Settings | None = None,
+    on_step: OnStep | None = None,
 ) -> FittedGP:
     """Fit hyper-parameters and posterior.
 
@@ -163,6 +180,8 @@ def fit_gp(
     method : Method
     likelihood : Likelihood
     settings : Settings, optional
+    on_step : callable, optional
+        Called with a stage's name, the evaluations in it so far and the log density found.
 
     Returns
     -------
@@ -174,8 +193,7 @@ def fit_gp(
         If the search or a fixed point did not settle, or EP gave way to VI.
     """
     with single_blas_thread():
-        fit = _Fit(problem, prior, parameters, method, likelihood, settings or Settings())
-        return fit.run()
+        return _Fit(problem, prior, parameters, method, likelihood, settings or Settings(), on_step).run()
 
 
 class _Fit:
@@ -189,85 +207,84 @@ class _Fit:
         method: Method,
         likelihood: Likelihood,
         settings: Settings,
+        on_step: OnStep | None,
     ):
         self.problem, self.prior, self.parameters = problem, prior, parameters
         self.method, self.likelihood, self.settings = method, likelihood, settings
+        self.on_step = on_step
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
 
     def run(self) -> FittedGP:
-        """Search on a subset, maximise on all rows, integrate."""
-        base = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
-        if not self.parameters.n_free:
-            objective = self._objective(self.problem, self.prior, base, self._guess(self.problem, base), CAP)
-            at = Maximum(np.zeros(0), objective.value(np.zeros(0)), np.zeros(0), np.zeros((0, 0)), 0.0)
-            return self._finish(objective, at)
-        free, scale = self._search(base)
+        """Search, maximise, integrate."""
+        theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
+        if self.parameters.n_free:
+            theta, scale = self._search(theta)
+        else:
+            scale = None
         try:
-            objective, maximum = self._maximise(base, free, scale)
+            objective, maximum = self._maximise(theta, scale)
         except _EPFailure as failure:
             self.fell_back, self.method = True, VI()
-            warnings.warn(
-                "Expectation propagation did not settle; variational inference took over. Its evidence is a lower bound.",
-                ConvergenceWarning,
-                stacklevel=4,
+            _warn(
+                "Expectation propagation did not settle; variational inference took over, and the evidence is a bound. "
+                "Check for weights below 1 and extreme limits; method='vi' asks for this directly."
             )
-            objective, maximum = self._maximise(base, failure.free, None)
+            objective, maximum = self._maximise(failure.theta, None)
         return self._finish(objective, maximum)
 
-    def _search(self, base: Array) -> tuple[Array, Array | None]:
-        """Best of several starts, on a subset of the rows where there are many."""
+    def _search(self, theta: Array) -> tuple[Array, Array | None]:
+        """Best of several starts, and the curvature there; on a subset of the rows where there are many."""
         problem, prior = self.problem, self.prior
-        small = problem.n > 2 * SEARCH_ROWS
-        if small:
-            problem, rows = problem.subset(SEARCH_ROWS)
-            linear = None if prior.linear is None else DenseBlock(prior.linear.X[rows])
-            prior = Prior(linear, tuple(gp.subset(rows) for gp in prior.gps))
-        objective = self._objective(problem, prior, base, self._guess(problem, base), FIRST_CAP)
+        many = problem.n > 2 * SEARCH_ROWS
+        if many:
+            problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
+            prior = prior.subset(rows)
+        objective = self._objective("search", problem, prior, theta, _guess(problem, theta), FIRST_CAP)
         candidates = starts(self.parameters, self.settings.n_starts, objective.value)
-        best, best_value = candidates[0], -np.inf
+        ends = []
         for start in candidates:
             objective.sites = None
             end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
-            value = objective.value(end)
-            if value > best_value:
-                best, best_value = end, value
-        self._log("search", objective, best_value)
-        return best, whitening(objective, best) if small else None
+            ends.append((objective.value(end), end))
+        value, best = max(ends, key=lambda pair: pair[0])
+        self._log("search", objective, value)
+        return objective.theta(best), whitening(objective, best) if many else None
 
-    def _maximise(self, base: Array, free: Array, scale: Array | None) -> tuple[Objective, Maximum]:
-        """Runs of the optimiser on all rows, inducing inputs chosen again between them."""
-        sites: Sites | None = None
-        theta = base.copy()
-        for run in range(RUNS):
-            theta[self.parameters.free] = free
-            precision = self._guess(self.problem, theta) if sites is None else sites.lambda2
-            objective = self._objective(self.problem, self.prior, theta, precision, CAP)
+    def _maximise(self, theta: Array, scale: Array | None) -> tuple[Objective, Maximum]:
+        """Runs of the optimiser on all rows, inducing inputs chosen again between them.
+
+        ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum of all rows.
+        """
+        precision, sites = _guess(self.problem, theta), None
+        if scale is not None:
+            objective = self._objective("approach", self.problem, self.prior, theta, precision, FIRST_CAP)
+            free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
+            self._log("approach", objective, objective.value(free))
+            theta, sites = objective.theta(free), objective.sites
+        for run in range(1, RUNS + 1):
+            if sites is not None:
+                precision = sites.lambda2
+            objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
             objective.sites = sites
-            if run or scale is not None:
-                free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
-            maximum = polish(objective, free, tol=self.settings.tol, max_iter=10)
-            self._log(f"run {run + 1}", objective, maximum.value)
-            free, last = maximum.free, objective.posterior(maximum.free)
+            maximum = polish(objective, theta[self.parameters.free], tol=self.settings.tol, max_iter=10)
+            last = objective.posterior(maximum.free)
+            self._log(f"run {run}", objective, maximum.value)
             if isinstance(self.method, EP) and not last.converged:
-                raise _EPFailure(free)
-            sites, scale = last.sites, _inverse_root(maximum.hessian)
+                raise _EPFailure(last.theta)
+            theta, sites = last.theta, last.sites
             if _nats_left(last) <= 2.0 * NATS or objective.features >= CAP:
                 break
         return objective, maximum
 
-    def _guess(self, problem: Problem, theta: Array) -> Array:
-        """Site precisions before there are sites: those of exact rows, with room for a smaller noise."""
-        return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])
-
     def _objective(
-        self, problem: Problem, prior: Prior, theta: Array, precision: Array, cap: int
+        self, stage: str, problem: Problem, prior: Prior, theta: Array, precision: Array, cap: int
     ) -> Objective:
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        report = self.settings.on_step
         objective = Objective(problem, blocks, self.method, self.likelihood, self.parameters, theta.copy())
+        report = self.on_step
         if report is not None:
-            objective.on_step = lambda value: report("maximise", objective.evaluations, value)
+            objective.on_step = lambda value: report(stage, objective.evaluations, value)
         return objective
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
@@ -275,15 +292,16 @@ class _Fit:
 
     def _finish(self, objective: Objective, maximum: Maximum) -> FittedGP:
         centre = objective.posterior(maximum.free)
-        integrate = self.settings.integrate
+        integrate, k = self.settings.integrate, self.parameters.n_free
         if integrate is None:
-            integrate = self.problem.n <= INTEGRATE_ROWS and self.parameters.n_free <= 10
-        k = self.parameters.n_free if integrate else 0
-        points, weights, log_marginal = self._integrate(objective, maximum, centre) if k else ([centre], np.ones(1), np.nan)
-        converged = centre.converged and maximum.decrement < 1e-3
-        message = "converged" if converged else self._complaint(centre, maximum)
+            integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
+        points, weights, log_marginal = [centre], np.ones(1), np.nan
+        if integrate and k:
+            points, weights, log_marginal = self._integrate(objective, maximum, centre)
+        converged = centre.converged and maximum.gain_left < CONVERGED
+        message = "converged" if converged else _complaint(centre, maximum)
         if not converged:
-            warnings.warn(f"{message} Try another start=, a larger max_iter= or a stronger prior.", ConvergenceWarning, stacklevel=5)
+            _warn(f"{message} Try start=, a larger max_iter= or a stronger prior.")
         covariance = np.zeros((len(centre.theta), len(centre.theta)))
         covariance[np.ix_(self.parameters.free, self.parameters.free)] = np.linalg.inv(maximum.hessian)
         shift = self.problem.units.log_jacobian
@@ -300,13 +318,8 @@ class _Fit:
             nats_left=_nats_left(centre),
             n_features=len(centre.w),
             effective=effective_parameters(centre),
-            trace=FitTrace(tuple(self.stages), converged, message, maximum.decrement, self.fell_back),
+            trace=FitTrace(tuple(self.stages), converged, message, maximum.gain_left, self.fell_back),
         )
-
-    def _complaint(self, centre: Posterior, maximum: Maximum) -> str:
-        if not centre.converged:
-            return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e})."
-        return f"The search for hyper-parameters stopped {maximum.decrement:.2g} nats before a maximum."
 
     def _integrate(
         self, objective: Objective, maximum: Maximum, centre: Posterior
@@ -314,25 +327,26 @@ class _Fit:
         """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
         k = len(maximum.free)
         z, design = central_composite(k)
-        T = _inverse_root(maximum.hessian)
-        method = replace(self.method, tol=LOOSE)  # type: ignore[type-var]
-        report = self.settings.on_step
+        T = principal_root(maximum.hessian)
+        rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
 
         def at(point: Array) -> Posterior | None:
-            theta = centre.theta.copy()
-            theta[self.parameters.free] = maximum.free + T @ point
+            free = maximum.free + T @ point
             try:
-                p = settle(self.problem, objective.blocks, theta, method, self.likelihood, centre.sites)
+                p = rough.settle(free, centre.sites)
+                if _nats_left(p) > 10.0 * NATS:
+                    blocks = self.prior.blocks(p.theta, p.sites.lambda2, nats=NATS, cap=CAP)
+                    p = replace(rough, blocks=blocks).settle(free, p.sites)
             except NumericalError:
                 return None
-            if report is not None:
-                report("integrate", len(design), p.evidence)
+            if self.on_step is not None:
+                self.on_step("integrate", len(design), p.evidence)
             return replace(p, chunks=()) if p.converged else None
 
-        heavy = self.problem.n * len(centre.w) > HEAVY
+        heavy = is_heavy(self.problem.n, len(centre.w))
         found = [centre, *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
-        log_density = np.array([p.evidence + self.parameters.log_prior(p.theta)[0] for p, _ in kept])
+        log_density = np.array([objective.density(p) for p, _ in kept])
         weight = np.array([d for _, d in kept]) * np.exp(log_density - log_density[0])
         volume = 0.5 * k * np.log(2.0 * np.pi) + float(np.linalg.slogdet(T)[1])
         self.stages.append(("integrate", len(kept), sum(p.sweeps for p, _ in kept), float(log_density[0])))
@@ -340,19 +354,28 @@ class _Fit:
 
 
 class _EPFailure(Exception):
-    """EP did not settle at these free parameters."""
+    """EP did not settle at this theta."""
 
-    def __init__(self, free: Array):
-        self.free = free
+    def __init__(self, theta: Array):
+        super().__init__()
+        self.theta = theta
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+
+
+def _guess(problem: Problem, theta: Array) -> Array:
+    """Site precisions before there are sites: those of exact rows, with room for a smaller noise."""
+    return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])
+
+
+def _complaint(centre: Posterior, maximum: Maximum) -> str:
+    if not centre.converged:
+        return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e})."
+    return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum."
 
 
 def _nats_left(posterior: Posterior) -> float:
     """``1/2 sum lambda2 d`` over the rows."""
     return 0.5 * sum(float(posterior.sites.lambda2[c.span] @ c.features()[2]) for c in posterior.chunks)
-
-
-def _inverse_root(H: Array) -> Array:
-    """``T`` with ``T T' = H^-1`` along the principal axes of ``H``, signs fixed by each axis's largest entry."""
-    values, vectors = np.linalg.eigh(H)
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(H))])
-    return vectors * (signs / np.sqrt(values))

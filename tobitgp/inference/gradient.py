@@ -1,7 +1,8 @@
 """Gradient of the evidence in all unconstrained parameters, one pass over the rows.
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``,
-``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with ``q = S A' u``.
+``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
+``q = S A' u``.
 Each block turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
 """
 
@@ -13,8 +14,9 @@ from tobitgp.engines import add_up
 from tobitgp.inference.method import Method
 from tobitgp.inference.posterior import Chunk, Posterior
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.linalg import solve_upper, solve_lower, solve_vector
+from tobitgp.numerics.linalg import solve_lower, solve_upper, solve_vector
 from tobitgp.typing import Array
+import itertools
 
 
 def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array:
@@ -29,7 +31,7 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
     """
     blocks, w, L_B, sigma = posterior.blocks, posterior.w, posterior.L_B, posterior.sigma
     ends = np.cumsum([0, *(b.size for b in blocks)])
-    columns = [slice(i, j) for i, j in zip(ends[:-1], ends[1:], strict=True)]
+    columns = [slice(i, j) for i, j in itertools.pairwise(ends)]
     q = _implicit_weights(posterior, method, likelihood)
 
     def visit(chunk: Chunk) -> list[Array | float]:
@@ -40,12 +42,12 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
         AS *= -marginals.lambda2[:, None]
         G_A = AS
         e = float(s.e.sum())
-        if q is None:
-            G_A += np.multiply.outer(alpha, w)
-        else:
+        G_A += np.multiply.outer(alpha, w)
+        if q is not None and s.implicit is not None:
+            u, e_m = s.implicit
             Aq = A @ q
-            G_A += np.multiply.outer(alpha, w + q) + np.multiply.outer(s.u - marginals.lambda2 * Aq, w)
-            e += float(s.e_m @ Aq)
+            G_A += np.multiply.outer(alpha, q) + np.multiply.outer(u - marginals.lambda2 * Aq, w)
+            e += float(e_m @ Aq)
         out: list[Array | float] = [e]
         for block, X, part, here in zip(blocks, chunk.inputs, parts, columns, strict=True):
             out.extend(block.backward(X, part, G_A[:, here], s.g_d))
@@ -62,10 +64,10 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
 def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array | None:
     """``S A' u``, or None for methods whose evidence does not feel the mode move."""
 
-    def visit(chunk: Chunk) -> tuple[Array] | tuple[()]:
+    def visit(chunk: Chunk) -> tuple[Array]:
         _, A, marginals = posterior.marginals(chunk)
-        u = method.slopes(likelihood, chunk.rows, marginals, posterior.sigma).u
-        return (A.T @ u,)
+        implicit = method.slopes(likelihood, chunk.rows, marginals, posterior.sigma).implicit
+        return (np.zeros(A.shape[1]) if implicit is None else A.T @ implicit[0],)
 
     if method.ascends != "joint":
         return None

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.problem import Problem
+from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
 from tobitgp.inference.posterior import Posterior, Sites, settle
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.data.problem import Problem
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 
 _STEP = 0.02
 _INFEASIBLE = 1e12
+_HEAVY = 50_000
+
+
+def is_heavy(n: int, n_features: int) -> bool:
+    """Whether one evaluation is long enough for threads to pay."""
+    return n * n_features > _HEAVY
 
 
 @dataclass(slots=True)
@@ -32,7 +39,11 @@ class Objective:
         What is evaluated.
     full : (k,) array
         Theta with the fixed entries in place.
+    on_step : callable or None
+        Called with every value found.
     sites : Sites or None
+        Where the next evaluation starts.
+    last : Posterior or None
     evaluations, sweeps : int
         Counters for the trace of a fit.
     """
@@ -43,50 +54,64 @@ class Objective:
     likelihood: Likelihood
     parameters: Parameters
     full: Array
+    on_step: Callable[[float], None] | None = None
     sites: Sites | None = None
+    last: Posterior | None = None
     evaluations: int = 0
     sweeps: int = 0
-    on_step: Callable[[float], None] | None = None
-    last: Posterior | None = field(default=None, repr=False)
 
     @property
     def features(self) -> int:
         """Number of features where it was last evaluated."""
         return 0 if self.last is None else len(self.last.w)
 
-    def posterior(self, free: Array) -> Posterior:
-        """Settle at ``free``, from the last sites; from flat ones where those lead nowhere."""
+    def theta(self, free: Array) -> Array:
+        """All of theta from its free part."""
         theta = self.full.copy()
         theta[self.parameters.free] = free
-        posterior = settle(self.problem, self.blocks, theta, self.method, self.likelihood, self.sites)
-        self.sweeps += posterior.sweeps
-        if not posterior.converged and self.sites is not None:
-            posterior = settle(self.problem, self.blocks, theta, self.method, self.likelihood)
-            self.sweeps += posterior.sweeps
+        return theta
+
+    def settle(self, free: Array, sites: Sites | None) -> Posterior:
+        """Posterior at ``free``, from the given sites; from flat ones where those lead nowhere."""
+        arguments = (self.problem, self.blocks, self.theta(free), self.method, self.likelihood)
+        posterior = settle(*arguments, sites)
+        return settle(*arguments) if sites is not None and not posterior.converged else posterior
+
+    def density(self, posterior: Posterior) -> float:
+        """Log posterior density up to a constant."""
+        return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
+
+    def gradient(self, posterior: Posterior) -> Array:
+        """Gradient (k_free,) of the log posterior density."""
+        gradient = evidence_gradient(posterior, self.method, self.likelihood)
+        return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
+
+    def posterior(self, free: Array) -> Posterior:
+        """Posterior at ``free`` from the last sites."""
+        posterior = self.settle(free, self.sites)
         self.evaluations += 1
+        self.sweeps += posterior.sweeps
         if posterior.converged:
             self.sites = posterior.sites
         self.last = posterior
         return posterior
 
     def value(self, free: Array) -> float:
-        """Log posterior density of ``free`` up to a constant; ``-inf`` where the computation breaks down."""
+        """Log posterior density; ``-inf`` where the computation breaks down."""
         try:
-            posterior = self.posterior(free)
+            value = self.density(self.posterior(free))
         except NumericalError:
             return -np.inf
-        return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
+        if self.on_step is not None:
+            self.on_step(value)
+        return value
 
     def value_and_gradient(self, free: Array) -> tuple[float, Array]:
         """Value and gradient (k_free,)."""
         value = self.value(free)
         if not np.isfinite(value) or self.last is None:
             return -_INFEASIBLE, np.zeros_like(free)
-        gradient = evidence_gradient(self.last, self.method, self.likelihood)
-        gradient = gradient + self.parameters.log_prior(self.last.theta)[1]
-        if self.on_step is not None:
-            self.on_step(value)
-        return value, gradient[self.parameters.free]
+        return value, self.gradient(self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +125,7 @@ class Maximum:
     gradient : (k_free,) array
     hessian : (k_free, k_free) array
         Of minus the log posterior density; positive definite.
-    decrement : float
+    gain_left : float
         Nats a Newton step would still gain.
     """
 
@@ -108,13 +133,14 @@ class Maximum:
     value: float
     gradient: Array
     hessian: Array
-    decrement: float
+    gain_left: float
 
 
 def starts(parameters: Parameters, n_starts: int, value: Callable[[Array], float]) -> list[Array]:
     """Free parts of theta to start from, best first.
 
-    A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave stays.
+    A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave
+    stays.
 
     Parameters
     ----------
@@ -170,15 +196,21 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
     return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)
 
 
-def curvature(objective: Objective, free: Array, gradient: Array | None = None) -> Array:
+def curvature(objective: Objective, free: Array) -> Array:
     """Hessian (k_free, k_free) of minus the objective by central differences of its gradient; not yet made definite."""
     k = len(free)
-    H = np.empty((k, k))
-    for j in range(k):
-        up, down = free.copy(), free.copy()
-        up[j] += _STEP
-        down[j] -= _STEP
-        H[j] = (objective.value_and_gradient(down)[1] - objective.value_and_gradient(up)[1]) / (2.0 * _STEP)
+    points = [free + sign * _STEP * e for e in np.eye(k) for sign in (1.0, -1.0)]
+    sites = objective.sites
+
+    def gradient(point: Array) -> tuple[Array, int]:
+        posterior = objective.settle(point, sites)
+        return objective.gradient(posterior), posterior.sweeps
+
+    found = map_independent(gradient, points, heavy=is_heavy(objective.problem.n, objective.features))
+    objective.evaluations += len(points)
+    objective.sweeps += sum(sweeps for _, sweeps in found)
+    G = np.array([g for g, _ in found])
+    H = (G[1::2] - G[::2]) / (2.0 * _STEP)
     return 0.5 * (H + H.T)
 
 
@@ -189,14 +221,23 @@ def whitening(objective: Objective, free: Array) -> Array:
 
 
 def definite(H: Array, floor: float = 0.05) -> Array:
-    """Nearest matrix with eigenvalues of at least ``floor``: a direction the data and priors leave open gets sd 1/sqrt(floor)."""
+    """Nearest matrix with eigenvalues of at least ``floor``; a direction left open gets an sd of ``1 / sqrt(floor)``."""
     values, vectors = np.linalg.eigh(H)
     return (vectors * np.maximum(values, floor)) @ vectors.T
+
+
+def principal_root(H: Array) -> Array:
+    """``T`` with ``T T' = H^-1`` along the principal axes of ``H``, signs fixed by each axis's largest entry."""
+    values, vectors = np.linalg.eigh(H)
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(H))])
+    return vectors * (signs / np.sqrt(values))
 
 
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
     """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats."""
     value, gradient = objective.value_and_gradient(free)
+    if not len(free):
+        return Maximum(free, value, gradient, np.zeros((0, 0)), 0.0)
     H = definite(curvature(objective, free))
     for _ in range(max_iter):
         step = np.linalg.solve(H, gradient)

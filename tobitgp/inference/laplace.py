@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tobitgp.data.problem import Rows
-from tobitgp.inference.method import Marginals, Slopes, Update
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
@@ -39,9 +40,10 @@ class Laplace:
     tol: float = 1e-7
     max_sweeps: int = 200
     damping: float = 1.0
-    name = "laplace"
-    evidence_kind = "laplace"
-    ascends = "joint"
+    name: ClassVar[str] = "laplace"
+    evidence_kind: ClassVar[str] = "laplace"
+    warm_up: ClassVar[Method | None] = None
+    ascends: ClassVar[Literal["joint", "bound"] | None] = "joint"
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""
@@ -49,9 +51,9 @@ class Laplace:
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """``lambda2 = -l''(m)``, ``lambda1 = l'(m) + lambda2 m``; D is ``log p(m)``."""
-        l = likelihood.point(rows, q.m, sigma)
+        l = likelihood.newton(rows, q.m, sigma)
         lambda2 = -rows.weight * l.d2
-        return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_p)
+        return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z)
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log p(m)``."""
@@ -61,4 +63,4 @@ class Laplace:
         """Explicit and implicit derivatives (math notes, section 4)."""
         l = likelihood.point(rows, q.m, sigma)
         c, half_v = rows.weight, 0.5 * q.v_p
-        return Slopes(np.zeros_like(q.m), c * (l.s0 + half_v * l.s2), c * half_v * l.d3, c * l.s1)
+        return Slopes(np.zeros_like(q.m), c * (l.s0 + half_v * l.s2), (c * half_v * l.d3, c * l.s1))

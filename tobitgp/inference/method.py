@@ -32,15 +32,15 @@ class Update(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of the evidence: in ``d`` (``g_d``), in log sigma (``e``), and Laplace's implicit parts, (n,) each.
+    """Derivatives of the evidence in ``d`` (``g_d``) and in log sigma (``e``), (n,) each.
 
-    ``u = v_p l3 / 2`` is the derivative of the log-determinant in m; ``e_m`` multiplies ``A S A' u`` and adds to ``e``.
+    ``implicit`` is Laplace's ``(u, e_m)``: ``u = v_p l3 / 2`` is the derivative of the log-determinant in m, and
+    ``e_m`` multiplies ``A S A' u`` and adds to ``e``.
     """
 
     g_d: Array
     e: Array
-    u: Array | None = None
-    e_m: Array | None = None
+    implicit: tuple[Array, Array] | None = None
 
 
 class Method(Protocol):
@@ -53,13 +53,15 @@ class Method(Protocol):
     evidence_kind : str
         What its evidence is: "laplace", "ep" or "elbo".
     ascends : {"joint", "bound", None}
-        What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps are
-        halved until it does not.
+        What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps
+        are halved until it does not.
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
     damping : float
         First step length, in (0, 1].
+    warm_up : Method or None
+        What to run first where there are no sites to start from.
     """
 
     @property
@@ -74,6 +76,8 @@ class Method(Protocol):
     def max_sweeps(self) -> int: ...  # noqa: D102
     @property
     def damping(self) -> float: ...  # noqa: D102
+    @property
+    def warm_up(self) -> Method | None: ...  # noqa: D102
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance with which exact Gaussian rows enter, (n,)."""

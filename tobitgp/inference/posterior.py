@@ -1,7 +1,7 @@
 """The Gaussian posterior over features, and the fixed-point iteration that finds it.
 
-``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``; the log evidence is
-``-|w|^2 / 2 - log|B| / 2 + sum D_n``. All of it is sums over chunks of rows.
+``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``; the
+log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``. All of it is sums over chunks of rows.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from tobitgp.engines import add_up, row_chunks
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.linalg import cholesky, gram, log_det, solve_lower, solve_vector
-from tobitgp.prior.block import Block, BlockAt, Features
+from tobitgp.prior.block import Block, BlockAt, Features, Parametrised
 from tobitgp.typing import Array
+import itertools
 
 CHUNK_ROWS = 2048
 CACHE_BYTES = 2**26
@@ -72,9 +73,7 @@ class Chunk:
         return self.kept[0] if self.kept else join_features(self.blocks, self.inputs)
 
 
-def join_features(
-    blocks: Sequence[BlockAt], inputs: Sequence[Array]
-) -> tuple[tuple[Features, ...], Array, Array]:
+def join_features(blocks: Sequence[BlockAt], inputs: Sequence[Array]) -> tuple[tuple[Features, ...], Array, Array]:
     """Features of all blocks for rows with the given inputs: parts, ``A`` (n, M) and ``d`` (n,)."""
     parts = tuple(block.features(X) for block, X in zip(blocks, inputs, strict=True))
     A = parts[0].A if len(parts) == 1 else np.concatenate([p.A.T for p in parts]).T
@@ -129,10 +128,10 @@ class Posterior:
         return parts, A, Marginals(m, v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
 
 
-def split_theta(blocks: Sequence[Block], theta: Array) -> list[Array]:
+def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
     """Cut ``theta`` into each block's own parameters; the last entry, log sigma, is left over."""
     ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
-    return [theta[i:j] for i, j in zip(ends[:-1], ends[1:], strict=True)]
+    return [theta[i:j] for i, j in itertools.pairwise(ends)]
 
 
 def make_chunks(problem: Problem, blocks: Sequence[Block], at: tuple[BlockAt, ...]) -> tuple[Chunk, ...]:
@@ -167,7 +166,7 @@ def settle(
     method : Method
     likelihood : Likelihood
     start : Sites, optional
-        Sites to start from; without them the censored rows start uninformative.
+        Sites to start from; without them those of the method's ``warm_up``, or uninformative ones on censored rows.
 
     Returns
     -------
@@ -179,6 +178,8 @@ def settle(
     NumericalError
         If a factorisation breaks down at these parameters.
     """
+    if start is None and method.warm_up is not None:
+        start = settle(problem, blocks, theta, method.warm_up, likelihood).sites
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     chunks = make_chunks(problem, blocks, at)
     sigma = float(np.exp(theta[-1]))
@@ -195,9 +196,7 @@ def settle(
 
     D = end.D + sum(add_up(exact_part, exact) or [0.0])
     evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * log_det(end.q.L_B)
-    return Posterior(
-        theta, at, end.q.w, end.q.L_B, sites, evidence, chunks, end.sweeps, end.residual, end.converged
-    )
+    return Posterior(theta, at, end.q.w, end.q.L_B, sites, evidence, chunks, end.sweeps, end.residual, end.converged)
 
 
 def mean_variance(A: Array, w: Array, L_B: Array) -> tuple[Array, Array]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from tobitgp.data.problem import Rows
-from tobitgp.inference.method import Marginals, Slopes, Update
+from tobitgp.errors import SpecError
+from tobitgp.inference.ep import EP
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
+
+BOUNDS = ("exact",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,14 @@ class VI:
     tol: float = 1e-7
     max_sweeps: int = 500
     damping: float = 0.5
-    name = "vi"
-    evidence_kind = "elbo"
-    ascends = "bound"
+    name: ClassVar[str] = "vi"
+    evidence_kind: ClassVar[str] = "elbo"
+    warm_up: ClassVar[Method | None] = EP(tol=1e-2, max_sweeps=30)
+    ascends: ClassVar[Literal["joint", "bound"] | None] = "bound"
+
+    def __post_init__(self) -> None:
+        if self.bound not in BOUNDS:
+            raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2."""

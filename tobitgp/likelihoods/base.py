@@ -17,7 +17,7 @@ class Tilted(NamedTuple):
 
 
 class Point(NamedTuple):
-    """``log p(y | f)``: value, three derivatives in f, and the derivatives in log sigma of the first three, (n,) each."""
+    """``log p(y | f)``: value, three derivatives in f, and derivatives in log sigma of the first three, (n,) each."""
 
     log_p: Array
     d1: Array
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """``E log p(y | f)`` with f ~ N(mean, var): value, E of first two derivatives, derivative in log sigma, (n,) each."""
+    """``E log p(y | f)``, f ~ N(mean, var): value, E of two derivatives, derivative in log sigma, (n,) each."""
 
     value: Array
     d1: Array
@@ -48,8 +48,12 @@ class Likelihood(Protocol):
         """Derivative of log Z in log sigma at fixed mean and var, from the derivatives in the mean."""
         ...
 
+    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+        """``log p`` and its first two derivatives in f: all that a step towards the mode needs."""
+        ...
+
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
-        """For Laplace's method."""
+        """For the gradient of Laplace's evidence."""
         ...
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Expected:

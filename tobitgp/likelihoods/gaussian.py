@@ -24,16 +24,11 @@ class GaussianNoise:
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
-        S = np.sqrt(sigma * sigma + var)
-        if rows.kind == "one-sided":
-            z = (mean - rows.limit) * rows.sign / S
-            h, delta = mills(z)
-            return Tilted(log_cdf(z), rows.sign * h / S, -h * delta / (S * S))
-        if rows.kind == "exact":
-            z = (rows.limit - mean) / S
-            return Tilted(-_HALF_LOG_2PI - np.log(S) - 0.5 * z * z, z / S, -1.0 / (S * S))
-        x = interval((rows.lower - mean) / S, (rows.upper - mean) / S)
-        return Tilted(x.log_mass, x.mean / S, -x.complement / (S * S))
+        return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
+
+    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+        """``log p`` and its first two derivatives in f."""
+        return _smoothed(rows, f, np.full_like(f, sigma))
 
     def tilted_slope(self, rows: Rows, d1: Array, d2: Array, sigma: float) -> Array:
         """Derivative of log Z in log sigma: ``sigma^2 (d2 + d1^2)``."""
@@ -84,6 +79,19 @@ class GaussianNoise:
         t = np.sqrt(var) / sigma
         F, G, H, Q = expected_interval((rows.lower - mean) / sigma, (rows.upper - mean) / sigma, t)
         return Expected(F, G / sigma, -H / s2, Q - H)
+
+
+def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:
+    """Log probability of what is known when the value is N(mean, S^2), with derivatives in the mean."""
+    if rows.kind == "one-sided":
+        z = (mean - rows.limit) * rows.sign / S
+        h, delta = mills(z)
+        return Tilted(log_cdf(z), rows.sign * h / S, -h * delta / (S * S))
+    if rows.kind == "exact":
+        z = (rows.limit - mean) / S
+        return Tilted(-_HALF_LOG_2PI - np.log(S) - 0.5 * z * z, z / S, -1.0 / (S * S))
+    x = interval((rows.lower - mean) / S, (rows.upper - mean) / S)
+    return Tilted(x.log_mass, x.mean / S, -x.complement / (S * S))
 
 
 def log_density_exact(y: Array, mean: Array, var: Array) -> Array:

@@ -1,1 +1,1 @@
-
+"""Scalar functions, quadrature and triangular linear algebra on arrays."""

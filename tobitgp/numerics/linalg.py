@@ -1,7 +1,8 @@
 """Triangular linear algebra straight on LAPACK and BLAS.
 
-scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so the routines are called directly.
-Matrices go in and come out in Fortran order where they are square; a C-ordered ``(n, M)`` array is handed over transposed, without a copy.
+scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so the routines are
+called directly. Matrices go in and come out in Fortran order where they are square; a C-ordered ``(n, M)`` array is
+handed over transposed, without a copy.
 """
 
 from __future__ import annotations

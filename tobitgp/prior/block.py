@@ -58,21 +58,21 @@ class BlockAt(Protocol):
         ...
 
 
-class Block(Protocol):
-    """A block before its parameters are known.
-
-    Attributes
-    ----------
-    X : (n, d_t) array
-        Inputs of the training rows.
-    n_parameters : int
-    """
-
-    X: Array
+class Parametrised(Protocol):
+    """Something with unconstrained parameters."""
 
     @property
     def n_parameters(self) -> int:
         """Number of unconstrained parameters."""
+        ...
+
+
+class Block(Parametrised, Protocol):
+    """A block before its parameters are known."""
+
+    @property
+    def X(self) -> Array:
+        """Inputs (n, d_t) of the training rows."""
         ...
 
     def at(self, theta: Array) -> BlockAt:

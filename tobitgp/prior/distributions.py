@@ -18,7 +18,8 @@ class LogNormal:
     median : float
         Positive.
     spread : float
-        Standard deviation of the logarithm, positive: about two thirds of the mass lie within a factor ``exp(spread)`` of the median.
+        Standard deviation of the logarithm, positive: about two thirds of the mass lie within a factor ``exp(spread)``
+        of the median.
 
     Raises
     ------

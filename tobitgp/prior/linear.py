@@ -36,20 +36,23 @@ class LinearPrior:
         return (H - self.centre) * (self.sd / scale)
 
     def coefficients(self, w: Array, shift: float) -> Array:
-        """Coefficients (p,) or (p, draws) from whitened weights; ``shift`` is the centre of the response."""
-        beta = ((self.mean + self.sd * w.T) if w.ndim == 1 else (self.mean + self.sd * w.T)).T
-        return self._uncentre(beta, shift)
+        """Coefficients (p,) from whitened weights (p,); ``shift`` is the centre of the response."""
+        beta = self._uncentre(self.mean + self.sd * w)
+        if self.intercept is not None:
+            beta[self.intercept] += shift
+        return beta
 
     def covariance(self, S: Array) -> Array:
         """Covariance (p, p) of the coefficients from that of the whitened weights."""
-        T = self._uncentre(np.diag(self.sd), 0.0)
+        T = self._uncentre(np.diag(self.sd))
         return T @ S @ T.T
 
-    def _uncentre(self, beta: Array, shift: float) -> Array:
+    def _uncentre(self, beta: Array) -> Array:
+        """Coefficients of the columns as given from those of the centred ones, (p, ...)."""
         if self.intercept is None:
             return beta
         beta = beta.copy()
-        beta[self.intercept] += shift - self.centre @ beta
+        beta[self.intercept] -= self.centre @ beta
         return beta
 
 

@@ -1,0 +1,16 @@
+import numpy as np
+import pytest
+
+from tobitgp.engines import single_blas_thread
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20260720)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_blas_thread():
+    """Threads of BLAS cost far more than they bring at the sizes of the tests."""
+    with single_blas_thread():
+        yield

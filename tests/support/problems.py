@@ -1,0 +1,131 @@
+"""Small censored problems on the standardised scale, and their posteriors at fixed parameters."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tobitgp.data.problem import Problem, Rows, Units
+from tobitgp.inference import METHODS
+from tobitgp.inference.posterior import join_features, mean_variance, settle
+from tobitgp.likelihoods import FAMILIES
+from tobitgp.prior.dense import DenseBlock
+from tobitgp.prior.kernel import KernelBlock
+from tobitgp.prior.kernels import KERNELS
+
+GAUSSIAN = FAMILIES["gaussian"].likelihood
+CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
+TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
+
+
+def tight(name, tol=TIGHT):
+    """A method that iterates almost to rounding error."""
+    return replace(METHODS[name](), tol=tol, max_sweeps=5000)
+
+
+def make_rows(lower, upper, weight=None):
+    """Rows of one kind from their ends, (n,) each."""
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    weight = np.ones_like(lower) if weight is None else np.asarray(weight, float)
+    left, right = np.isneginf(lower), np.isposinf(upper)
+    sign = np.where(left, -1.0, np.where(right, 1.0, 0.0))
+    kind = "exact" if (lower == upper).all() else "one-sided" if (left | right).all() else "interval"
+    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight)
+
+
+def make_problem(X, lower, upper, weight=None, H=None):
+    """Problem from inputs (n, d) or a tuple of them, already standardised."""
+    X = X if isinstance(X, tuple) else (X,)
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    weight = np.ones_like(lower) if weight is None else np.asarray(weight, float)
+    H = np.zeros((len(lower), 0)) if H is None else H
+    kind = np.where(lower == upper, 0, np.where(np.isinf(lower) | np.isinf(upper), 1, 2))
+    order = np.argsort(kind, kind="stable")
+    groups = [order[kind[order] == k] for k in range(3)]
+    rows = tuple(make_rows(lower[g], upper[g], weight[g]) for g in groups if len(g))
+    none = tuple(np.zeros(x.shape[1]) for x in X)
+    units = Units(0.0, 1.0, False, none, tuple(1.0 + z for z in none), 0.0)
+    return Problem(rows, order, H[order], tuple(x[order] for x in X), units)
+
+
+def from_codes(X, y, censored):
+    """Problem from values and codes -1 (left), 0 (exact), 1 (right)."""
+    y, censored = np.asarray(y, float), np.asarray(censored)
+    return make_problem(X, np.where(censored == -1, -np.inf, y), np.where(censored == 1, np.inf, y))
+
+
+@dataclass(frozen=True)
+class Data:
+    """Inputs, ends and weights in the order they were drawn."""
+
+    X: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    weight: np.ndarray
+
+    def problem(self, H=None):
+        return make_problem(self.X, self.lower, self.upper, self.weight, H)
+
+    def take(self, rows):
+        return Data(self.X[rows], self.lower[rows], self.upper[rows], self.weight[rows])
+
+
+def simulate(censoring, n=14, d=1, seed=0, noise=0.3):
+    """A wave with noise, seen as ``censoring`` says."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-1.7, 1.7, (n, d)), axis=0) if d == 1 else rng.uniform(-1.7, 1.7, (n, d))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1:].sum(axis=1) * 0.5 + noise * rng.standard_normal(n)
+    lower, upper = see(y, censoring)
+    return Data(X, lower, upper, np.ones(n))
+
+
+def see(y, censoring):
+    """Ends of the rows' intervals, (n,) each."""
+    low, high = np.quantile(y, [0.35, 0.7])
+    start = 0.5 * np.floor(y / 0.5)
+    below, above, every_other = y < low, y > high, np.arange(len(y)) % 2 == 0
+    lower, upper = y.copy(), y.copy()
+    if censoring in ("left", "two-sided", "mixed"):
+        lower[below], upper[below] = -np.inf, low
+    if censoring in ("right", "two-sided", "mixed"):
+        lower[above], upper[above] = high, np.inf
+    if censoring == "interval":
+        lower[every_other], upper[every_other] = start[every_other], start[every_other] + 0.5
+    if censoring == "mixed":
+        inside = ~below & ~above & every_other
+        lower[inside], upper[inside] = start[inside], start[inside] + 0.5
+    if censoring == "all":
+        lower, upper = np.where(y < 0.0, -np.inf, 0.0), np.where(y < 0.0, 0.0, np.inf)
+    return lower, upper
+
+
+def gp(problem, kernel="rbf", Z=None, ard=True, t=0):
+    """Kernel block on the problem's t-th inputs; all of them induce unless Z is given."""
+    X = problem.X[t]
+    return KernelBlock(X, KERNELS[kernel], ard, X if Z is None else Z)
+
+
+def dense(problem):
+    return DenseBlock(problem.H)
+
+
+def solve(problem, blocks, theta, method, start=None):
+    """Settle with Gaussian noise at log parameters ``theta``."""
+    return settle(problem, blocks, np.asarray(theta, float), method, GAUSSIAN, start)
+
+
+def marginals(posterior, problem):
+    """Mean and sd of f at the training rows, in the data's order."""
+    n = problem.n
+    mean, var = np.empty(n), np.empty(n)
+    for chunk in posterior.chunks:
+        q = posterior.marginals(chunk)[2]
+        at = problem.order[chunk.span]
+        mean[at], var[at] = q.m, q.v_p + q.d
+    return mean, np.sqrt(var)
+
+
+def predict(posterior, *inputs):
+    """Mean and sd of f at new rows."""
+    _, A, d = join_features(posterior.blocks, inputs)
+    m, v_p = mean_variance(A, posterior.w, posterior.L_B)
+    return m, np.sqrt(v_p + d)

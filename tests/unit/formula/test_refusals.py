@@ -1,0 +1,289 @@
+"""What is refused, where the caret stands, and what the message tells to write instead."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tobitgp.errors import FormulaError
+from tobitgp.formula import parse_formula
+
+COLUMNS = ["y", "x", "z", "w", "g", "age", "time", "event", "l", "u", "d", "a b"]
+
+# The mark ▲ stands before the character that the caret must point to.
+REFUSED = [
+    # text that is no formula
+    ("▲", "empty"),
+    ("   ", "empty"),
+    ("▲y", "no '~'"),
+    ("▲gp(x)", "no '~'"),
+    ("▲~ x", "response is missing"),
+    ("y ▲~", "terms are missing"),
+    ("y ▲~  ", "write 1"),
+    ("y ~ x ▲~ z", "one '~'"),
+    ("y ~ x ▲+", "missing after '+'"),
+    ("y ~ x + ▲* z", "missing"),
+    ("y ~ ▲* z", "missing before"),
+    ("y ~ x ▲z", "operator or a comma is missing between 'x' and 'z'"),
+    ("y ~ gp(x ▲z)", "comma is missing"),
+    ("y ~ gp▲(x", "never closed"),
+    ("y ~ x▲)", "closes no"),
+    ("y ~ gp(x▲]", "closes no"),
+    ("y ~ ▲'x", "never closed"),
+    ("y ~ ▲`x", "no partner"),
+    ("y ~ ▲``", "no column name"),
+    ("y ~ `a``b`", "operator"),
+    ("y ~ x ▲# note", "no comments"),
+    ("y ~ x▲; z", "One formula"),
+    ("y ~ x ▲& z", "multiply comparisons"),
+    ("y ~ (x + z)▲^2", "**"),
+    ("y ~ x ▲@ z", "a:b"),
+    ("y ~ x ▲$ z", "not part of the language"),
+    ("y ▲= x", "set off by '~'"),
+    ("y ~ 1▲_000", "missing"),
+    ("y, ▲z ~ x", "one response"),
+    # code
+    ("y ~ ▲np.log(x)", "write log(...)"),
+    ("log(▲np.abs(y)) ~ x", "write abs(...)"),
+    ("y ~ x.▲__class__", "__"),
+    ("y ~ gp(x)▲.real", "Attribute access"),
+    ("y ~ ▲x.values", "written `x.values`"),
+    ("y ~ x▲[0]", "Indexing"),
+    ("y ~ gp(x)▲[0]", "Indexing"),
+    ("y ~ (▲lambda: x)()", "lambda"),
+    ("y ~ [x ▲for x in z]", "for"),
+    ("y ~ x ▲if z else w", "if"),
+    ("y ~ x ▲or z", "or"),
+    ("y ~ ▲not x", "not"),
+    ("y ~ ▲__import__('os').system('true')", "__import__"),
+    ("y ~ {▲__import__('os').getpid() + x}", "__import__"),
+    ("▲open('/etc/passwd') ~ x", "no function 'open'"),
+    ("y ~ ▲eval('x')", "no function 'eval'"),
+    ("y ~ gp(▲open(x))", "no function 'open'"),
+    ("y ~ {▲exec('x')}", "no function 'exec'"),
+    ("y ~ (x ▲:= 1)", "assigned"),
+    ("y ~ ▲f'{x}'", "prefix 'f'"),
+    ("y ~ ▲b'x'", "prefix 'b'"),
+    ("y ~ gp(▲*x)", "not part of the language"),
+    ("y ~ gp(▲**x)", "written out"),
+    ("y ~ x | censor(▲**l)", "written out"),
+    ("y ~ log(▲(x, z))", "not part of the language"),
+    ("y ~ log(▲[x, z])", "not part of the language"),
+    ("y ~ log(▲{x})", "not part of the language"),
+    ("y ~ ▲[x]", "no term"),
+    ("y ~ ▲(x, z)", "no term"),
+    ("y ~ {x▲: z}", "cannot stand inside"),
+    ("y ~ ▲{x, z}", "no term"),
+    ("y ~ log(x)▲(z)", "missing"),
+    ("y ~ ▲`log`(x)", "cannot be called"),
+    ("y ~ log(x, ▲out=x)", "no named arguments"),
+    ("y ~ ▲log(x, x)", "1 argument, not 2"),
+    ("y ~ I(▲'a' * 1000000000)", "without quotes"),
+    ("y ~ I(1▲j * x)", "missing"),
+    ("y ~ I(▲... + x)", "stands for"),
+    # bombs
+    ("y ~ ▲(x + z + w + g + age + time + l + u)**9", "134,217,728"),
+    ("y ~ ▲(x + z)**1000000000", "2**1000000000"),
+    ("y ~ ▲((x + z)**9)**9", "at most 10,000"),
+    ("y ~ I(2**▲10**10)", "exponent"),
+    ("y ~ I(x**(▲10**10))", "exponent"),
+    ("y ~ I(▲(9**99)**99)", "Powers of powers"),
+    ("2**x**▲1000 ~ x", "exponent"),
+    ("y ~ bs(x, df=▲1000000)", "at most 100"),
+    ("y ~ bs(x, df=▲10**9)", "plain values"),
+    # names
+    ("y ~ ▲agee + x", "did you mean 'age'"),
+    ("y ~ x + ▲unknown", "the columns are"),
+    ("▲Y ~ x", "did you mean 'y'"),
+    ("y ~ gp(x, ▲zz)", "no column 'zz'"),
+    ("y ~ x | censor(▲limit)", "no column 'limit'"),
+    ("y ~ x - ▲agee", "did you mean 'age'"),
+    ("y ~ `a b` + ▲`a c`", "did you mean 'a b'"),
+    ("y ~ x + ▲y", "response 'y'"),
+    ("log(y) ~ gp(▲y)", "response 'y'"),
+    ("y ~ ▲'x'", "without quotes"),
+    ("y ~ gp(▲'x')", "without quotes"),
+    ("y ~ x | censor(▲'l')", "without quotes"),
+    # linear terms
+    ("y ~ ▲2", "alone is no term"),
+    ("y ~ ▲2*x", "I(2 * x)"),
+    ("y ~ x*▲2", "I(2 * x)"),
+    ("y ~ ▲x**2", "I(x**2)"),
+    ("y ~ ▲log(x)**2", "I(log(x)**2)"),
+    ("y ~ (x + z)**▲w", "whole number"),
+    ("y ~ (x + z)**▲0", "whole number"),
+    ("y ~ (x + z)**▲0.5", "whole number"),
+    ("y ~ ▲x > 1", "I(x > 1)"),
+    ("y ~ ▲x % 2", "I("),
+    ("y ~ z + (▲1 + x)*w", "0 and 1 stand alone"),
+    ("y ~ x:▲-z", "I(-x)"),
+    ("y ~ ▲pi", "number and no term"),
+    ("y ~ x + ▲I(2)", "names no column"),
+    ("y ~ x:▲{2 * pi}", "names no column"),
+    ("y ~ x ▲in z", "in"),
+    ("y ~ ▲logg(x)", "did you mean 'log'"),
+    ("y ~ C(g, ▲Foo)", "contrast"),
+    ("y ~ ▲Sum(g)", "inside C()"),
+    ("y ~ ▲contr.sum(g)", "C(g, Sum)"),
+    ("y ~ bs(x, ▲dff=3)", "no argument 'dff'"),
+    ("y ~ bs(x, df=▲z)", "plain values"),
+    ("y ~ ▲bs()", "needs a column"),
+    ("y ~ where(▲1 < x < 2, x, z)", "chained"),
+    ("y ~ ▲offset(x, z)", "one expression"),
+    ("y ~ z - ▲offset(x)", "offset(-x)"),
+    ("y ~ log(▲offset(x))", "term by itself"),
+    ("y ~ (x + ▲.z)", "missing after"),
+    ("y ~ log(▲.)", "cannot stand inside a call"),
+    # processes
+    ("y ~ ▲gp()", "at least one input"),
+    ("y ~ gp(x, kernel=▲'matern53')", "matern52"),
+    ("y ~ gp(x, kernel=▲'zzz')", "rbf, matern12, matern32, matern52"),
+    ("y ~ gp(x, kernel=▲rbf)", "in quotes"),
+    ("y ~ gp(x, kernel=▲'periodic')", "not offered yet"),
+    ("y ~ gp(x, ▲kernal='rbf')", "did you mean 'kernel'"),
+    ("y ~ gp(x, ard=▲1)", "True or False"),
+    ("y ~ gp(x, name=▲z)", "in quotes"),
+    ("y ~ gp(x, name=▲' ')", "in quotes"),
+    ("y ~ gp(x, ▲by=g)", "not offered yet"),
+    ("y ~ gp(x, ▲period=12)", "sin(2*pi*x/p)"),
+    ("y ~ gp(x) + ▲gp(x)", 'name="short"'),
+    ("y ~ gp(x, name='a') + gp(z, name=▲'a')", "choose another"),
+    ("y ~ gp(x, ▲x)", "twice"),
+    ("y ~ gp(▲1)", "names no column"),
+    ("y ~ z - ▲gp(x)", "cannot be taken out"),
+    ("y ~ ▲gp(x):gp(z)", "gp(x, z)"),
+    ("y ~ ▲z*gp(x)", "gp(x) + z"),
+    ("y ~ w + ▲z:gp(x)", "gp(x) + z"),
+    ("y ~ gp(▲scale(x))", "standardises"),
+    ("y ~ gp(▲C(g))", "linear part"),
+    ("y ~ gp(x▲:z)", "cannot stand inside"),
+    ("y ~ gp(▲x | z)", "cannot stand here"),
+    ("y ~ log(▲gp(x))", "term by itself"),
+    ("y ~ ▲re(g)", "C(g)"),
+    ("y ~ x + (▲1 | g)", "Random intercepts"),
+    ("y ~ (▲1 | g)", "Random intercepts"),
+    ("y ~ (▲1 | g) | censor(0)", "Random intercepts"),
+    ("y ~ ▲s(x, bs='gp')", "write gp(x)"),
+    ("y ~ ▲hsgp(x)", "write gp(x)"),
+    ("y ~ ▲mixture(3)", "not offered yet"),
+    # censoring and response
+    ("y ~ x | ▲z", "sigma='~ z'"),
+    ("y ~ x | censor(0) | ▲z + w", "sigma='~ z + w'"),
+    ("y ~ x | ▲2", "Only censor(...)"),
+    ("y ~ x | ▲log(z)", "Only censor(...)"),
+    ("y ~ x | ▲censr(0)", "did you mean 'censor'"),
+    ("y ~ x | ▲cens(z)", "censor(lower, upper)"),
+    ("y ~ x | ▲truncate(0)", "not offered yet"),
+    ("y ~ x | ▲mixture(2)", "not offered yet"),
+    ("y ~ x | ▲weights(w)", "weights="),
+    ("y ~ x | censor(0) | ▲censor(1)", "more than one"),
+    ("y ~ x | ▲censor()", "needs a limit"),
+    ("y ~ x | censor(0, 1, ▲2)", "two limits"),
+    ("y ~ x | censor(0, ▲lower=1)", "twice"),
+    ("y ~ x | ▲censor(0, event=d)", "together"),
+    ("y ~ x | censor(▲uper=1)", "did you mean 'upper'"),
+    ("y ~ x | censor(▲status=d)", "not offered yet"),
+    ("y ~ x | censor(▲nondetect=d)", "not offered yet"),
+    ("y ~ x | censor(▲nan)", "NaN is no limit"),
+    ("y ~ x | censor(0, ▲Inf)", "write inf"),
+    ("y ~ x | censor(event=▲1)", "names a column"),
+    ("y ~ x + ▲censor(0)", "last part"),
+    ("Surv(time, event) ~ x | ▲censor(0)", "already says"),
+    ("▲Surv(time) ~ x", "Surv(time, event)"),
+    ("Surv(l, time, ▲event) ~ x", "not offered yet"),
+    ("Surv(time, event, ▲type='left') ~ x", "not offered yet"),
+    ("log(▲Surv(time, event)) ~ x", "alone left of"),
+    ("y ~ ▲Surv(time, event)", "alone left of"),
+    ("▲interval(l, u) ~ x", "not offered yet"),
+    ("y | ▲cens(d) ~ x", "censor(lower, upper)"),
+    ("▲cens(y) ~ x", "censor(lower, upper)"),
+    ("▲1 ~ x", "names no column"),
+    ("▲gp(y) ~ x", "term by itself"),
+    ("▲y:z ~ x", "products are written a * b"),
+]
+
+
+@pytest.mark.parametrize(("marked", "words"), REFUSED)
+def test_refused_at_the_place_with_a_remedy(marked, words):
+    formula = marked.replace("▲", "")
+    with pytest.raises(FormulaError) as caught:
+        parse_formula(formula, COLUMNS)
+    assert words in str(caught.value)
+    if "▲" in marked:
+        assert caught.value.position == marked.index("▲")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ " + "(" * 5000 + "x" + ")" * 5000,
+        "y ~ " + "log(" * 5000 + "x" + ")" * 5000,
+        "y ~ I(" + "-" * 900 + "x)",
+        "y ~ " + "+".join(["x"] * 9000),
+        "y ~ I(" + "+".join(["x"] * 900) + ")",
+        "y ~ " + "*".join(f"a{i}" for i in range(900)),
+        "y ~ " + ":".join(f"a{i}" for i in range(900)),
+        "y ~ x" + "**2" * 900,
+        "y ~ I(" + "2**" * 900 + "2)",
+        "y ~ x | " + " | ".join(["censor(0)"] * 900),
+        "y ~ " + "9" * 5000,
+        "y ~ " + "x" * 30_000,
+        "y ~ " + "not " * 4000 + "x",
+        "y ~ " + "[" * 900,
+        "y ~ '" + "a" * 10_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_hostile_formulas_are_refused_at_once(formula):
+    start = time.perf_counter()
+    with pytest.raises(FormulaError):
+        parse_formula(formula)
+    assert time.perf_counter() - start < 1.0
+
+
+@pytest.mark.parametrize("formula", [None, 3, ["y ~ x"], b"y ~ x"])
+def test_formulas_are_text(formula):
+    with pytest.raises(FormulaError, match="A formula is text"):
+        parse_formula(formula)
+
+
+def test_columns_that_the_dot_cannot_name():
+    for columns in (["y", 3], ["y", "a`b"], ["y", ("a", "b")]):
+        with pytest.raises(FormulaError, match="rename it"):
+            parse_formula("y ~ .", columns)
+    with pytest.raises(FormulaError, match="none is left"):
+        parse_formula("y ~ .", ["y"])
+
+
+def test_odd_columns_that_are_not_used_do_not_matter():
+    assert parse_formula("y ~ x", ["y", "x", 3, ("a", "b"), None]).plain == ("x",)
+
+
+def test_caret_in_a_formula_of_several_lines():
+    with pytest.raises(FormulaError) as caught:
+        parse_formula("y ~ x\n  + zz", ["y", "x"])
+    _, formula, caret = str(caught.value).split("\n")
+    assert formula[caret.index("^")] == "z"
+
+
+TEXTS = "y x µ `a ~ + - * ** / : | ( ) [ ] { } , = == < . 1 0 2.5 1e9 't' gp( censor( C( log( bs( offset( Surv( kernel="
+PIECES = st.sampled_from(
+    [*TEXTS.split(), "None", "lambda", "`", "@", "\x00", "ﬁ", "²", "٣", "__x", " ", "\n", "\u2028", "`a b`"]
+)
+
+
+def refusal(formula):
+    """The error of a formula, None where it is read."""
+    try:
+        parse_formula(formula, COLUMNS)
+    except FormulaError as error:
+        return error
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PIECES, max_size=25))
+def test_any_text_is_read_or_refused_with_a_place(pieces):
+    formula = "y ~ " + "".join(pieces)
+    error = refusal(formula)
+    assert error is None or 0 <= error.position <= len(formula)

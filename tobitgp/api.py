@@ -1,0 +1,223 @@
+"""The front door: a formula and a data frame become a fitted model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from tobitgp.data.prepare import TrainingData, prepare
+from tobitgp.data.table import column_names
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError
+from tobitgp.formula import parse_formula
+from tobitgp.inference import EP, METHODS, VI, Laplace, Method
+from tobitgp.inference.fit import FittedGP, Settings, fit_gp
+from tobitgp.inference.model import GPModel, assemble
+from tobitgp.inference.parameters import LOG_BOUND
+from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.report.progress import progress_bar
+from tobitgp.results.gp import GPResults
+from tobitgp.typing import Frame
+
+Hyper = Literal["auto", "integrate", "maximize"]
+
+
+def fit(
+    formula: str,
+    data: Frame,
+    *,
+    family: str = "gaussian",
+    method: str | Method = "auto",
+    bound: str | None = None,
+    inducing: Any = "auto",
+    hyper: Hyper = "auto",
+    censored: Literal["model", "drop", "ignore"] = "model",
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    priors: Mapping[str, LogNormal | Normal | None] | None = None,
+    missing: Literal["drop", "raise"] = "drop",
+    weights: Any = None,
+    n_starts: int = 2,
+    max_iter: int = 200,
+    tol: float = 1e-6,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | Callable[[str, int, float], None] = False,
+) -> GPResults:
+    """Fit a regression to data that were clipped, cut off or only bracketed.
+
+    Parameters
+    ----------
+    formula : str
+        ``response ~ terms | censor(...)``; see :func:`tobitgp.formula_functions` for what may stand in it.
+    data : DataFrame or dict of columns
+        Never modified.
+    family : {"gaussian", "lognormal"}
+        Noise; ``"lognormal"`` models the logarithm of a positive response.
+    method : {"auto", "ep", "vi", "laplace"} or a method value such as ``tg.EP(damping=0.8)``
+        ``"auto"`` is expectation propagation, with variational inference where that does not settle.
+    bound : {"exact"}, optional
+        With ``method="vi"``.
+    inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
+        Inducing inputs of the ``gp()`` terms: as many as leave 0.01 nat, the numerically exact prior, a number, or
+        locations in the user's units.
+    hyper : {"auto", "integrate", "maximize"}
+        Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
+        20,000 rows.
+    censored : {"model", "drop", "ignore"}
+        Model censored rows, leave them out, or take their limits as values.
+    fixed, start : mapping of parameter name to value, optional
+        Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point.
+    priors : mapping of parameter name to prior or None, optional
+        None: weak priors on standardised data; ``{}``: none at all; ``{"sigma": None}`` drops one,
+        ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or, for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
+    missing : {"drop", "raise"}
+    weights : str or (n,) array, optional
+        Frequency weights.
+    n_starts : int
+        Starts of the search, taken from a screened grid.
+    max_iter : int
+        Iterations of each optimiser run.
+    tol : float
+        Nats a further Newton step may gain when the search stops.
+    rng : int or numpy Generator, optional
+        Chooses the rows of the first search on large data; None is deterministic.
+    progress : bool or callable
+        Show a progress line, or call ``progress(stage, evaluations, objective)``.
+
+    Returns
+    -------
+    GPResults
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read or names unknown columns.
+    DataError
+        If the data cannot be used.
+    SpecError
+        If an option is not offered or names no parameter.
+
+    Warns
+    -----
+    BoundaryWarning
+        If something is not identified by these data.
+    ConvergenceWarning
+        If the search or a fixed point did not settle.
+    ApproximationWarning
+        If the inducing inputs leave more than 1 nat.
+
+    References
+    ----------
+    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
+       PGM 2012.
+    .. [2] H. Rue, S. Martino and N. Chopin, JRSS B 71 (2009), section 6.5.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> int(res.counts["left"]), res.evidence_kind
+    (13, 'ep')
+    """
+    noise = _family(family)
+    inference = _method(method, bound)
+    settings = Settings(
+        integrate=_integrate(hyper),
+        n_starts=_whole("n_starts", n_starts),
+        max_iter=_whole("max_iter", max_iter),
+        tol=tol,
+        rng=rng,
+    )
+    spec = parse_formula(formula, column_names(data))
+    training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
+    model = assemble(
+        spec,
+        training.response,
+        training.design,
+        family=noise,
+        inducing=inducing,
+        fixed=fixed,
+        start=start,
+        priors=priors,
+    )
+    _warn_unidentified(training, model)
+    with progress_bar(progress) as on_step:
+        fitted = fit_gp(model.problem, model.prior, model.parameters, inference, noise.likelihood, settings, on_step)
+    _warn_coarse(fitted)
+    return GPResults(spec, training, model, fitted)
+
+
+def _family(family: str) -> Family:
+    if family not in FAMILIES:
+        raise SpecError(f"family={family!r} is not offered; choose one of {', '.join(map(repr, FAMILIES))}.")
+    return FAMILIES[family]
+
+
+def _method(method: str | Method, bound: str | None) -> Method:
+    if isinstance(method, (EP, VI, Laplace)):
+        if bound is not None:
+            raise SpecError(
+                "bound= goes with method='vi'; a method value carries its own settings, as tg.VI(bound=...)."
+            )
+        return method
+    if method != "auto" and method not in METHODS:
+        raise SpecError(f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, METHODS))}.")
+    if bound is not None and method != "vi":
+        raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
+    return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
+
+
+def _integrate(hyper: str) -> bool | None:
+    choices = {"auto": None, "integrate": True, "maximize": False}
+    if hyper not in choices:
+        raise SpecError(f"hyper={hyper!r} is not offered; choose one of {', '.join(map(repr, choices))}.")
+    return choices[hyper]
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
+    return int(value)
+
+
+def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
+    """Say what these data cannot tell."""
+    lower, upper = training.response.lower, training.response.upper
+    exact = int((lower == upper).sum())
+    if exact == 0:
+        _warn_boundary(
+            "No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care."
+        )
+    elif exact == 1 and len(lower) > 1:
+        _warn_boundary(
+            "Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=."
+        )
+    elif exact == len(lower) > 1 and np.ptp(lower) == 0:
+        _warn_boundary("The response is constant: scale and length-scales rest on their priors.")
+    for term, X in zip(model.terms, training.design.X, strict=True):
+        for text, column in zip(term.inputs, X.T, strict=True):
+            if len(column) > 1 and np.ptp(column) == 0:
+                _warn_boundary(
+                    f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior."
+                )
+
+
+def _warn_coarse(fitted: FittedGP) -> None:
+    names, theta = fitted.parameters.names, fitted.points[0].theta
+    stuck = [n for n, t, free in zip(names, theta, fitted.parameters.free, strict=True) if free and abs(t) >= LOG_BOUND]
+    if stuck:
+        _warn_boundary(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
+    if fitted.nats_left > 1.0:
+        warnings.warn(
+            f"{fitted.n_features} features leave {fitted.nats_left:.3g} nats of the evidence; "
+            "raise inducing=, use inducing=None, or expect too smooth a fit.",
+            ApproximationWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_boundary(message: str) -> None:
+    warnings.warn(message, BoundaryWarning, stacklevel=4)

@@ -1,0 +1,267 @@
+"""From what was written and the arrays of the data to a problem, its prior and its parameters."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.problem import Problem, standardise
+from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.inference.fit import Prior
+from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.likelihoods import Family
+from tobitgp.prior.dense import DenseBlock
+from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.prior.kernel import GPPrior
+from tobitgp.prior.kernels import KERNELS
+from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
+from tobitgp.typing import Array
+
+INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True, slots=True)
+class GPModel:
+    """A model ready to be fitted.
+
+    Attributes
+    ----------
+    family : Family
+    problem : Problem
+    prior : Prior
+    linear : LinearPrior or None
+    columns : tuple of str
+        Of the linear part.
+    terms : tuple of GPTerm
+    parameters : Parameters
+    """
+
+    family: Family
+    problem: Problem
+    prior: Prior
+    linear: LinearPrior | None
+    columns: tuple[str, ...]
+    terms: tuple[GPTerm, ...]
+    parameters: Parameters
+
+    def inputs(self, design: Design) -> tuple[Array, ...]:
+        """Standardised inputs of each block for any rows, (n, p) first where there are linear columns."""
+        units = self.problem.units
+        gps = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
+        if self.linear is None:
+            return tuple(gps)
+        return (self.linear.features(design.H, units.scale), *gps)
+
+    def known_mean(self, design: Design) -> Array:
+        """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
+        mean = design.offset + self.problem.units.centre
+        return mean if self.linear is None else mean + (design.H - self.linear.centre) @ self.linear.mean
+
+
+def assemble(
+    spec: ModelSpec,
+    response: CensoredResponse,
+    design: Design,
+    *,
+    family: Family,
+    inducing: Any = "auto",
+    fixed: Mapping[str, float] | None = None,
+    start: Mapping[str, float] | None = None,
+    priors: Mapping[str, LogNormal | Normal | None] | None = None,
+) -> GPModel:
+    """Standardise, and settle every parameter's name, unit, prior and freedom.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    response : CensoredResponse
+    design : Design
+    family : Family
+    inducing : "auto", None, int, (M, d) array, or dict of these by term name
+        Locations in the user's units.
+    fixed, start : mapping of parameter name to value, optional
+        Natural scale, the user's units.
+    priors : mapping of parameter name to prior, optional
+        None: weak priors on all; an empty mapping: on none; an entry of None drops one.
+
+    Returns
+    -------
+    GPModel
+
+    Raises
+    ------
+    SpecError
+        For names that are not parameters of the model, values that are not allowed, or an ``inducing`` that does not
+        fit.
+    """
+    fixed, start = dict(fixed or {}), dict(start or {})
+    names, roles = _hyper_names(spec.gps)
+    known = [*design.columns, *names]
+    for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
+        _check_names(argument, given, known)
+    _check_start(start, design.columns)
+
+    mean, sd = _linear_means(design.columns, fixed, priors)
+    intercept = _free_intercept(design.columns, sd)
+    centre = np.zeros(len(mean))
+    if intercept is not None:
+        centre = np.average(design.H, axis=0, weights=response.weight)
+        centre[intercept] = 0.0
+    shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
+    problem = standardise(
+        response, shifted, log_time=family.log_time, centre=intercept is not None, ard=tuple(t.ard for t in spec.gps)
+    )
+    linear = None
+    if design.columns:
+        weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
+        size = default_sd(design.H, response.weight, problem.units.scale, weak)
+        linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
+    dense = None if linear is None else DenseBlock(linear.features(problem.H, problem.units.scale))
+    gps = tuple(
+        GPPrior(X, KERNELS[term.kernel], term.ard, chosen)
+        for X, term, chosen in zip(problem.X, spec.gps, _inducing(inducing, spec.gps, problem), strict=True)
+    )
+    parameters = _parameters(spec.gps, names, roles, problem, fixed, start, priors)
+    return GPModel(family, problem, Prior(dense, gps), linear, design.columns, spec.gps, parameters)
+
+
+def _hyper_names(terms: Sequence[GPTerm]) -> tuple[list[str], list[str]]:
+    """Names and roles of all hyper-parameters in the order of theta."""
+    names, roles = [], []
+    for term in terms:
+        scales = [f"[{x.text}]" for x in term.inputs] if term.ard and len(term.inputs) > 1 else [""]
+        names += [f"sd({term.name})", *(f"lengthscale({term.name}){which}" for which in scales)]
+        roles += ["sd", *("lengthscale" for _ in scales)]
+    return [*names, "sigma"], [*roles, "sigma"]
+
+
+def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str]) -> None:
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), list(known), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise SpecError(
+                f"{argument}= names {name!r}, which is no parameter of this model.{hint} It has: {', '.join(known)}."
+            )
+
+
+def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
+    linear = [c for c in columns if c in start]
+    if linear:
+        raise SpecError(
+            f"start= is for hyper-parameters; {linear[0]!r} is a linear coefficient and solved for. Use fixed= or priors=."
+        )
+
+
+def _positive(argument: str, name: str, value: Any) -> float:
+    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value < np.inf:
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
+    return float(value)
+
+
+def _is_dropped(priors: Mapping[str, Any] | None, name: str) -> bool:
+    return priors is not None and (not priors or (name in priors and priors[name] is None))
+
+
+def _linear_means(
+    columns: Sequence[str], fixed: Mapping[str, float], priors: Mapping[str, Any] | None
+) -> tuple[Array, Array]:
+    """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
+    mean, sd = np.zeros(len(columns)), np.full(len(columns), np.nan)
+    for j, name in enumerate(columns):
+        prior = (priors or {}).get(name)
+        if isinstance(prior, Normal):
+            mean[j], sd[j] = prior.mean, prior.sd
+        elif prior is not None:
+            raise SpecError(
+                f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
+            )
+        if name in fixed:
+            if not np.isfinite(fixed[name]):
+                raise SpecError(f"fixed={{{name!r}: {fixed[name]!r}}}: a finite number is needed.")
+            mean[j], sd[j] = float(fixed[name]), 0.0
+    return mean, sd
+
+
+def _free_intercept(columns: Sequence[str], sd: Array) -> int | None:
+    """Position of an intercept that has the default prior."""
+    if INTERCEPT not in columns:
+        return None
+    at = columns.index(INTERCEPT)
+    return at if np.isnan(sd[at]) else None
+
+
+def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[Any]:
+    """Each term's choice, locations standardised."""
+    by_name = dict(inducing) if isinstance(inducing, Mapping) else {t.name: inducing for t in terms}
+    _check_names("inducing", by_name, [t.name for t in terms])
+    out: list[Any] = []
+    for t, term in enumerate(terms):
+        choice = by_name.get(term.name, "auto")
+        if choice is None or choice == "auto" if isinstance(choice, (str, type(None))) else False:
+            out.append(choice)
+        elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
+            out.append(int(choice))
+        else:
+            out.append(_locations(choice, term, problem, t))
+    return out
+
+
+def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
+    d = len(term.inputs)
+    try:
+        Z = np.asarray(choice, dtype=float)
+    except (TypeError, ValueError):
+        Z = np.empty(0)
+    Z = Z[:, None] if Z.ndim == 1 and d == 1 else Z
+    if Z.ndim != 2 or Z.shape[1] != d or not len(Z) or not np.isfinite(Z).all():
+        raise SpecError(
+            f"inducing={choice!r} for {term.name}: 'auto', None, a positive number of inputs, or a finite array of "
+            f"shape (M, {d}) is allowed."
+        )
+    return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
+
+
+def _parameters(
+    terms: Sequence[GPTerm],
+    names: list[str],
+    roles: list[str],
+    problem: Problem,
+    fixed: Mapping[str, float],
+    start: Mapping[str, float],
+    priors: Mapping[str, Any] | None,
+) -> Parameters:
+    units, sizes = [], []
+    for term, scale in zip(terms, problem.units.x_scale, strict=True):
+        scales = scale if term.ard else scale[:1]
+        units += [problem.units.scale, *scales]
+        sizes += [len(term.inputs)] * (1 + len(scales))
+    unit = np.array([*units, problem.units.scale])
+    sizes.append(1)
+
+    k = len(names)
+    mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
+    free = np.ones(k, dtype=bool)
+    for i, name in enumerate(names):
+        mean[i], sd[i] = default_prior(roles[i], sizes[i])
+        prior = (priors or {}).get(name)
+        if isinstance(prior, LogNormal):
+            mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
+        elif prior is not None:
+            raise SpecError(
+                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread) or None, "
+                f"not {prior!r}."
+            )
+        elif _is_dropped(priors, name):
+            sd[i] = np.inf
+        if name in start:
+            first[i] = np.log(_positive("start", name, start[name]) / unit[i])
+        if name in fixed:
+            first[i], free[i] = np.log(_positive("fixed", name, fixed[name]) / unit[i]), False
+    return Parameters(tuple(names), tuple(roles), unit, mean, sd, free, first)
