@@ -131,7 +131,8 @@ def fit(
         tol=tol,
         rng=rng,
     )
-    spec = parse_formula(formula, column_names(data))
+    # "." stands for the columns of the model, and weights are none of them.
+    spec = parse_formula(formula, [c for c in column_names(data) if not isinstance(weights, str) or c != weights])
     training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
     model = assemble(
         spec,

@@ -20,7 +20,6 @@ from tobitgp.inference.hyper import (
     climb,
     is_heavy,
     polish,
-    principal_root,
     starts,
     whitening,
 )
@@ -292,7 +291,7 @@ class _Fit:
 
     def _finish(self, objective: Objective, maximum: Maximum) -> FittedGP:
         centre = objective.posterior(maximum.free)
-        integrate, k = self.settings.integrate, self.parameters.n_free
+        integrate, k = self.settings.integrate, maximum.root.shape[1]
         if integrate is None:
             integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
         points, weights, log_marginal = [centre], np.ones(1), np.nan
@@ -303,7 +302,7 @@ class _Fit:
         if not converged:
             _warn(f"{message} Try start=, a larger max_iter= or a stronger prior.")
         covariance = np.zeros((len(centre.theta), len(centre.theta)))
-        covariance[np.ix_(self.parameters.free, self.parameters.free)] = np.linalg.inv(maximum.hessian)
+        covariance[np.ix_(self.parameters.free, self.parameters.free)] = maximum.root @ maximum.root.T
         shift = self.problem.units.log_jacobian
         return FittedGP(
             points=tuple(replace(p, chunks=()) for p in points),
@@ -325,9 +324,9 @@ class _Fit:
         self, objective: Objective, maximum: Maximum, centre: Posterior
     ) -> tuple[list[Posterior], Array, float]:
         """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
-        k = len(maximum.free)
+        T = maximum.root
+        k = T.shape[1]
         z, design = central_composite(k)
-        T = principal_root(maximum.hessian)
         rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
 
         def at(point: Array) -> Posterior | None:
@@ -348,7 +347,7 @@ class _Fit:
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
         log_density = np.array([objective.density(p) for p, _ in kept])
         weight = np.array([d for _, d in kept]) * np.exp(log_density - log_density[0])
-        volume = 0.5 * k * np.log(2.0 * np.pi) + float(np.linalg.slogdet(T)[1])
+        volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
         self.stages.append(("integrate", len(kept), sum(p.sweeps for p, _ in kept), float(log_density[0])))
         return [p for p, _ in kept], weight / weight.sum(), float(log_density[0] + volume + np.log(weight.sum()))
 

@@ -17,7 +17,7 @@ from tobitgp.inference.parameters import LOG_BOUND, Parameters
 from tobitgp.inference.posterior import Posterior, Sites, settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _STEP = 0.02
 _INFEASIBLE = 1e12
@@ -122,17 +122,15 @@ class Maximum:
     ----------
     free : (k_free,) array
     value : float
-    gradient : (k_free,) array
-    hessian : (k_free, k_free) array
-        Of minus the log posterior density; positive definite.
+    root : (k_free, k_open) array
+        ``T`` with ``T T'`` the inverse curvature along its principal axes; no axis for parameters at their bounds.
     gain_left : float
         Nats a Newton step would still gain.
     """
 
     free: Array
     value: float
-    gradient: Array
-    hessian: Array
+    root: Array
     gain_left: float
 
 
@@ -191,6 +189,7 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
         np.zeros(len(free)),
         jac=True,
         method="L-BFGS-B",
+        bounds=[(-LOG_BOUND - b, LOG_BOUND - b) for b in origin] if scale is None else None,
         options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
     )
     return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)
@@ -234,17 +233,18 @@ def principal_root(H: Array) -> Array:
 
 
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
-    """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats."""
+    """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
+
+    A parameter that is pushed against its bound stays there and has no curvature.
+    """
     value, gradient = objective.value_and_gradient(free)
     if not len(free):
-        return Maximum(free, value, gradient, np.zeros((0, 0)), 0.0)
-    H = definite(curvature(objective, free))
+        return Maximum(free, value, np.zeros((0, 0)), 0.0)
+    root, step = _newton_step(objective, free, gradient)
     for _ in range(max_iter):
-        step = np.linalg.solve(H, gradient)
-        gain = 0.5 * float(gradient @ step)
-        if gain < tol:
+        if 0.5 * float(gradient @ step) < tol:
             break
-        length = min(1.0, 1.0 / max(np.abs(step).max(), 1e-300))
+        length = min(1.0, 1.0 / np.abs(step).max())
         while length > 1e-3:
             trial = np.clip(free + length * step, -LOG_BOUND, LOG_BOUND)
             new_value, new_gradient = objective.value_and_gradient(trial)
@@ -253,9 +253,23 @@ def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> M
             length *= 0.5
         else:
             break
-        moved = np.abs(trial - free).max()
+        far = np.abs(trial - free).max() > 0.2 or bool((_stuck(trial, new_gradient) != _stuck(free, gradient)).any())
         free, value, gradient = trial, new_value, new_gradient
-        if moved > 0.2:
-            H = definite(curvature(objective, free))
-    gain = 0.5 * float(gradient @ np.linalg.solve(H, gradient))
-    return Maximum(free, value, gradient, H, gain)
+        if far:
+            root, step = _newton_step(objective, free, gradient)
+        else:
+            step = root @ (root.T @ gradient)
+    return Maximum(free, value, root, 0.5 * float(gradient @ step))
+
+
+def _stuck(free: Array, gradient: Array) -> BoolArray:
+    """Parameters pushed against a bound."""
+    return ((free <= -LOG_BOUND) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
+
+
+def _newton_step(objective: Objective, free: Array, gradient: Array) -> tuple[Array, Array]:
+    """Root of the inverse curvature, and Newton's step (k_free,)."""
+    loose = ~_stuck(free, gradient)
+    root = np.zeros((len(free), int(loose.sum())))
+    root[loose] = principal_root(definite(curvature(objective, free)[np.ix_(loose, loose)]))
+    return root, root @ (root.T @ gradient)

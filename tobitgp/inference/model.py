@@ -102,6 +102,8 @@ def assemble(
     """
     fixed, start = dict(fixed or {}), dict(start or {})
     names, roles = _hyper_names(spec.gps)
+    if not design.columns and not spec.gps:
+        raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     known = [*design.columns, *names]
     for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
         _check_names(argument, given, known)
