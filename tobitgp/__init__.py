@@ -2,24 +2,24 @@
 
 from tobitgp import datasets, errors
 
-#from tobitgp.api import fit
+from tobitgp.api import fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
 
-#from tobitgp.results.gp import GPResults
+from tobitgp.results.gp import GPResults
 
 __version__ = "0.1.0"
 
 __all__ = [
     "EP",
     "VI",
-#    "GPResults",
+    "GPResults",
     "Laplace",
     "LogNormal",
     "Normal",
     "datasets",
     "errors",
-#    "fit",
+    "fit",
     "formula_functions",
 ]

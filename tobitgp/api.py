@@ -148,7 +148,7 @@ def fit(
     with progress_bar(progress) as on_step:
         fitted = fit_gp(model.problem, model.prior, model.parameters, inference, noise.likelihood, settings, on_step)
     _warn_coarse(fitted)
-    return GPResults(spec, training, model, fitted)
+    return GPResults(spec, training, model, fitted, data)
 
 
 def _family(family: str) -> Family:

@@ -14,12 +14,12 @@ from tobitgp.prior.kernels import KERNELS
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
-TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
+TIGHT = 1e-9  # site changes, for comparisons finer than the default 1e-7 allows
 
 
 def tight(name, tol=TIGHT):
     """A method that iterates almost to rounding error."""
-    return replace(METHODS[name](), tol=tol, max_sweeps=5000)
+    return replace(METHODS[name](), tol=tol, max_sweeps=1000)
 
 
 def make_rows(lower, upper, weight=None):

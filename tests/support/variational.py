@@ -14,7 +14,7 @@ def log_mass(f, lower, upper, sigma):
     near, far = np.where(a + b > 0, -a, b), np.where(a + b > 0, -b, a)
     one_sided = np.isneginf(far)
     step = log_ndtr(np.where(one_sided, 0.0, far)) - log_ndtr(near)
-    return log_ndtr(near) + np.where(one_sided, 0.0, np.log1p(-np.exp(np.minimum(step, -1e-300))))
+    return log_ndtr(near) + np.where(one_sided, 0.0, np.log1p(-np.exp(np.where(one_sided, -1.0, step))))
 
 
 def expectations(m, v, lower, upper, sigma):
@@ -74,11 +74,11 @@ class FullCovariance:
             E[c], E_m[c], E_v[c] = expectations(m[c], v[c], self.lower[c], self.upper[c], self.sigma)
         return E, E_m, E_v
 
-    def maximise(self, start=None):
+    def maximise(self, start=None, max_iter=20_000):
         """Highest bound, and the parameters there."""
         M = self.A.shape[1]
         start = self.join(np.zeros(M), 0.5 * np.eye(M)) if start is None else start
-        options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-15, "gtol": 1e-7, "maxcor": 50}
+        options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-15, "gtol": 1e-7, "maxcor": 50}
         best = minimize(lambda p: tuple(-g for g in self.value_and_gradient(p)), start, jac=True,
                         method="L-BFGS-B", options=options)
         return -best.fun, best.x

@@ -189,7 +189,8 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
         np.zeros(len(free)),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(-LOG_BOUND - b, LOG_BOUND - b) for b in origin] if scale is None else None,
+        # Only lower bounds: where every variable has two, L-BFGS-B starts with a full step of steepest descent.
+        bounds=[(-LOG_BOUND - b, None) for b in origin] if scale is None else None,
         options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
     )
     return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)

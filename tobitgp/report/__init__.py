@@ -1,1 +1,1 @@
-
+"""Tables and pictures of a fit."""

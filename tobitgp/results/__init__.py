@@ -1,1 +1,1 @@
-
+"""Numbers become statistics: estimates, predictions, and the object that holds them."""

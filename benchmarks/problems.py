@@ -1,0 +1,76 @@
+"""The problems on which fits are compared: data, truth on a test grid, and how often to draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One data set: training frame with its limits as columns, test inputs, and the true f there."""
+
+    formula: str
+    inputs: list[str]
+    train: pd.DataFrame
+    test: pd.DataFrame
+    truth: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A name, what it is, how many seeds the table uses, and the draw of a seed."""
+
+    name: str
+    words: str
+    seeds: int
+    draw: Callable[[int], Draw]
+
+
+def _groot_lucas(x: np.ndarray) -> np.ndarray:
+    return (6 * x - 2) ** 2 * np.sin(2 * (6 * x - 2))
+
+
+def _one_dimensional(n: int, grid: bool) -> Callable[[int], Draw]:
+    def draw(seed: int) -> Draw:
+        rng = np.random.default_rng(seed)
+        x = np.linspace(0, 1, n) if grid else rng.uniform(size=n)
+        y = _groot_lucas(x) + np.sqrt(0.1) * rng.normal(size=n)
+        lower = np.quantile(y, 0.4)
+        train = pd.DataFrame({"x": x, "y": np.maximum(y, lower), "lower": lower, "censored": y <= lower})
+        test = pd.DataFrame({"x": np.linspace(0, 1, 201)})
+        return Draw("y ~ gp(x) | censor(lower)", ["x"], train, test, _groot_lucas(test["x"].to_numpy()))
+
+    return draw
+
+
+def _additive(X: np.ndarray) -> np.ndarray:
+    return (
+        np.sin(2 * np.pi * X[:, 0])
+        + 4 * (X[:, 1] - 0.5) ** 2
+        + X[:, 2] * (1 + 0.5 * np.cos(3 * X[:, 0]))
+        + 0.2 * X[:, 3]
+    )
+
+
+def _four_dimensional(seed: int) -> Draw:
+    rng = np.random.default_rng(seed)
+    names = ["x1", "x2", "x3", "x4"]
+    X = rng.uniform(size=(2000, 4))
+    y = _additive(X) + 0.3 * rng.normal(size=2000)
+    wait = np.std(y) * rng.normal(size=2000)
+    upper = wait + np.quantile(y - wait, 0.7)
+    train = pd.DataFrame(X, columns=names).assign(y=np.minimum(y, upper), upper=upper, censored=y >= upper)
+    T = np.random.default_rng(10_000 + seed).uniform(size=(2000, 4))
+    formula = "y ~ gp(x1, x2, x3, x4) | censor(upper=upper)"
+    return Draw(formula, names, train, pd.DataFrame(T, columns=names), _additive(T))
+
+
+PROBLEMS = [
+    Problem("P1", "Groot-Lucas, 30 rows on a grid, 40% left-censored", 20, _one_dimensional(30, grid=True)),
+    Problem("P2", "the same, 1000 uniform rows", 5, _one_dimensional(1000, grid=False)),
+    Problem("P3", "four inputs, 2000 rows, 30% right-censored", 5, _four_dimensional),
+]

@@ -1,0 +1,21 @@
+"""How a predicted distribution of f, a weighted mixture of normals at each test row, meets the true f."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp, ndtr
+
+
+def scores(mean: np.ndarray, sd: np.ndarray, weight: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """RMSE of the mean, mean negative log density of the truth, and coverage of the central 95% interval.
+
+    ``mean`` and ``sd`` are (J, n) over mixture components, ``weight`` (J,), ``truth`` (n,).
+    """
+    z = (truth - mean) / sd
+    density = logsumexp(-0.5 * z * z - np.log(sd) - 0.5 * np.log(2 * np.pi), b=weight[:, None], axis=0)
+    rank = weight @ ndtr(z)
+    return {
+        "rmse": float(np.sqrt(np.mean((weight @ mean - truth) ** 2))),
+        "mnll": float(-density.mean()),
+        "cover": float(np.mean((rank > 0.025) & (rank < 0.975))),
+    }

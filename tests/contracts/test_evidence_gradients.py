@@ -1,0 +1,82 @@
+"""Evidence gradients of every method, kernel and structure of blocks against fourth-order differences."""
+
+import numpy as np
+import pytest
+from support.differences import gradient
+from support.problems import GAUSSIAN, dense, gp, make_problem, simulate, solve, tight
+
+from tobitgp.inference import METHODS
+from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.prior.kernels import KERNELS
+
+STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-9 over h
+NEAR = 2e-6
+SIGMA = np.log(0.4)
+WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
+
+
+def wavy(censoring, d=1, weight=None, H=None, inputs=None):
+    data = simulate(censoring, n=12, d=d, seed=1, noise=0.4)
+    return make_problem(inputs or data.X, data.lower, data.upper, weight, H)
+
+
+def one(kernel, censoring="two-sided", weight=None):
+    problem = wavy(censoring, weight=weight)
+    return problem, [gp(problem, kernel)], [0.1, -0.5]
+
+
+def sparse(kernel):
+    problem = wavy("two-sided")
+    return problem, [gp(problem, kernel, Z=np.linspace(-1.5, 1.4, 5)[:, None])], [0.1, -0.2]
+
+
+def sparse_mixed_weighted(kernel):
+    problem = wavy("mixed", weight=WEIGHT)
+    return problem, [gp(problem, kernel, Z=np.linspace(-1.5, 1.4, 5)[:, None])], [0.1, -0.2]
+
+
+def with_columns(kernel):
+    H = np.column_stack([np.ones(12), np.cos(np.arange(12))])
+    problem = wavy("two-sided", H=H)
+    return problem, [dense(problem), gp(problem, kernel)], [0.1, -0.5]
+
+
+def two_processes(kernel):
+    first, second = simulate("none", 12, seed=1).X, simulate("none", 12, d=2, seed=5).X
+    problem = wavy("two-sided", inputs=(first, second))
+    blocks = [gp(problem, kernel), gp(problem, "matern32", Z=second[:6], t=1)]
+    return problem, blocks, [0.1, -0.5, -0.4, 0.2, 0.5]
+
+
+def planar(kernel, ard):
+    problem = wavy("two-sided", d=2)
+    return problem, [gp(problem, kernel, ard=ard)], [0.1, -0.1, 0.4][: 3 if ard else 2]
+
+
+STRUCTURES = {
+    "one": one,
+    "left": lambda kernel: one(kernel, "left"),
+    "uncensored": lambda kernel: one(kernel, "none"),
+    "interval": lambda kernel: one(kernel, "interval"),
+    "mixed": lambda kernel: one(kernel, "mixed"),
+    "all censored": lambda kernel: one(kernel, "all"),
+    "weighted": lambda kernel: one(kernel, "mixed", WEIGHT),
+    "sparse": sparse,
+    "sparse, mixed, weighted": sparse_mixed_weighted,
+    "linear columns": with_columns,
+    "two processes": two_processes,
+    "ard": lambda kernel: planar(kernel, ard=True),
+    "isotropic": lambda kernel: planar(kernel, ard=False),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", METHODS)
+def test_gradient(name, kernel, structure):
+    problem, blocks, prior = STRUCTURES[structure](kernel)
+    method, theta = tight(name), np.array([*prior, SIGMA])
+    centre = solve(problem, blocks, theta, method)
+    got = evidence_gradient(centre, method, GAUSSIAN)
+    want = gradient(lambda t: solve(problem, blocks, t, method, centre.sites).evidence, theta, STEP)
+    np.testing.assert_allclose(got, want, rtol=NEAR, atol=NEAR)

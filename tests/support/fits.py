@@ -1,0 +1,27 @@
+"""Fits of one process on arrays, without formula or data frame."""
+
+import numpy as np
+from support.problems import GAUSSIAN
+
+from tobitgp.inference import EP
+from tobitgp.inference.fit import Prior, Settings, fit_gp
+from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.prior.kernel import GPPrior
+from tobitgp.prior.kernels import KERNELS
+
+ROLES = ("sd", "lengthscale", "sigma")
+
+
+def parameters(fixed=None, start=None, flat=()):
+    """Parameters of a one-input process; ``fixed`` and ``start`` map roles to values, ``flat`` names those without prior."""
+    fixed, start = fixed or {}, start or {}
+    defaults = np.array([default_prior(role, 1) for role in ROLES])
+    first = np.array([np.log({**start, **fixed}.get(role, np.nan)) for role in ROLES])
+    spread = np.where([role in flat for role in ROLES], np.inf, defaults[:, 1])
+    free = np.array([role not in fixed for role in ROLES])
+    return Parameters(ROLES, ROLES, np.ones(3), defaults[:, 0], spread, free, first)
+
+
+def fit(problem, chosen=None, method=None, kernel="rbf", inducing="auto", on_step=None, **options):
+    prior = Prior(None, (GPPrior(problem.X[0], KERNELS[kernel], True, inducing),))
+    return fit_gp(problem, prior, chosen or parameters(), method or EP(), GAUSSIAN, Settings(**options), on_step)

@@ -1,0 +1,224 @@
+"""The front door: what a formula and a frame become."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from support.reference import load
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError
+
+
+@pytest.fixture(scope="module")
+def clipped():
+    return tg.datasets.simulate_groot_lucas(rng=1)
+
+
+def test_linear_tobit_at_the_reference_scale_gives_the_maximum_likelihood_coefficients():
+    # survreg's coefficients of tobin; at fixed sigma and without priors the Laplace mode is the maximum
+    reference = load("tobin_tobit.json")["survreg_gaussian"]
+    res = tg.fit(
+        "durable ~ age + quant | censor(0)",
+        tg.datasets.load("tobin"),
+        method="laplace",
+        priors={},
+        fixed={"sigma": reference["scale"]},
+    )
+    for name, value in reference["coef"].items():
+        assert res.params[name.strip("()")] == pytest.approx(value, rel=1e-5)
+
+
+def test_all_fixed_evaluates_the_zero_mean_gp_of_the_papers(clipped):
+    data = clipped.assign(m=0.5)
+    fixed = {"sigma": 0.3, "sd(gp(x))": 5.0, "lengthscale(gp(x))": 0.15}
+    res = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=fixed, inducing=None)
+    shifted = data.assign(y=data["y"] - 0.5, lower=data["lower"] - 0.5)
+    other = tg.fit("y ~ 0 + gp(x) | censor(lower)", shifted, fixed=fixed, inducing=None)
+    assert res.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
+    assert res.hyperparameters == pytest.approx(fixed)
+    assert res.converged
+    again = tg.fit("y ~ 0 + offset(m) + gp(x) | censor(lower)", data, fixed=res.hyperparameters, inducing=None)
+    assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "d"), [(1e3, 0.0, 1.0, 0.0), (1e-9, 0.0, 1e9, 5e9), (2.0, 1e4, 1e-12, 0.0), (1e12, -7e12, 3.0, 1e6)]
+)
+def test_units_do_not_matter(clipped, a, b, c, d):
+    base = tg.fit("y ~ gp(x) | censor(lower)", clipped)
+    other = pd.DataFrame({"x": c * clipped["x"] + d, "y": a * clipped["y"] + b, "lower": a * clipped["lower"] + b})
+    res = tg.fit("y ~ gp(x) | censor(lower)", other)
+    shift = -base.counts["exact"] * np.log(a)
+    assert res.log_evidence == pytest.approx(base.log_evidence + shift, abs=1e-4)
+    assert res.params["sigma"] / a == pytest.approx(base.params["sigma"], rel=1e-3)
+    assert res.params["lengthscale(gp(x))"] / c == pytest.approx(base.params["lengthscale(gp(x))"], rel=1e-3)
+    mine = (res.predict() - b) / a
+    np.testing.assert_allclose(mine, base.predict(), atol=2e-4 * clipped["y"].std())
+
+
+def test_mirrored_data_give_the_mirrored_fit(clipped):
+    base = tg.fit("y ~ gp(x) | censor(lower)", clipped)
+    mirrored = clipped.assign(y=-clipped["y"], lower=-clipped["lower"])
+    res = tg.fit("y ~ gp(x) | censor(upper=lower)", mirrored)
+    assert res.log_evidence == pytest.approx(base.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(res.predict(), -base.predict(), atol=1e-4)
+
+
+def test_weights_equal_repeated_rows(clipped):
+    times = np.arange(len(clipped)) % 3 + 1
+    fixed = {"sigma": 0.3, "sd(gp(x))": 5.0, "lengthscale(gp(x))": 0.15}
+    options = {"fixed": fixed, "inducing": None}
+    weighted = tg.fit("y ~ 0 + gp(x) | censor(lower)", clipped.assign(w=times), weights="w", **options)
+    repeated = tg.fit("y ~ 0 + gp(x) | censor(lower)", clipped.loc[clipped.index.repeat(times)], **options)
+    assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-6)
+    assert weighted.nobs == repeated.nobs == times.sum()
+
+
+def test_lognormal_is_gaussian_on_log_time_with_its_jacobian():
+    lung = tg.datasets.load("lung").dropna(subset=["ph_ecog"])
+    time = tg.fit("Surv(time, event) ~ gp(age) + ph_ecog", lung, family="lognormal", hyper="maximize")
+    log = tg.fit("Surv(log_time, event) ~ gp(age) + ph_ecog", lung.assign(log_time=np.log(lung["time"])), hyper="maximize")
+    jacobian = -np.log(lung.loc[lung["event"] == 1, "time"]).sum()
+    assert time.log_evidence == pytest.approx(log.log_evidence + jacobian, abs=1e-6)
+    np.testing.assert_allclose(time.params, log.params, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_censored_drop_and_ignore_are_the_papers_baselines(clipped, method):
+    dropped = tg.fit("y ~ gp(x) | censor(lower)", clipped, censored="drop", method=method)
+    plain = tg.fit("y ~ gp(x)", clipped[clipped["y"] > clipped["lower"]], method=method)
+    assert dropped.log_evidence == pytest.approx(plain.log_evidence, abs=1e-5)
+    ignored = tg.fit("y ~ gp(x) | censor(lower)", clipped, censored="ignore", method=method)
+    assert ignored.log_evidence == pytest.approx(tg.fit("y ~ gp(x)", clipped, method=method).log_evidence, abs=1e-5)
+    assert ignored.evidence_kind == "exact"
+
+
+def test_user_data_are_left_alone(clipped):
+    before = clipped.copy(deep=True)
+    tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize").predict(clipped)
+    pd.testing.assert_frame_equal(clipped, before)
+
+
+def test_priors_and_start_take_effect(clipped):
+    tight = tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={"sigma": tg.LogNormal(2.0, 0.01)})
+    assert tight.params["sigma"] == pytest.approx(2.0, rel=0.02)
+    steep = tg.fit("y ~ x + gp(x) | censor(lower)", clipped, priors={"x": tg.Normal(100.0, 0.01)})
+    assert steep.params["x"] == pytest.approx(100.0, abs=0.05)
+    held = tg.fit("y ~ x + gp(x) | censor(lower)", clipped, fixed={"x": 3.0})
+    assert held.params["x"] == pytest.approx(3.0)
+    assert held.bse["x"] == 0.0
+    offset = tg.fit("y ~ offset(3 * x) + gp(x) | censor(lower)", clipped)
+    assert held.log_evidence == pytest.approx(offset.log_evidence, abs=1e-5)
+    start = {"lengthscale(gp(x))": 0.2, "sigma": 0.3, "sd(gp(x))": 5.0}
+    assert tg.fit("y ~ gp(x) | censor(lower)", clipped, start=start).converged
+
+
+def test_inducing_choices_agree(clipped):
+    formula = "y ~ gp(x) | censor(lower)"
+    exact = tg.fit(formula, clipped, inducing=None).log_evidence
+    assert tg.fit(formula, clipped).log_evidence == pytest.approx(exact, abs=0.02)
+    assert tg.fit(formula, clipped, inducing=25).log_evidence == pytest.approx(exact, abs=0.02)
+    places = np.linspace(0, 1, 25)
+    assert tg.fit(formula, clipped, inducing=places).log_evidence == pytest.approx(exact, abs=0.02)
+    by_name = tg.fit(formula, clipped, inducing={"gp(x)": places[:, None]}).log_evidence
+    assert by_name == pytest.approx(exact, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"family": "weibul"}, "family='weibul'"),
+        ({"method": "mcmc"}, "method='mcmc'"),
+        ({"method": "ep", "bound": "exact"}, "bound='exact' goes with method='vi'"),
+        ({"method": tg.VI(), "bound": "exact"}, "bound= goes with"),
+        ({"hyper": "sample"}, "hyper='sample'"),
+        ({"censored": "forget"}, "censored="),
+        ({"missing": "keep"}, "missing="),
+        ({"inducing": "all"}, "inducing='all'"),
+        ({"inducing": 0}, "inducing=0"),
+        ({"inducing": np.zeros((3, 2))}, r"\(M, 1\)"),
+        ({"inducing": {"gp(z)": 3}}, r"gp\(z\)"),
+        ({"fixed": {"sigm": 1.0}}, "Did you mean 'sigma'"),
+        ({"fixed": {"sigma": -1.0}}, "positive number"),
+        ({"start": {"Intercept": 1.0}}, "start="),
+        ({"priors": {"sigma": 3.0}}, "tg.LogNormal"),
+        ({"priors": {"Intercept": tg.LogNormal(1.0, 1.0)}}, "tg.Normal"),
+        ({"n_starts": 0}, "n_starts=0"),
+        ({"max_iter": 2.5}, "max_iter=2.5"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(clipped, options, words):
+    with pytest.raises(SpecError, match=words):
+        tg.fit("y ~ gp(x) | censor(lower)", clipped, **options)
+
+
+def test_priors_refuse_nonsense():
+    with pytest.raises(SpecError, match="positive median"):
+        tg.LogNormal(0.0, 1.0)
+    with pytest.raises(SpecError, match="positive sd"):
+        tg.Normal(0.0, 0.0)
+    with pytest.raises(SpecError, match="bound='local'"):
+        tg.VI(bound="local")
+
+
+UNIDENTIFIED = {
+    "every row left-censored": ({"x": np.arange(20.0), "y": np.zeros(20)}, "No row is exact"),
+    "one exact row": ({"x": np.arange(20.0), "y": np.r_[np.zeros(19), 1.0]}, "Only one row is exact"),
+    "constant response": ({"x": np.arange(20.0), "y": np.full(20, 3.0)}, "response is constant"),
+    "constant input": ({"x": np.ones(20), "y": np.linspace(1, 2, 20)}, "input x of"),
+    "all rows alike": ({"x": np.ones(5), "y": np.ones(5)}, "constant"),
+}
+
+
+@pytest.mark.parametrize("case", UNIDENTIFIED)
+def test_what_is_not_identified_warns_and_still_fits(case):
+    data, words = UNIDENTIFIED[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.warns(BoundaryWarning, match=words):
+            res = tg.fit("y ~ gp(x) | censor(0)", data)
+    predicted = res.predict({"x": [0.0, 3.5, 100.0]}, interval=0.95)
+    assert np.isfinite(predicted.to_numpy()).all()
+    assert np.isfinite(res.log_evidence)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_tiny_data_fit(n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundaryWarning)
+        res = tg.fit("y ~ gp(x) | censor(0)", {"x": np.arange(float(n)), "y": np.arange(1.0, n + 1)})
+    assert np.isfinite(res.predict()).all()
+
+
+def test_ep_gives_way_to_vi_and_says_so(clipped):
+    with pytest.warns(ConvergenceWarning, match="variational inference took over"):
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.EP(max_sweeps=1))
+    assert res.method == "vi"
+    assert res.evidence_kind == "elbo"
+    assert res.converged
+
+
+def test_a_search_cut_short_says_so(clipped):
+    with pytest.warns(ConvergenceWarning, match="did not settle"):
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_sweeps=1), hyper="maximize")
+    assert not res.converged
+    assert "not" in str(res.summary()).lower()
+
+
+def test_progress_reaches_the_caller(clipped):
+    seen = []
+    tg.fit("y ~ gp(x) | censor(lower)", clipped, progress=lambda *step: seen.append(step))
+    assert {stage for stage, _, _ in seen} >= {"search", "run 1", "integrate"}
+
+
+def test_same_seed_same_result_and_global_state_untouched():
+    data = tg.datasets.simulate_groot_lucas(rng=3, n=1500)
+    np.random.seed(0)  # noqa: NPY002
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize") for _ in range(2))
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+    assert first.log_evidence == pytest.approx(second.log_evidence, abs=1e-10)
+    other = tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize", rng=99)
+    assert other.log_evidence == pytest.approx(first.log_evidence, abs=1e-2)

@@ -1,0 +1,233 @@
+"""Fits on arrays: where the search ends, what is integrated, what happens when something does not settle."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import logsumexp
+from support.differences import gradient
+from support.fits import fit, parameters
+from support.oracles import covariance, gp_regression
+from support.problems import gp, predict, simulate, solve, tight
+
+from tobitgp.errors import ConvergenceWarning
+from tobitgp.inference import EP, METHODS, VI
+
+OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
+PLACE = 5e-3  # log units: where the density is flat to 1e-5
+NEW = np.linspace(-2.0, 2.0, 9)[:, None]
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return METHODS[request.param]()
+
+
+@pytest.fixture
+def data():
+    return simulate("two-sided", n=30, seed=2)
+
+
+def density(problem, chosen, method, kernel="rbf"):
+    """Log evidence plus log prior of theta."""
+    blocks = [gp(problem, kernel)]
+    return lambda theta: solve(problem, blocks, theta, method).evidence + chosen.log_prior(theta)[0]
+
+
+def peak(fitted):
+    """Log posterior density at the maximum: what the search maximises."""
+    return fitted.evidence + fitted.parameters.log_prior(fitted.points[0].theta)[0]
+
+
+def mixture(fitted, X):
+    """Mean and sd of f under the weighted posteriors."""
+    means, sds = np.array([predict(p, X) for p in fitted.points]).transpose(1, 0, 2)
+    mean = fitted.weights @ means
+    return mean, np.sqrt(fitted.weights @ (sds**2 + means**2) - mean**2)
+
+
+def test_all_fixed_is_the_posterior_there(data, method):
+    values = {"sd": 1.2, "lengthscale": 0.6, "sigma": 0.3}
+    problem = data.problem()
+    fitted = fit(problem, parameters(fixed=values), method, inducing=None)
+    direct = solve(problem, [gp(problem)], np.log(list(values.values())), method)
+    assert fitted.evidence == pytest.approx(direct.evidence, abs=1e-9)
+    assert len(fitted.points) == 1
+    assert np.isnan(fitted.log_marginal)
+    np.testing.assert_array_equal(fitted.log_covariance, 0.0)
+    for got, want in zip(predict(fitted.points[0], NEW), predict(direct, NEW), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-7)
+
+
+def test_ends_at_a_maximum(data, method):
+    problem, chosen = data.problem(), parameters()
+    fitted = fit(problem, chosen, method, inducing=None, integrate=False)
+    slope = gradient(density(problem, chosen, tight(method.name)), fitted.points[0].theta, 2e-3)
+    assert fitted.trace.converged
+    assert fitted.trace.gain_left < 1e-6
+    # half the gradient's square over the curvature is the gain left; curvatures here are 1 to 100
+    np.testing.assert_allclose(slope, 0.0, atol=0.02)
+
+
+def test_covariance_is_the_inverse_curvature(data, method):
+    problem, chosen = data.problem(), parameters()
+    fitted = fit(problem, chosen, method, inducing=None, integrate=False)
+    value, theta = density(problem, chosen, tight(method.name)), fitted.points[0].theta
+    curvature = np.array([
+        -(gradient(value, theta + 0.02 * e, 5e-3) - gradient(value, theta - 0.02 * e, 5e-3)) / 0.04 for e in np.eye(3)
+    ])
+    np.testing.assert_allclose(fitted.log_covariance, np.linalg.inv(curvature), rtol=0.05, atol=2e-3)
+
+
+@pytest.mark.parametrize("start", [{"lengthscale": 0.2}, {"lengthscale": 2.0, "sigma": 1.0}, {"sd": 5.0, "sigma": 0.02}])
+def test_starts_lead_to_the_same_maximum(data, method, start):
+    here = fit(data.problem(), method=method, integrate=False)
+    there = fit(data.problem(), parameters(start=start), method, integrate=False)
+    assert peak(there) == pytest.approx(peak(here), abs=OPTIMUM)
+    np.testing.assert_allclose(there.points[0].theta, here.points[0].theta, rtol=0, atol=PLACE)
+
+
+def test_more_starts_are_no_worse(method):
+    problem = simulate("mixed", n=20, seed=5).problem()
+    few, many = (fit(problem, method=method, integrate=False, n_starts=n) for n in (1, 6))
+    assert peak(many) >= peak(few) - OPTIMUM
+
+
+def test_order_of_rows_does_not_matter(data, method, rng):
+    here, there = fit(data.problem(), method=method), fit(data.take(rng.permutation(30)).problem(), method=method)
+    assert there.evidence == pytest.approx(here.evidence, abs=OPTIMUM)
+    assert there.log_marginal == pytest.approx(here.log_marginal, abs=1e-3)
+    for got, want in zip(mixture(there, NEW), mixture(here, NEW), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=PLACE)
+
+
+def test_same_call_same_numbers(data, method):
+    here, there = fit(data.problem(), method=method), fit(data.problem(), method=method)
+    assert here.evidence == there.evidence
+    np.testing.assert_array_equal(here.weights, there.weights)
+
+
+def test_fixed_parameters_stay(data, method):
+    fitted = fit(data.problem(), parameters(fixed={"sigma": 0.25}), method)
+    assert all(p.sigma == pytest.approx(0.25, rel=1e-14) for p in fitted.points)
+    assert (fitted.log_covariance[2] == 0.0).all()
+    assert (np.diag(fitted.log_covariance)[:2] > 0.0).all()
+    assert len(fitted.points) == 9  # centre, two pairs on the axes, four corners
+
+
+def test_integration_surrounds_the_maximum(data, method):
+    fitted = fit(data.problem(), method=method)
+    assert len(fitted.points) == 15
+    assert fitted.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (fitted.weights > 0.0).all()
+    assert all(p.chunks == () for p in fitted.points)
+    centre = fitted.points[0]
+    assert fitted.evidence == centre.evidence
+    spread = np.array([p.theta - centre.theta for p in fitted.points])
+    second = (spread.T * fitted.weights) @ spread
+    # a rough match: the posterior is not normal
+    assert 0.3 < np.trace(second) / np.trace(fitted.log_covariance) < 3.0
+    sd_plain, sd_mixed = predict(centre, NEW)[1], mixture(fitted, NEW)[1]
+    assert sd_mixed.mean() > sd_plain.mean()
+
+
+def test_maximising_gives_one_posterior(data):
+    fitted = fit(data.problem(), integrate=False)
+    assert (len(fitted.points), fitted.weights.tolist()) == (1, [1.0])
+    assert np.isnan(fitted.log_marginal)
+
+
+@pytest.mark.parametrize("free", ["sigma", "lengthscale", "sd"])
+def test_log_marginal_against_quadrature(free):
+    """One free parameter, no censoring: integrate evidence times prior over it."""
+    problem = simulate("none", n=30, seed=1).problem()
+    values = {"sd": 1.0, "lengthscale": 0.7, "sigma": 0.3}
+    chosen = parameters(fixed={k: v for k, v in values.items() if k != free})
+    fitted = fit(problem, chosen, inducing=None)
+    at = ["sd", "lengthscale", "sigma"].index(free)
+    centre, y = fitted.points[0].theta, problem.rows[0].limit
+
+    def log_density(t):
+        theta = np.where(np.arange(3) == at, t, centre)
+        K = covariance("rbf", problem.X[0], problem.X[0], theta[:2])
+        return gp_regression(K, y, np.exp(2.0 * theta[2]), K, np.diag(K))[0] + chosen.log_prior(theta)[0]
+
+    top = log_density(centre[at])
+    total = quad(lambda t: np.exp(log_density(t) - top), centre[at] - 3.0, centre[at] + 3.0, limit=200)[0]
+    assert fitted.log_marginal == pytest.approx(top + np.log(total), abs=0.05)
+
+
+def test_integrated_moments_against_a_dense_grid():
+    """All three parameters free: the design's predictions against a sum over 11^3 points."""
+    problem, chosen = simulate("none", n=40, seed=1).problem(), parameters()
+    fitted = fit(problem, chosen, inducing=None)
+    y, X = problem.rows[0].limit, problem.X[0]
+    centre, root = fitted.points[0].theta, np.linalg.cholesky(fitted.log_covariance)
+    grid = np.stack(np.meshgrid(*[np.linspace(-4.0, 4.0, 11)] * 3), axis=-1).reshape(-1, 3)
+    logs, means, seconds = [], [], []
+    for theta in centre + grid @ root.T:
+        K, K_new = (covariance("rbf", Z, X, theta[:2]) for Z in (X, NEW))
+        evidence, mean, sd = gp_regression(K, y, np.exp(2.0 * theta[2]), K_new, np.exp(2.0 * theta[0]))
+        logs.append(evidence + chosen.log_prior(theta)[0])
+        means.append(mean)
+        seconds.append(sd**2 + mean**2)
+    weight = np.exp(logs - logsumexp(logs))
+    mean = weight @ means
+    sd = np.sqrt(weight @ seconds - mean**2)
+    got_mean, got_sd = mixture(fitted, NEW)
+    np.testing.assert_allclose((got_mean - mean) / sd, 0.0, atol=0.05)
+    np.testing.assert_allclose(got_sd / sd, 1.0, atol=0.1)
+    volume = np.linalg.slogdet(root)[1] + 3.0 * np.log(0.8)
+    assert fitted.log_marginal == pytest.approx(logsumexp(logs) + volume, abs=0.2)
+
+
+def test_ep_that_does_not_settle_gives_way_to_vi(data):
+    with pytest.warns(ConvergenceWarning, match="variational inference took over"):
+        fitted = fit(data.problem(), method=EP(max_sweeps=1), integrate=False)
+    assert fitted.trace.fell_back
+    assert isinstance(fitted.method, VI)
+    assert fitted.method.evidence_kind == "elbo"
+    assert fitted.evidence == pytest.approx(fitted.elbo, abs=1e-6)
+    direct = fit(data.problem(), method=VI(), integrate=False)
+    assert peak(fitted) == pytest.approx(peak(direct), abs=OPTIMUM)
+
+
+def test_a_method_that_does_not_settle_says_so(data):
+    values = {"sd": 1.2, "lengthscale": 0.6, "sigma": 0.3}
+    with pytest.warns(ConvergenceWarning, match="did not settle"):
+        fitted = fit(data.problem(), parameters(fixed=values), METHODS["laplace"](max_sweeps=1))
+    assert not fitted.trace.converged
+
+
+def test_elbo_is_below_the_evidence_of_ep(data):
+    fitted = fit(data.problem(), integrate=False)
+    assert fitted.elbo < fitted.evidence
+    assert fitted.elbo > fitted.evidence - 1.0
+
+
+def test_everything_censored(method):
+    fitted = fit(simulate("all", n=20, seed=1).problem(), method=method)
+    assert np.isfinite([fitted.evidence, fitted.elbo, fitted.log_marginal]).all()
+    assert fitted.trace.converged
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+def test_inducing_inputs_leave_little(kernel):
+    problem = simulate("two-sided", n=120, seed=3).problem()
+    sparse = fit(problem, kernel=kernel, integrate=False)
+    full = fit(problem, kernel=kernel, inducing=None, integrate=False)
+    assert sparse.nats_left < 0.05
+    assert sparse.n_features <= full.n_features
+    assert sparse.evidence == pytest.approx(full.evidence, abs=0.05)
+
+
+def test_many_rows_are_searched_on_a_subset():
+    problem = simulate("left", n=1500, seed=3).problem()
+    stages = []
+    fitted = fit(problem, integrate=False, on_step=lambda stage, count, value: stages.append(stage))
+    names = [name for name, *_ in fitted.trace.stages]
+    assert names[0] == "search"
+    assert set(names) == set(stages)
+    assert fitted.trace.converged
+    other = fit(problem, integrate=False, rng=7)
+    assert other.evidence == pytest.approx(fitted.evidence, abs=0.05)
+    np.testing.assert_allclose(other.points[0].theta, fitted.points[0].theta, rtol=0, atol=0.02)

@@ -1,0 +1,229 @@
+"""Pictures of a fit. matplotlib is loaded when one is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.report.protocols import Fit
+from tobitgp.typing import Array
+
+GRID = 201
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
+
+
+def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+    """Draw the fit with its band over the data.
+
+    A panel shows one input: the posterior mean of f along it (for log-time families the median of the response, on a
+    log axis), all other inputs held at their median, or most frequent level, which a line above the panel names. Exact
+    rows are dots; left-censored rows point down from their limit and right-censored ones up from theirs;
+    interval-censored rows are bars. Limits are thin dashed lines.
+
+    Parameters
+    ----------
+    results : Fit
+        A ``GPResults``.
+    ax : matplotlib axes, optional
+        Draw into these; only for a single panel.
+    x : str, optional
+        Column to show. By default every column in a ``gp()`` term, or, without such terms, every numeric column of the
+        linear part.
+    interval : float or None
+        Probability of the band; None for no band.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+        One for each panel.
+
+    Raises
+    ------
+    SpecError
+        If there is no such column, nothing to draw, ``ax`` for several panels, or an interval outside (0, 1).
+    """
+    covariates = results.model.data.frame
+    if covariates is None:
+        raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict() with new data.")
+    columns = _panels(results, covariates, x)
+    if ax is not None:
+        if len(columns) > 1:
+            raise SpecError(
+                f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
+            )
+        draw_panel(ax, results, covariates, columns[0], interval)
+        ax.legend(fontsize="small", frameon=False)
+        return ax
+    import matplotlib.pyplot as plt
+
+    across = min(len(columns), 3)
+    down = -(-len(columns) // across)
+    size = (6.4, 4.4) if len(columns) == 1 else (3.9 * across, 0.6 + 3.3 * down)
+    figure, grid = plt.subplots(down, across, figsize=size, squeeze=False, sharey=True, layout="constrained")
+    axes = grid.ravel()
+    for panel, column in zip(axes, columns, strict=False):
+        draw_panel(panel, results, covariates, column, interval)
+    for panel in axes[len(columns) :]:
+        panel.set_visible(False)
+    for panel in axes[: len(columns)]:
+        panel.label_outer() if down == 1 else None
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
+    return axes[0] if len(columns) == 1 else axes[: len(columns)]
+
+
+def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, interval: float | None) -> None:
+    """Draw data, limits, curve and band along one column."""
+    grid = grid_frame(covariates, column, factors=_coded(results))
+    log_time = results.parts.gp.family.log_time
+    what = "median" if log_time else "latent"
+    x_grid = grid[column].to_numpy(dtype=np.float64)
+    x_data = covariates[column].to_numpy(dtype=np.float64)
+    table = results.predict(grid, what, interval=interval, se=True)
+    _draw_rows(ax, x_data, results.parts.training.response)
+    if interval is not None:
+        look = {"color": BLUE, "alpha": 0.2, "linewidth": 0}
+        ax.fill_between(x_grid, table["lower"], table["upper"], label=f"{100 * interval:g}% band", **look)
+    name = "median" if log_time else "posterior mean of f"
+    ax.plot(x_grid, table["mean"], color=BLUE, linewidth=1.8, label=name, zorder=3)
+    if log_time:
+        ax.set_yscale("log")
+    ax.set_xlabel(column)
+    ax.set_ylabel(results.model.endog_names)
+    ax.spines[["top", "right"]].set_visible(False)
+    held = _held(grid, column)
+    if held:
+        ax.set_title(held, loc="left", fontsize="small", color=GREY)
+
+
+def _draw_rows(ax: Any, x: Array, response: CensoredResponse) -> None:
+    """Markers for the rows by what is known of them, and the limits."""
+    lower, upper = response.lower, response.upper
+    exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)
+    between = ~(exact | left | right)
+    size = float(np.clip(3000.0 / max(len(x), 1), 8.0, 26.0))
+    look = {"linestyle": "none", "markersize": np.sqrt(size), "alpha": 0.75 if len(x) < 500 else 0.4, "zorder": 2}
+    look["rasterized"] = len(x) > 5000
+    for rows, y, marker, colour, label in (
+        (exact, lower, "o", INK, "exact"),
+        (left, upper, "v", VERMILION, "left-censored"),
+        (right, lower, "^", GREEN, "right-censored"),
+    ):
+        if rows.any():
+            face = {"markerfacecolor": colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
+            bigger = {"markersize": 1.35 * look["markersize"]} if marker != "o" else {}
+            ax.plot(x[rows], y[rows], marker, label=f"{label} ({rows.sum()})", **{**look, **face, **bigger})
+    if between.any():
+        label = f"interval ({between.sum()})"
+        ax.vlines(x[between], lower[between], upper[between], color=ORANGE, linewidth=1.6, alpha=0.8, label=label)
+    label = "limit"
+    for limit in (response.limit_lower, response.limit_upper):
+        if _draw_limit(ax, x, limit, label):
+            label = "_nolegend_"
+
+
+def _draw_limit(ax: Any, x: Array, limit: Array, label: str) -> bool:
+    """Draw a line where the limit is one number, steps where it changes seldom along x; else nothing."""
+    known = np.isfinite(limit)
+    if not known.any():
+        return False
+    look = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1, "label": label}
+    if np.ptp(limit[known]) == 0.0:
+        ax.axhline(limit[known][0], **look)
+        return True
+    order = np.argsort(x[known], kind="stable")
+    steps = limit[known][order]
+    if np.count_nonzero(np.diff(steps)) > max(2, len(steps) // 4):
+        return False
+    ax.plot(x[known][order], steps, drawstyle="steps-mid", **look)
+    return True
+
+
+def grid_frame(
+    covariates: pd.DataFrame, column: str, *, factors: frozenset[str] = frozenset(), size: int = GRID
+) -> pd.DataFrame:
+    """Covariates along one column, the others at a typical value that occurs.
+
+    Parameters
+    ----------
+    covariates : DataFrame
+        Of the training rows, without missing values.
+    column : str
+    factors : frozenset of str
+        Columns of numbers that are used as factors.
+    size : int
+        Number of rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in ``covariates``.
+
+    Examples
+    --------
+    >>> grid_frame(pd.DataFrame({"x": [0, 1, 4], "g": ["a", "b", "b"]}), "x", size=3)
+         x  g
+    0  0.0  b
+    1  2.0  b
+    2  4.0  b
+    """
+    out = {}
+    for name in covariates.columns:
+        values = covariates[name].reset_index(drop=True)
+        if name == column:
+            out[name] = pd.Series(np.linspace(float(values.min()), float(values.max()), size))
+        else:
+            number = is_number(values) and name not in factors
+            at = (
+                values.argsort().iloc[(len(values) - 1) // 2] if number else values[values == values.mode()[0]].index[0]
+            )
+            out[name] = values.iloc[[at] * size].reset_index(drop=True)
+    return pd.DataFrame(out)
+
+
+def is_number(values: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers, truth values aside."""
+    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+
+
+def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
+    """Columns to show."""
+    coded = _coded(results)
+    numbers = [str(c) for c in covariates.columns if is_number(covariates[c]) and c not in coded]
+    if x is not None:
+        if x not in numbers:
+            raise SpecError(
+                f"x={x!r} is no numeric input of this model{nearest(str(x), numbers)}; it has {_listed(numbers)}."
+            )
+        return [x]
+    used = results.model.spec.names("gp") or results.model.spec.names("linear")
+    columns = [name for name in used if name in numbers]
+    if not columns:
+        raise SpecError("This model has no numeric input to draw its fit along.")
+    return columns
+
+
+def _coded(results: Fit) -> frozenset[str]:
+    """Columns that are factors by ``C(...)``."""
+    return frozenset(coding.text.strip("`") for coding in results.model.spec.codings)
+
+
+def _held(grid: pd.DataFrame, column: str) -> str:
+    """Words for the inputs that are held."""
+    words = []
+    for name in grid.columns:
+        if name != column:
+            value = grid[name].iloc[0]
+            words.append(f"{name} = {value:.4g}" if is_number(grid[name]) else f"{name} = {value}")
+    shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
+    return f"at {shown}" if shown else ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none"

@@ -1,0 +1,88 @@
+"""What tables and plots ask of a fit. ``tobitgp.results`` supplies it; nothing here imports that."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pandas as pd
+
+from tobitgp.data.prepare import TrainingData
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.model import GPModel
+
+
+class FitData(Protocol):
+    """Training data of a model."""
+
+    @property
+    def frame(self) -> pd.DataFrame | None:
+        """Covariates of the rows used, where the fit holds them."""
+        ...
+
+
+class FitModel(Protocol):
+    """A model in statsmodels' words."""
+
+    @property
+    def spec(self) -> ModelSpec:
+        """What was written."""
+        ...
+
+    @property
+    def endog_names(self) -> str:
+        """The response."""
+        ...
+
+    @property
+    def data(self) -> FitData:
+        """Covariates."""
+        ...
+
+
+class FitParts(Protocol):
+    """What a fit was made from and what it found."""
+
+    @property
+    def training(self) -> TrainingData:
+        """Rows used."""
+        ...
+
+    @property
+    def gp(self) -> GPModel:
+        """Model on standardised data."""
+        ...
+
+    @property
+    def fitted(self) -> FittedGP:
+        """Posteriors."""
+        ...
+
+
+class Fit(Protocol):
+    """A fitted Gaussian process; ``GPResults`` says what each member means."""
+
+    @property
+    def parts(self) -> FitParts: ...  # noqa: D102
+    @property
+    def model(self) -> FitModel: ...  # noqa: D102
+    @property
+    def formula(self) -> str: ...  # noqa: D102
+    @property
+    def method(self) -> str: ...  # noqa: D102
+    @property
+    def nobs(self) -> float: ...  # noqa: D102
+    @property
+    def counts(self) -> pd.Series[int]: ...  # noqa: D102
+    @property
+    def df_model(self) -> float: ...  # noqa: D102
+    @property
+    def log_evidence(self) -> float: ...  # noqa: D102
+    @property
+    def evidence_kind(self) -> str: ...  # noqa: D102
+    @property
+    def elbo(self) -> float: ...  # noqa: D102
+    @property
+    def log_marginal(self) -> float: ...  # noqa: D102
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102
+    def predict(self, new: Any, what: str, *, interval: float | None, se: bool) -> Any: ...  # noqa: D102

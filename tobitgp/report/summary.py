@@ -1,0 +1,206 @@
+"""The summary of a fit: what was modelled, the coefficients, the hyper-parameters, and what a reader should know."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from tobitgp.report.protocols import Fit
+
+WIDTH = 78
+COARSE = 1.0
+_NOTED_PRIORS = 8
+
+
+def summarise(results: Fit, alpha: float = 0.05) -> Any:
+    """Summary of a fitted Gaussian process.
+
+    Parameters
+    ----------
+    results : Fit
+        A ``GPResults``.
+    alpha : float
+        Probability left out of the intervals.
+
+    Returns
+    -------
+    FitSummary
+        A ``statsmodels.iolib.summary.Summary``: prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+    """
+    from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
+
+    head, estimates = _head(results), _estimates(results, alpha)
+    widths = [total_width(column_widths(head))]
+    widths += [total_width(column_widths([headers, *rows])) for headers, rows in estimates]
+    width = max(WIDTH, *widths)
+    formula = [["Formula:" * (i == 0), line] for i, line in enumerate(_wrap(results.formula.strip(), width - 10))]
+    tables = [
+        make_table(formula, "l", title=_title(results), width=width),
+        make_table(head, "rlr", width=width, widen=(1, 3)),
+    ]
+    tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
+    return FitSummary(tables, _notes(results), width)
+
+
+def number(value: float) -> str:
+    """Four decimals where they show something, four digits elsewhere; blank for NaN.
+
+    Examples
+    --------
+    >>> number(3.14159), number(0.0000314159), number(314159.0), number(float("nan"))
+    ('3.1416', '3.142e-05', '3.142e+05', '')
+    """
+    if np.isnan(value):
+        return ""
+    size = abs(value)
+    if size and (size >= 1e5 or size < 1e-3):
+        return f"{value:.4g}"
+    return f"{value:.{4 if size < 1e3 else 2}f}"
+
+
+def _title(results: Fit) -> str:
+    return "Tobit Gaussian Process Regression" if results.parts.gp.terms else "Tobit Linear Regression"
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width) or [""]
+
+
+def _head(results: Fit) -> list[list[str]]:
+    """Rows of two labels and two values."""
+    left, right = _model_lines(results), _data_lines(results)
+    size = max(len(left), len(right))
+    left += [("", "")] * (size - len(left))
+    right += [("", "")] * (size - len(right))
+    return [[*a, *b] for a, b in zip(left, right, strict=True)]
+
+
+def _model_lines(results: Fit) -> list[tuple[str, str]]:
+    fitted, gp = results.parts.fitted, results.parts.gp
+    free, J = fitted.parameters.n_free, len(fitted.points)
+    hyper = "fixed" if not free else f"averaged, {J} points" if J > 1 else "at the maximum"
+    lines = [
+        ("Dep. variable:", _short(results.model.endog_names)),
+        ("Family:", gp.family.name),
+        ("Method:", results.method),
+    ]
+    for i, term in enumerate(gp.terms):
+        kernel = term.kernel + (" (ARD)" if term.ard and len(term.inputs) > 1 else "")
+        lines.append(("GP terms:" * (i == 0), f"{_short(term.name)} {kernel}"))
+    lines += [("Hyper-parameters:", hyper), ("Features:", str(fitted.n_features))]
+    if gp.terms:
+        lines.append(("Nats left out:", f"{fitted.nats_left:.2g}"))
+    sweeps = sum(stage[2] for stage in fitted.trace.stages)
+    return [*lines, ("Effective df:", f"{results.df_model:.2f}"), ("Sweeps over rows:", str(sweeps))]
+
+
+def _data_lines(results: Fit) -> list[tuple[str, str]]:
+    counts, fitted = results.counts, results.parts.fitted
+    lines = [("No. observations:", f"{results.nobs:g}"), ("  exact:", str(counts["exact"]))]
+    lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
+    lines += [
+        ("Rows dropped:", str(counts["dropped"])),
+        (f"Log evidence ({results.evidence_kind}):", f"{results.log_evidence:.3f}"),
+    ]
+    lines.append(("ELBO:", f"{results.elbo:.3f}"))
+    if np.isfinite(results.log_marginal):
+        lines.append(("Log marginal:", f"{results.log_marginal:.3f}"))
+    return [*lines, ("Converged:", "yes" if fitted.trace.converged else "NO, see notes")]
+
+
+def _short(name: str, size: int = 24) -> str:
+    return name if len(name) <= size else name[: size - 3] + "..."
+
+
+def _estimates(results: Fit, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
+    """Header and rows of the table of coefficients, where there are any, and of that of hyper-parameters."""
+    frame = results.summary_frame(alpha)
+    ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
+    p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
+    tables = []
+    if p:
+        rows = [_coefficient(name, row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)]
+        tables.append((["", "coef", "std err", "z", "P>|z|", *ends], rows))
+    rows = []
+    for i, row in enumerate(frame.to_numpy()[p:]):
+        free = bool(parameters.free[i])
+        numbers = [number(row[j]) if free else "" for j in (1, 4, 5)]
+        rows.append([parameters.names[i], number(row[0]), *numbers, _prior(results, i) if free else "(fixed)"])
+    tables.append((["", "value", "std err", *ends, "prior"], rows))
+    return tables
+
+
+def _coefficient(name: str, row: Any) -> list[str]:
+    coef, error, z, p, lower, upper = row
+    if error == 0.0:
+        return [name, number(coef), "(fixed)", "", "", "", ""]
+    return [name, number(coef), number(error), f"{z:.3f}", f"{p:.3f}", number(lower), number(upper)]
+
+
+def _prior(results: Fit, i: int) -> str:
+    """Prior of a hyper-parameter in the user's units."""
+    parameters = results.parts.fitted.parameters
+    if not np.isfinite(parameters.prior_sd[i]):
+        return "none"
+    median = float(np.exp(parameters.prior_mean[i]) * parameters.units[i])
+    return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
+
+
+def _notes(results: Fit) -> list[str]:
+    """What a reader should know, most urgent first."""
+    fitted, gp = results.parts.fitted, results.parts.gp
+    J, counts = len(fitted.points), results.counts
+    notes = []
+    if not fitted.trace.converged:
+        notes.append(f"NOT CONVERGED: {fitted.trace.message} Read no number here as final.")
+    if fitted.trace.fell_back:
+        notes.append(
+            "Expectation propagation did not settle; variational inference took over, and the evidence is a bound."
+        )
+    if fitted.nats_left > COARSE:
+        notes.append(
+            f"The {fitted.n_features} features leave {fitted.nats_left:.3g} nats of the evidence: the fit may be too "
+            "smooth and its bands are approximate. Raise inducing=, or use inducing=None."
+        )
+    if not counts[["left", "right", "interval"]].any():
+        notes.append("No row is censored: this is ordinary Gaussian regression.")
+    elif results.evidence_kind == "exact":
+        notes.append("Censored rows were not modelled as such (censored=).")
+    if gp.family.log_time:
+        notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
+    if gp.columns:
+        notes.append(_linear_note(results, J))
+    if fitted.parameters.n_free:
+        notes.append(
+            "Hyper-parameters: value at the maximum, standard error and interval from the curvature of the log "
+            "posterior in their logarithms; priors are lognormal(median, sd of the logarithm), and no part of the "
+            "evidence."
+        )
+    return notes
+
+
+def _linear_note(results: Fit, J: int) -> str:
+    averaged = f", averaged over {J} points of the hyper-parameters" if J > 1 else ", at fixed hyper-parameters"
+    return (
+        f"Coefficients: posterior mean, sd and quantiles{averaged}; P>|z| is twice the posterior probability of the "
+        f"less likely sign. Priors: {_linear_priors(results)}."
+    )
+
+
+def _linear_priors(results: Fit) -> str:
+    gp = results.parts.gp
+    assert gp.linear is not None
+    words = []
+    for j, name in enumerate(gp.columns):
+        mean, sd = float(gp.linear.mean[j]), float(gp.linear.sd[j])
+        if sd == 0.0:
+            continue
+        where = ""
+        if j == gp.linear.intercept:
+            mean, where = mean + gp.problem.units.centre, " at the columns' means" if len(gp.columns) > 1 else ""
+        words.append(f"{name} normal({mean:.3g}, {sd:.3g}){where}")
+    if len(words) > _NOTED_PRIORS:
+        words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
+    return ", ".join(words) or "all coefficients are fixed"

@@ -1,0 +1,121 @@
+"""Estimates of linear coefficients and hyper-parameters, their covariances, tails and intervals, on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.model import GPModel
+from tobitgp.numerics.linalg import solve_lower
+from tobitgp.results.mixture import normal_quantile, total_sd
+from tobitgp.typing import Array, BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Posterior of the p linear coefficients: a mixture of J normals.
+
+    Attributes
+    ----------
+    weight : (J,) array
+    mean : (J, p) array
+        In the user's units.
+    covariance : (J, p, p) array
+    fixed : (p,) bool array
+    """
+
+    weight: Array
+    mean: Array
+    covariance: Array
+    fixed: BoolArray
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations within the components, (J, p)."""
+        return np.sqrt(np.einsum("jii->ji", self.covariance))
+
+    def coefficients(self) -> Array:
+        """Posterior means, (p,)."""
+        return np.asarray(self.weight @ self.mean)
+
+    def total_covariance(self) -> Array:
+        """Posterior covariance (p, p): within the components plus between them."""
+        between = self.mean - self.coefficients()
+        within = np.einsum("j,jkl->kl", self.weight, self.covariance)
+        return np.asarray(within + np.einsum("j,jk,jl->kl", self.weight, between, between))
+
+    def errors(self) -> Array:
+        """Posterior standard deviations, (p,); zero where fixed."""
+        return np.where(self.fixed, 0.0, total_sd(self.weight, self.mean, self.sd**2))
+
+    def p_values(self) -> Array:
+        """Twice the posterior probability of the sign that is less likely, (p,); NaN where fixed."""
+        z = np.divide(self.mean, self.sd, out=np.zeros_like(self.mean), where=self.sd > 0)
+        tails = np.minimum(self.weight @ ndtr(-z), self.weight @ ndtr(z))
+        return np.where(self.fixed, np.nan, np.minimum(2.0 * tails, 1.0))
+
+    def interval(self, alpha: float) -> Array:
+        """Ends (p, 2) that leave posterior probability ``alpha / 2`` on either side."""
+        ends = [normal_quantile(p, self.weight, self.mean, self.sd) for p in (0.5 * alpha, 1.0 - 0.5 * alpha)]
+        return np.where(self.fixed[:, None], self.coefficients()[:, None], np.column_stack(ends))
+
+
+def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
+    """Coefficients at every design point, from the leading features' weights.
+
+    Their block of ``S = (L_B L_B')^-1`` is ``T' T`` with ``T = L_B^-1 E``, E the first p columns of the identity.
+    """
+    J, p = len(fitted.points), fitted.n_linear
+    mean, covariance = np.empty((J, p)), np.empty((J, p, p))
+    if model.linear is None:
+        return Linear(fitted.weights, mean, covariance, np.zeros(0, dtype=bool))
+    for j, point in enumerate(fitted.points):
+        T = solve_lower(point.L_B, np.eye(len(point.w))[:, :p])
+        mean[j] = model.linear.coefficients(point.w[:p], model.problem.units.centre)
+        covariance[j] = model.linear.covariance(T.T @ T)
+    return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """The k hyper-parameters at the maximum, normal on the log scale.
+
+    Attributes
+    ----------
+    value : (k,) array
+        Natural scale, the user's units.
+    log_covariance : (k, k) array
+        Zero where fixed.
+    fixed : (k,) bool array
+    """
+
+    value: Array
+    log_covariance: Array
+    fixed: BoolArray
+
+    @property
+    def log_sd(self) -> Array:
+        """Standard errors of the logarithms, (k,)."""
+        return np.sqrt(np.diag(self.log_covariance))
+
+    def covariance(self) -> Array:
+        """Covariance (k, k) of the values by the delta method."""
+        return np.asarray(np.outer(self.value, self.value) * self.log_covariance)
+
+    def errors(self) -> Array:
+        """``value x log_sd``, (k,)."""
+        return np.asarray(self.value * self.log_sd)
+
+    def interval(self, alpha: float) -> Array:
+        """``exp(log value +- z log_sd)``, (k, 2)."""
+        reach = float(-ndtri(0.5 * alpha)) * self.log_sd
+        return np.column_stack([self.value * np.exp(-reach), self.value * np.exp(reach)])
+
+
+def hyper_estimates(fitted: FittedGP) -> Hyper:
+    """Values at the maximum and the curvature found there."""
+    parameters = fitted.parameters
+    return Hyper(parameters.values(fitted.points[0].theta), fitted.log_covariance, ~parameters.free)

@@ -1,0 +1,397 @@
+"""A fitted Gaussian process as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.prepare import TrainingData
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.model import GPModel
+from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.tables import predict_table
+from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, Parts, describe, keep_covariates, view_model
+from tobitgp.typing import Array, Frame
+
+
+class GPResults:
+    """A fitted Tobit Gaussian process.
+
+    Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
+    the hyper-parameters where those were integrated; hyper-parameters with their values at the maximum, standard errors
+    and intervals formed on the log scale.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    training : TrainingData
+    model : GPModel
+    fitted : FittedGP
+    data : DataFrame or dict of columns, optional
+        The training data; the covariates of the rows used are copied for plots. Without them the fit still predicts.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> res
+    GPResults: durable ~ age + quant | censor(0)
+      gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
+      log evidence -37.52 (ep), converged
+    >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
+    0    1.19
+    1    0.87
+    Name: observed, dtype: float64
+    """
+
+    def __init__(
+        self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
+    ):
+        self._parts = Parts(spec, training, model, fitted)
+        self._covariates = None if data is None else keep_covariates(spec, training, data)
+
+    @property
+    def parts(self) -> Parts:
+        """Specification, training data, model and posteriors, as the rooms below hand them on."""
+        return self._parts
+
+    @cached_property
+    def _linear(self) -> Linear:
+        return linear_posterior(self._parts.fitted, self._parts.gp)
+
+    @cached_property
+    def _hyper(self) -> Hyper:
+        return hyper_estimates(self._parts.fitted)
+
+    def _series(self, linear: Array, hyper: Array) -> pd.Series[float]:
+        return pd.Series(np.concatenate([linear, hyper]), index=self._parts.names)
+
+    # -- estimates ----------------------------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Linear coefficients and hyper-parameters, natural scale, the user's units.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.params.round(2)
+        Intercept    5.39
+        age         -0.15
+        sigma        5.00
+        dtype: float64
+        """
+        return self._series(self._linear.coefficients(), self._hyper.value)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Posterior standard deviations of linear coefficients, standard errors of hyper-parameters; 0 where fixed."""
+        return self._series(self._linear.errors(), self._hyper.errors())
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Linear coefficients over their standard deviations; NaN for fixed ones and hyper-parameters."""
+        error = self._linear.errors()
+        z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
+        return self._series(z, np.full(len(self._hyper.value), np.nan))
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided posterior tails: twice the probability of a coefficient's less likely sign.
+
+        NaN for fixed coefficients, and for hyper-parameters, of which zero is no value to test.
+        """
+        return self._series(self._linear.p_values(), np.full(len(self._hyper.value), np.nan))
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of probability ``1 - alpha``.
+
+        Posterior quantiles of linear coefficients (of the mixture where hyper-parameters were integrated), and
+        ``exp(log value +- z se)`` for hyper-parameters, se being that of the logarithm. A fixed parameter has both ends
+        at its value.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.conf_int().round(2)
+                       0      1
+        Intercept -12.51  23.29
+        age        -0.53   0.23
+        sigma       5.00   5.00
+        """
+        alpha = check_alpha(alpha)
+        ends = np.concatenate([self._linear.interval(alpha), self._hyper.interval(alpha)])
+        return pd.DataFrame(ends, index=self._parts.names)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of linear coefficients (posterior) and hyper-parameters (delta method); zero between them."""
+        names, p = self._parts.names, len(self._parts.gp.columns)
+        covariance = np.zeros((len(names), len(names)))
+        covariance[:p, :p] = self._linear.total_covariance()
+        covariance[p:, p:] = self._hyper.covariance()
+        return pd.DataFrame(covariance, index=names, columns=names)
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the maximum, ready for ``fixed=``."""
+        return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def nobs(self) -> float:
+        """Number of observations: frequency weights of the rows used, summed."""
+        return float(self._parts.training.response.weight.sum())
+
+    @property
+    def df_model(self) -> float:
+        """Effective number of parameters, ``tr(S A' Lambda A)`` at the maximum."""
+        return float(self._parts.fitted.effective)
+
+    @property
+    def df_resid(self) -> float:
+        """``nobs - df_model``."""
+        return self.nobs - self.df_model
+
+    @property
+    def llf(self) -> float:
+        """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
+        return float("nan")
+
+    @property
+    def aic(self) -> float:
+        """NaN, as ``llf``."""
+        return float("nan")
+
+    @property
+    def bic(self) -> float:
+        """NaN, as ``llf``."""
+        return float("nan")
+
+    @property
+    def log_evidence(self) -> float:
+        """The method's estimate of the log evidence at the maximum, for the response in the user's units."""
+        return float(self._parts.fitted.evidence)
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of the posterior found, whatever method found it."""
+        return float(self._parts.fitted.elbo)
+
+    @property
+    def log_marginal(self) -> float:
+        """Log evidence integrated over the hyper-parameters and their priors; NaN where they were maximised."""
+        return float(self._parts.fitted.log_marginal)
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is: "exact" without censored rows, else "ep", "laplace" or "elbo"."""
+        return str(self._parts.fitted.method.evidence_kind) if self._parts.any_censored else "exact"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a maximum and the posterior settled there."""
+        return bool(self._parts.fitted.trace.converged)
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fit: evaluations and sweeps over the rows in each, log posterior density after it."""
+        columns = ["stage", "evaluations", "sweeps", "log_posterior"]
+        return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
+
+    @property
+    def method(self) -> str:
+        """Name of the method that made the posterior."""
+        return str(self._parts.fitted.method.name)
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.spec.formula
+
+    @property
+    def counts(self) -> pd.Series[int]:
+        """Rows that are exact, left, right and interval censored, and dropped."""
+        return pd.Series([self._parts.training.counts[name] for name in COUNTS], index=list(COUNTS))
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification and names."""
+        return view_model(self._parts, self._covariates)
+
+    @property
+    def default_model_infos(self) -> dict[str, Callable[[GPResults], str]]:
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        infos: dict[str, Callable[[GPResults], str]] = {"N": lambda res: f"{res.nobs:g}"}
+        for name in COUNTS[:4]:
+            infos[name.capitalize() + ("" if name == "exact" else "-censored")] = _counter(name)
+        infos["Log evidence"] = lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"
+        return infos
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.summary_frame().round(2)
+                   coef  std err     z  P>|z|  lower  upper
+        Intercept  5.39     9.13  0.59   0.56 -12.51  23.29
+        age       -0.15     0.19 -0.77   0.44  -0.53   0.23
+        sigma      5.00     0.00   NaN    NaN   5.00   5.00
+        """
+        ends = self.conf_int(alpha)
+        columns = [self.params, self.bse, self.tvalues, self.pvalues, ends[0], ends[1]]
+        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)))
+
+    def summary(self, alpha: float = 0.05) -> Any:
+        """Tables to read or to paste into a report.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability left out of the intervals.
+
+        Returns
+        -------
+        statsmodels.iolib.summary.Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> print(res.summary().tables[2])
+        ==============================================================================
+                         coef     std err          z     P>|z|       [0.025     0.975]
+        ------------------------------------------------------------------------------
+        Intercept      5.3909      9.1328      0.590     0.555     -12.5091    23.2910
+        age           -0.1492      0.1926     -0.775     0.439      -0.5267     0.2283
+        ==============================================================================
+        """
+        from tobitgp.report.summary import summarise
+
+        return summarise(self, check_alpha(alpha))
+
+    def plot(self, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+        """Fit, data, limits and band, a panel for each input of a ``gp()`` term.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Only where there is one panel.
+        x : str, optional
+            Input to show.
+        interval : float or None
+            Probability of the band.
+
+        Returns
+        -------
+        matplotlib axes, or an array of them
+
+        See Also
+        --------
+        tobitgp.report.plots.plot_fit : Says what is drawn.
+        """
+        from tobitgp.report.plots import plot_fit
+
+        return plot_fit(self, ax, x=x, interval=interval)
+
+    def __repr__(self) -> str:
+        return describe(self._parts, self.evidence_kind)
+
+    # -- predictions --------------------------------------------------------------------------------------------------
+
+    def predict(
+        self, new: Frame | None = None, what: str | None = None, *, interval: float | None = None, se: bool = False
+    ) -> pd.Series[float] | pd.DataFrame:
+        r"""Predict at new rows, or at those of the training data.
+
+        The posterior of f in a row is a mixture of normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise
+        :math:`\sigma_j` for each design point of the hyper-parameters. A scale is a quantity :math:`g(f, \sigma)`:
+
+        ============  =====================================  ==========================================
+        ``what``      value                                  quantity that ``se`` and ``interval`` are of
+        ============  =====================================  ==========================================
+        "latent"      :math:`E f`                            f
+        "median"      median of a new y*                     f; exp(f) for log-time families
+        "uncensored"  :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
+        "observed"    :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
+        ============  =====================================  ==========================================
+
+        Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` is on the log
+        scale.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            With the columns right of ``~``, and for ``"observed"`` those of the limits; by default the training data.
+        what : {"latent", "median", "uncensored", "observed"}, optional
+            ``"latent"`` by default.
+        interval : float, optional
+            Probability of an equal-tailed interval of the quantity, as 0.95: quantiles of the mixture itself, never an
+            interval for a new observation.
+        se : bool
+            Give the quantity's posterior standard deviation.
+
+        Returns
+        -------
+        Series or DataFrame
+            A Series named after ``what``, or columns ``mean, se[, lower, upper]``, ``lower <= mean <= upper``; the
+            index of the data, NaN in rows with missing inputs and in training rows that were dropped.
+
+        Raises
+        ------
+        SpecError
+            For an unknown ``what``, an interval outside (0, 1), or ``"observed"`` where the limits are unknown.
+        DataError, UnseenLevelError
+            If the new data cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
+           mean    se  lower  upper
+        0  2.92  2.05   0.28   7.94
+        1  0.94  0.84   0.07   3.17
+        """
+        return predict_table(self._parts, new, what, interval=interval, se=se)
+
+
+def _counter(name: str) -> Callable[[GPResults], str]:
+    return lambda res: str(int(res.counts[name]))
