@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
                 f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
             )
         draw_panel(ax, results, covariates, columns[0], interval)
-        ax.legend(fontsize="small", frameon=False)
+        ax.set_ylabel(results.model.endog_names)
+        ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
         return ax
     import matplotlib.pyplot as plt
 
@@ -71,8 +73,8 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
         draw_panel(panel, results, covariates, column, interval)
     for panel in axes[len(columns) :]:
         panel.set_visible(False)
-    for panel in axes[: len(columns)]:
-        panel.label_outer() if down == 1 else None
+    for k, panel in enumerate(axes[: len(columns)]):
+        panel.set_ylabel(results.model.endog_names if k % across == 0 else "")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
     return axes[0] if len(columns) == 1 else axes[: len(columns)]
@@ -95,11 +97,10 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
     if log_time:
         ax.set_yscale("log")
     ax.set_xlabel(column)
-    ax.set_ylabel(results.model.endog_names)
     ax.spines[["top", "right"]].set_visible(False)
     held = _held(grid, column)
     if held:
-        ax.set_title(held, loc="left", fontsize="small", color=GREY)
+        ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
 
 
 def _draw_rows(ax: Any, x: Array, response: CensoredResponse) -> None:
@@ -220,7 +221,7 @@ def _held(grid: pd.DataFrame, column: str) -> str:
     for name in grid.columns:
         if name != column:
             value = grid[name].iloc[0]
-            words.append(f"{name} = {value:.4g}" if is_number(grid[name]) else f"{name} = {value}")
+            words.append(f"{name} = {value:.3g}" if is_number(grid[name]) else f"{name} = {value}")
     shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
     return f"at {shown}" if shown else ""
 

@@ -27,9 +27,9 @@ def frame(rng):
 
 
 def model_of(frame, formula="y ~ z + gp(x) | censor(low, high)", family="gaussian", **options):
-    training = prepare(parse_formula(formula, list(frame)), frame)
-    chosen = FAMILIES[family]
-    return assemble(training.spec, training.response, training.design, family=chosen, **options), training
+    spec = parse_formula(formula, list(frame))
+    training = prepare(spec, frame)
+    return assemble(spec, training.response, training.design, family=FAMILIES[family], **options), training
 
 
 def fitted_by(frame, method, formula="y ~ z + gp(x) | censor(low, high)", **options):

@@ -1,0 +1,95 @@
+"""The command line: what it prints, writes and refuses."""
+
+import sys
+
+import pytest
+
+import tobitgp as tg
+from tobitgp.cli import main
+
+FORMULA = "y ~ gp(x) | censor(lower)"
+
+
+@pytest.fixture(autouse=True)
+def _own_warnings(monkeypatch):
+    import warnings
+
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "toy.csv"
+    tg.datasets.simulate_groot_lucas(rng=1).to_csv(path, index=False)
+    return path
+
+
+def test_fit_prints_the_summary_of_the_same_fit(table, capsys):
+    import pandas as pd
+
+    assert main(["fit", FORMULA, str(table)]) == 0
+    printed = capsys.readouterr().out.strip()
+    assert printed == str(tg.fit(FORMULA, pd.read_csv(table)).summary()).strip()
+
+
+def test_options_reach_the_fit(table, tmp_path, capsys):
+    picture = tmp_path / "fit.png"
+    options = ["--method", "laplace", "--hyper", "maximize", "--fixed", "sigma=0.4", "--inducing", "none"]
+    assert main(["fit", FORMULA, str(table), *options, "--plot", str(picture)]) == 0
+    printed = capsys.readouterr().out
+    assert "laplace" in printed
+    assert "0.4000" in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_fits_and_draws(tmp_path, capsys):
+    picture = tmp_path / "demo.png"
+    assert main(["demo", "--plot", str(picture)]) == 0
+    assert "left-censored:" in capsys.readouterr().out
+    assert picture.stat().st_size > 10_000
+
+
+REFUSALS = {
+    "no file": (["y ~ gp(x)", "missing.csv"], "There is no file"),
+    "unknown column": (["y ~ gp(z)"], "'z'"),
+    "broken formula": (["y ~ gp(x"], "^"),
+    "code": (["y ~ gp(x.real)"], "^"),
+    "bad inducing": ([FORMULA, "--inducing", "some"], "--inducing some"),
+    "bad fixed": ([FORMULA, "--fixed", "sigma"], "--fixed sigma"),
+    "unknown parameter": ([FORMULA, "--fixed", "sigmo=1"], "Did you mean 'sigma'"),
+    "bad picture": ([FORMULA, "--plot", "fit.nonsense"], "--plot fit.nonsense"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_bad_input_is_one_clear_message_and_exit_code_2(case, table, capsys):
+    (formula, *rest), words = REFUSALS[case]
+    arguments = [formula, *rest] if rest and rest[0].endswith(".csv") else [formula, str(table), *rest]
+    assert main(["fit", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tobitgp: ")
+    assert words in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00bad\x00", b"a,b\n1,2\n1,2,3,4\n"])
+def test_what_is_no_table_is_refused(content, tmp_path, capsys):
+    path = tmp_path / "broken.csv"
+    path.write_bytes(content)
+    assert main(["fit", FORMULA, str(path)]) == 2
+    assert capsys.readouterr().err.startswith("tobitgp: ")
+
+
+def test_unknown_commands_exit_with_2(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["fly"])
+    assert stop.value.code == 2
+    capsys.readouterr()
+
+
+def test_module_is_the_command_line():
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-m", "tobitgp", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "demo" in done.stdout

@@ -1,0 +1,26 @@
+"""What importing the package costs and offers."""
+
+import subprocess
+import sys
+
+import tobitgp as tg
+
+HEAVY = ["statsmodels", "lifelines", "matplotlib", "scipy.stats", "formulaic", "sklearn"]
+
+
+def test_import_loads_none_of_the_heavy_friends():
+    code = f"import sys, tobitgp; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names_are_importable_and_documented():
+    for name in tg.__all__:
+        assert getattr(tg, name).__doc__, name
+
+
+def test_formula_and_prior_agree_on_kernels():
+    from tobitgp.formula import KERNEL_NAMES
+    from tobitgp.prior.kernels import KERNELS
+
+    assert set(KERNEL_NAMES) == set(KERNELS)
