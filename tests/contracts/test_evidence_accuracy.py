@@ -43,7 +43,7 @@ def oracle(data, theta=THETA, kernel="rbf"):
 @pytest.mark.parametrize("name", METHODS)
 def test_evidence_and_moments_near_exact(name, censoring, seed):
     data = simulate(censoring, n=12, seed=seed)
-    evidence, error, mean, sd = exact(data)
+    evidence, _, mean, sd = exact(data)
     problem, posterior = settled(data, name)
     got_mean, got_sd = marginals(posterior, problem)
     assert abs(posterior.evidence - evidence) < EVIDENCE[name]

@@ -59,9 +59,7 @@ def test_sum_of_two_processes(method):
     other = np.log([0.7, 0.9])
     posterior = solve(problem, [gp(problem), gp(problem, "matern32", t=1)], theta(PRIOR, other), method)
     K = covariance("rbf", data.X, data.X, PRIOR) + covariance("matern32", data.X[::-1], data.X[::-1], other)
-    assert posterior.evidence == pytest.approx(
-        gp_regression(K, data.lower, SIGMA**2, K, np.diag(K))[0], abs=CLOSED
-    )
+    assert posterior.evidence == pytest.approx(gp_regression(K, data.lower, SIGMA**2, K, np.diag(K))[0], abs=CLOSED)
 
 
 def test_bound_is_tight_and_parameters_are_counted(method):

@@ -1,5 +1,7 @@
 """What every noise family owes to inference, on every kind of row."""
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -13,14 +15,20 @@ from tobitgp.likelihoods import FAMILIES
 # Families that differ in more than the scale of the response.
 LIKELIHOODS = {type(family.likelihood).__name__: family.likelihood for family in FAMILIES.values()}
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
-ENDS = {"exact": (0.4, 0.4), "left": (-np.inf, 0.4), "right": (0.4, np.inf), "interval": (-0.3, 0.4), "wide": (-4.0, 3.0)}
+ENDS = {
+    "exact": (0.4, 0.4),
+    "left": (-np.inf, 0.4),
+    "right": (0.4, np.inf),
+    "interval": (-0.3, 0.4),
+    "wide": (-4.0, 3.0),
+}
 SIGMAS = (0.3, 1.0, 2.5)
 F = np.linspace(-3.0, 3.0, 13)
 QUADRATURE = 1e-11  # Gauss-Legendre on 250 panels, the log mass itself good to 1e-13
 DIFFERENCE = 2e-8  # fourth-order differences at a step of 1e-3 on functions of size 1 to 100
 
 
-def rows(kind, n=len(F)):
+def rows(kind, n=13):
     lower, upper = ENDS[kind]
     return make_rows(np.full(n, lower), np.full(n, upper))
 
@@ -77,7 +85,7 @@ def test_density_and_masses_of_both_limits_add_to_one(likelihood, f, sigma):
 @pytest.mark.parametrize("noise", LIKELIHOODS)
 def test_any_partition_of_the_line_has_mass_one(noise, cuts, f, sigma):
     edges = np.array([-np.inf, *(0.01 * c for c in sorted(cuts)), np.inf])
-    masses = [log_p(LIKELIHOODS[noise], a, b, [f], sigma)[0] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    masses = [log_p(LIKELIHOODS[noise], a, b, [f], sigma)[0] for a, b in itertools.pairwise(edges)]
     assert np.exp(masses).sum() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -130,9 +138,7 @@ class TestTilted:
     def test_slope_in_log_sigma(self, likelihood, kind, sigma, var):
         v = np.full(len(F), var)
         t = likelihood.tilted(rows(kind), F, v, sigma)
-        slope = derivative(
-            lambda s: likelihood.tilted(rows(kind), F, v, float(np.exp(s))).log_Z, np.log(sigma), 1e-3
-        )
+        slope = derivative(lambda s: likelihood.tilted(rows(kind), F, v, float(np.exp(s))).log_Z, np.log(sigma), 1e-3)
         got = likelihood.tilted_slope(rows(kind), t.d1, t.d2, sigma)
         np.testing.assert_allclose(got, slope, rtol=DIFFERENCE, atol=DIFFERENCE)
 
@@ -214,8 +220,11 @@ def test_tails_are_finite_and_concave(likelihood, kind, var):
     sigma = 0.3
     f = np.array([-40.0, -39.0, -10.0, 10.0, 39.0, 40.0]) * sigma
     many, v = rows(kind, len(f)), np.full(len(f), var)
-    for view in (likelihood.point(many, f, sigma), likelihood.tilted(many, f, v, sigma),
-                 likelihood.expected(many, f, v, sigma)):
+    for view in (
+        likelihood.point(many, f, sigma),
+        likelihood.tilted(many, f, v, sigma),
+        likelihood.expected(many, f, v, sigma),
+    ):
         assert all(np.isfinite(part).all() for part in view)
         assert (view[2] <= 0.0).all()
         assert (view[2] >= -(1.0 + 1e-12) / sigma**2).all()

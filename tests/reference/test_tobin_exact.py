@@ -1,4 +1,4 @@
-"""Tobin's 20 rows, 13 of them censored, at fixed hyper-parameters: exact evidence and moments of the latent function."""
+"""Tobin's 20 rows, 13 of them censored, at fixed hyper-parameters: exact evidence and moments of f."""
 
 import functools
 

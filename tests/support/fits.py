@@ -1,8 +1,8 @@
 """Fits of one process on arrays, without formula or data frame."""
 
 import numpy as np
-from support.problems import GAUSSIAN
 
+from support.problems import GAUSSIAN
 from tobitgp.inference import EP
 from tobitgp.inference.fit import Prior, Settings, fit_gp
 from tobitgp.inference.parameters import Parameters, default_prior
@@ -13,7 +13,7 @@ ROLES = ("sd", "lengthscale", "sigma")
 
 
 def parameters(fixed=None, start=None, flat=()):
-    """Parameters of a one-input process; ``fixed`` and ``start`` map roles to values, ``flat`` names those without prior."""
+    """Parameters of a one-input process: roles with values to fix or start at, and roles without prior."""
     fixed, start = fixed or {}, start or {}
     defaults = np.array([default_prior(role, 1) for role in ROLES])
     first = np.array([np.log({**start, **fixed}.get(role, np.nan)) for role in ROLES])

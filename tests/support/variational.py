@@ -79,8 +79,9 @@ class FullCovariance:
         M = self.A.shape[1]
         start = self.join(np.zeros(M), 0.5 * np.eye(M)) if start is None else start
         options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-15, "gtol": 1e-7, "maxcor": 50}
-        best = minimize(lambda p: tuple(-g for g in self.value_and_gradient(p)), start, jac=True,
-                        method="L-BFGS-B", options=options)
+        best = minimize(
+            lambda p: tuple(-g for g in self.value_and_gradient(p)), start, jac=True, method="L-BFGS-B", options=options
+        )
         return -best.fun, best.x
 
 

@@ -72,13 +72,15 @@ def test_covariance_is_the_inverse_curvature(data, method):
     problem, chosen = data.problem(), parameters()
     fitted = fit(problem, chosen, method, inducing=None, integrate=False)
     value, theta = density(problem, chosen, tight(method.name)), fitted.points[0].theta
-    curvature = np.array([
-        -(gradient(value, theta + 0.02 * e, 5e-3) - gradient(value, theta - 0.02 * e, 5e-3)) / 0.04 for e in np.eye(3)
-    ])
+    curvature = np.array(
+        [-(gradient(value, theta + 0.02 * e, 5e-3) - gradient(value, theta - 0.02 * e, 5e-3)) / 0.04 for e in np.eye(3)]
+    )
     np.testing.assert_allclose(fitted.log_covariance, np.linalg.inv(curvature), rtol=0.05, atol=2e-3)
 
 
-@pytest.mark.parametrize("start", [{"lengthscale": 0.2}, {"lengthscale": 2.0, "sigma": 1.0}, {"sd": 5.0, "sigma": 0.02}])
+@pytest.mark.parametrize(
+    "start", [{"lengthscale": 0.2}, {"lengthscale": 2.0, "sigma": 1.0}, {"sd": 5.0, "sigma": 0.02}]
+)
 def test_starts_lead_to_the_same_maximum(data, method, start):
     here = fit(data.problem(), method=method, integrate=False)
     there = fit(data.problem(), parameters(start=start), method, integrate=False)

@@ -99,8 +99,12 @@ def test_lognormal_is_gaussian_on_logs_with_its_jacobian(frame):
 
 
 def test_names_units_and_priors(frame):
-    model, _ = model_of(frame, fixed={"sigma": 0.3}, start={"sd(gp(x))": 2.0},
-                        priors={"lengthscale(gp(x))": LogNormal(1.5, 0.4), "z": Normal(1.0, 0.1), "sd(gp(x))": None})
+    model, _ = model_of(
+        frame,
+        fixed={"sigma": 0.3},
+        start={"sd(gp(x))": 2.0},
+        priors={"lengthscale(gp(x))": LogNormal(1.5, 0.4), "z": Normal(1.0, 0.1), "sd(gp(x))": None},
+    )
     parameters, units = model.parameters, model.problem.units
     assert parameters.names == ("sd(gp(x))", "lengthscale(gp(x))", "sigma")
     assert parameters.free.tolist() == [True, True, False]

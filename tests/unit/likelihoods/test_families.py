@@ -15,5 +15,3 @@ def test_row_of_the_registry(name):
 
 def test_log_time_families():
     assert {name for name, family in FAMILIES.items() if family.log_time} == {"lognormal"}
-
-

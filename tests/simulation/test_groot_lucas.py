@@ -1,0 +1,34 @@
+"""Groot and Lucas 2012, table 1: ten-fold error against the true function, 30 rows, 40% left-censored, over 20 draws."""
+
+import numpy as np
+import pytest
+
+import tobitgp as tg
+
+DRAWS, FOLDS = 20, 10
+
+
+def cross_validated_rmse(**options):
+    """Mean over draws of the root mean squared error of held-out rows."""
+    errors = []
+    for seed in range(DRAWS):
+        data = tg.datasets.simulate_groot_lucas(rng=seed)
+        fold = np.random.default_rng(seed).permutation(len(data)) % FOLDS
+        squares = []
+        for k in range(FOLDS):
+            res = tg.fit("y ~ gp(x) | censor(lower)", data[fold != k], **options)
+            held = data[fold == k]
+            squares.extend((res.predict(held) - held["f"]) ** 2)
+        errors.append(np.sqrt(np.mean(squares)))
+    return float(np.mean(errors))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["laplace", "ep", "vi"])
+def test_the_tobit_gp_recovers_the_function(method):
+    assert 0.5 <= cross_validated_rmse(method=method) <= 1.0
+
+
+@pytest.mark.slow
+def test_limits_taken_as_values_do_not():
+    assert 1.7 <= cross_validated_rmse(censored="ignore") <= 2.3

@@ -1,0 +1,127 @@
+"""The object a fit returns."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+
+
+def test_statsmodels_vocabulary(averaged, mixed):
+    res = averaged
+    assert list(res.params.index) == ["Intercept", "z", "g[T.b]", "sd(gp(x))", "lengthscale(gp(x))", "sigma"]
+    for series in (res.params, res.bse, res.tvalues, res.pvalues):
+        assert isinstance(series, pd.Series)
+        assert list(series.index) == list(res.params.index)
+    assert list(res.conf_int().columns) == [0, 1]
+    assert res.nobs == len(mixed)
+    assert 3 < res.df_model < 30
+    assert np.isclose(res.df_resid, res.nobs - res.df_model)
+    assert np.isnan([res.llf, res.aic, res.bic]).all()
+    assert res.method == "ep"
+    assert res.converged is True
+    assert res.formula.strip() == "y ~ z + g + gp(x) | censor(low, 1.4)"
+    assert res.model.endog_names == "y"
+    assert res.model.exog_names == ["Intercept", "z", "g[T.b]"]
+    assert res.model.data.param_names == list(res.params.index)
+    assert list(res.model.data.frame.columns) == ["z", "g", "x"]
+    assert str(res.model.spec)
+    assert list(res.summary_frame().columns) == ["coef", "std err", "z", "P>|z|", "lower", "upper"]
+
+
+def test_counts_and_repr(averaged, mixed):
+    left = int((mixed["y"] <= mixed["low"]).sum())
+    right = int((mixed["y"] >= 1.4).sum())
+    assert averaged.counts.to_dict() == {
+        "exact": 60 - left - right,
+        "left": left,
+        "right": right,
+        "interval": 0,
+        "dropped": 0,
+    }
+    text = repr(averaged)
+    for words in (
+        averaged.formula.strip(),
+        f"{left} left-censored",
+        f"{right} right-censored",
+        "converged",
+        "0 dropped",
+    ):
+        assert words in text
+
+
+def test_evidence(averaged, maximised, mixed):
+    assert averaged.evidence_kind == "ep"
+    assert averaged.elbo < averaged.log_evidence + 1e-3
+    assert np.isfinite(averaged.log_marginal)
+    assert np.isnan(maximised.log_marginal)
+    for method, kind in (("laplace", "laplace"), ("vi", "elbo")):
+        res = tg.fit("y ~ z | censor(low)", mixed, method=method, fixed={"sigma": 0.5})
+        assert res.evidence_kind == kind
+    assert tg.fit("y ~ z", mixed, fixed={"sigma": 0.5}).evidence_kind == "exact"
+
+
+def test_fit_history(averaged):
+    history = averaged.fit_history
+    assert list(history.columns) == ["stage", "evaluations", "sweeps", "log_posterior"]
+    assert len(history) > 1
+
+
+def test_frequency_weights_count(mixed):
+    res = tg.fit("y ~ z", mixed.assign(c=2.0), weights="c", fixed={"sigma": 0.5})
+    assert res.nobs == 120
+
+
+def test_changing_an_answer_changes_nothing(maximised):
+    before = maximised.params.copy()
+    maximised.params.iloc[0] = 99.0
+    maximised.hyperparameters["sigma"] = 99.0
+    maximised.counts["exact"] = 99
+    pd.testing.assert_series_equal(maximised.params, before)
+    assert maximised.hyperparameters["sigma"] != 99.0
+
+
+def test_user_data_are_copied(mixed):
+    data = mixed.copy()
+    res = tg.fit("y ~ gp(x) | censor(low)", data, hyper="maximize")
+    data["x"] = 0.0
+    assert res.model.data.frame["x"].nunique() > 1
+
+
+def test_summary_col_beside_ols(averaged, mixed):
+    import statsmodels.formula.api as smf
+    from statsmodels.iolib.summary2 import summary_col
+
+    ols = smf.ols("y ~ z + g", mixed).fit()
+    text = str(summary_col([averaged, ols], include_r2=False))
+    for words in ("lengthscale(gp(x))", "g[T.b]", "Left-censored", "N ", "60"):
+        assert words in text
+    alone = str(summary_col([averaged]))
+    assert f"{averaged.params['sigma']:.4f}" in alone
+
+
+def test_quoted_response():
+    data = pd.DataFrame({"y 1": [0.0, 1.0, 2.0, 4.0], "x": [1.0, 2.0, 3.0, 5.0]})
+    res = tg.fit("`y 1` ~ x", data, fixed={"sigma": 1.0})
+    assert res.model.endog_names == "y 1"
+
+
+def test_without_training_rows_it_predicts_and_does_not_plot(maximised, mixed):
+    parts = maximised.parts
+    bare = tg.GPResults(parts.spec, parts.training, parts.gp, parts.fitted)
+    assert np.allclose(bare.predict(mixed), maximised.predict(mixed))
+    with pytest.raises(SpecError, match="no training rows"):
+        bare.plot()
+
+
+def test_import_stays_light():
+    code = (
+        "import sys, tobitgp.results.gp, tobitgp.report.summary, tobitgp.report.plots;"
+        "print([m for m in ('statsmodels', 'matplotlib', 'scipy.stats', 'lifelines') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
