@@ -1,6 +1,7 @@
 """``python -m benchmarks``: time and score tobitgp beside its peers, in one process, and print a table.
 
-Times are whole fits with predictions at the test inputs, medians over the seeds of a problem; scores are means over them.
+Times are whole fits with predictions at the test inputs, medians over the seeds of a problem; scores are means over
+them.
 """
 
 from __future__ import annotations

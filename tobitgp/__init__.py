@@ -1,12 +1,10 @@
 """Gaussian-process regression for data that were clipped, cut off or only bracketed."""
 
 from tobitgp import datasets, errors
-
 from tobitgp.api import fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
-
 from tobitgp.results.gp import GPResults
 
 __version__ = "0.1.0"

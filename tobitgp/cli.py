@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="command")
     one = commands.add_parser("fit", help="fit a formula to a CSV file and print the summary")
-    one.add_argument("formula", help="for example \"Surv(time, event) ~ gp(age) + C(sex)\"")
+    one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')
     one.add_argument("data", type=Path, help="CSV file with a header line")
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
     one.add_argument("--method", choices=["auto", *METHODS], default="auto")

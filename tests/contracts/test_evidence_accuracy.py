@@ -15,7 +15,7 @@ from tobitgp.prior.kernels import KERNELS
 
 PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
 THETA = np.append(PRIOR, np.log(SIGMA))
-OPTIMUM = 1e-6  # L-BFGS and the sites each stop within this of the bound's maximum
+OPTIMUM = 1e-8  # L-BFGS and the sites each stop far nearer the maximum of the bound
 SETTLED = 1e-7
 # Nats from the exact evidence, exact sds and ratios of sds: the ranges of the math notes, sections 0 and 6.
 EVIDENCE = {"ep": 0.25, "vi": 1.0, "laplace": 1.0}

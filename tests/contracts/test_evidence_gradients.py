@@ -9,8 +9,8 @@ from tobitgp.inference import METHODS
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.prior.kernels import KERNELS
 
-STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-9 over h
-NEAR = 2e-6
+STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
+NEAR = 5e-8  # seen: 2e-9
 SIGMA = np.log(0.4)
 WEIGHT = np.linspace(1.0, 3.0, 12)  # EP's cavity need not exist for less than one copy
 

@@ -1,4 +1,4 @@
-"""Groot and Lucas 2012, table 1: ten-fold error against the true function, 30 rows, 40% left-censored, over 20 draws."""
+"""Groot and Lucas 2012, table 1: ten-fold error against the true function, 30 rows, 40% left-censored, 20 draws."""
 
 import numpy as np
 import pytest

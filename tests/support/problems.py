@@ -14,7 +14,7 @@ from tobitgp.prior.kernels import KERNELS
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
-TIGHT = 1e-9  # site changes, for comparisons finer than the default 1e-7 allows
+TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
 
 
 def tight(name, tol=TIGHT):

@@ -13,8 +13,8 @@ _RIDGE = 1e-10
 class Anderson:
     """Combine the last steps so that the residual they predict is smallest.
 
-    With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
-    ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011).
+    With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next
+    point is ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011).
 
     Examples
     --------

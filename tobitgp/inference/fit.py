@@ -253,7 +253,8 @@ class _Fit:
     def _maximise(self, theta: Array, scale: Array | None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
 
-        ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum of all rows.
+        ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
+        rows.
         """
         precision, sites = _guess(self.problem, theta), None
         if scale is not None:

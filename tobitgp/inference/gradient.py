@@ -8,6 +8,8 @@ Each block turns its columns of that, and ``dF/dd``, into derivatives of its own
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from tobitgp.engines import add_up
@@ -16,7 +18,6 @@ from tobitgp.inference.posterior import Chunk, Posterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.linalg import solve_lower, solve_upper, solve_vector
 from tobitgp.typing import Array
-import itertools
 
 
 def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array:

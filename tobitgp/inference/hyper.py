@@ -221,7 +221,7 @@ def whitening(objective: Objective, free: Array) -> Array:
 
 
 def definite(H: Array, floor: float = 0.05) -> Array:
-    """Nearest matrix with eigenvalues of at least ``floor``; a direction left open gets an sd of ``1 / sqrt(floor)``."""
+    """Nearest matrix with eigenvalues of at least ``floor``: a direction left open gets the sd ``1 / sqrt(floor)``."""
     values, vectors = np.linalg.eigh(H)
     return (vectors * np.maximum(values, floor)) @ vectors.T
 

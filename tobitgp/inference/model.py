@@ -157,7 +157,8 @@ def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
     linear = [c for c in columns if c in start]
     if linear:
         raise SpecError(
-            f"start= is for hyper-parameters; {linear[0]!r} is a linear coefficient and solved for. Use fixed= or priors=."
+            f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
+            "Use fixed= or priors=."
         )
 
 

@@ -1,11 +1,12 @@
 """The Gaussian posterior over features, and the fixed-point iteration that finds it.
 
-``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``; the
-log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``. All of it is sums over chunks of rows.
+``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``;
+the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``. All of it is sums over chunks of rows.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,6 @@ from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.linalg import cholesky, gram, log_det, solve_lower, solve_vector
 from tobitgp.prior.block import Block, BlockAt, Features, Parametrised
 from tobitgp.typing import Array
-import itertools
 
 CHUNK_ROWS = 2048
 CACHE_BYTES = 2**26
@@ -263,7 +263,7 @@ def _iterate(
     """Damped fixed-point iteration on the sites of censored rows, in place.
 
     One visit to the rows updates their sites and sums what the next posterior needs, so a sweep is one pass. Bounds,
-    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass over features.
+    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass.
     """
 
     def accumulate(chunk: Chunk) -> tuple[Array, Array]:

@@ -99,7 +99,8 @@ def observed_mean(q: Mixture) -> Array:
     """``E y``, the response as the instrument shows it: clipped at the limits."""
     lower, upper = _limits(q)
     sd = np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None])
-    return average(q.weight, clipped_mean(q.mean, sd, lower, upper, log_time=q.log_time))
+    value = average(q.weight, clipped_mean(q.mean, sd, lower, upper, log_time=q.log_time))
+    return np.clip(value, lower, upper)
 
 
 def observed_sd(q: Mixture) -> Array:

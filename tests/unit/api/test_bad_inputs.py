@@ -98,7 +98,7 @@ def test_a_duplicate_index_comes_back_as_it_was():
 
 def test_an_unseen_level_is_an_error_that_lists_the_levels():
     res = tg.fit("y ~ g + gp(x)", frame(), hyper="maximize")
-    with pytest.raises(UnseenLevelError, match="(?s)'g'.*c.*a, b"):
+    with pytest.raises(UnseenLevelError, match=r"(?s)'g'.*c.*a, b"):
         res.predict({"x": [0.5], "g": ["c"]})
 
 

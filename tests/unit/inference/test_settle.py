@@ -11,7 +11,7 @@ from tobitgp.inference import METHODS
 from tobitgp.inference.posterior import split_theta
 
 THETA = np.log([1.2, 0.6, 0.3])
-EASY = {"laplace": 15, "ep": 60, "vi": 120}  # sweeps to 1e-7 that ten rows at moderate noise take, twice what was seen
+EASY = {"laplace": 15, "ep": 60, "vi": 40}  # sweeps to 1e-7 that ten rows at moderate noise take, twice what was seen
 
 
 def settled(censoring, method, seed=0, theta=THETA, n=12, kernel="rbf"):
@@ -19,9 +19,9 @@ def settled(censoring, method, seed=0, theta=THETA, n=12, kernel="rbf"):
     return solve(problem, [gp(problem, kernel)], theta, method)
 
 
-@pytest.mark.parametrize("sigma", [0.01, 0.05, 0.3, 1.0, 10.0])
+@pytest.mark.parametrize("sigma", [0.03, 0.1, 0.3, 1.0, 10.0])
 @pytest.mark.parametrize("censoring", CENSORING)
-@pytest.mark.parametrize("name", ["ep", "laplace"])
+@pytest.mark.parametrize("name", METHODS)
 def test_settles_at_any_noise(name, censoring, sigma):
     for seed in range(8):
         assert settled(censoring, METHODS[name](), seed, np.log([1.2, 0.6, sigma])).converged
@@ -35,13 +35,22 @@ def test_takes_few_sweeps(name, censoring):
     assert max(p.sweeps for p in found) <= EASY[name]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="once the bound is flat to 1e-10 nothing shortens the steps, which oscillate at 1e-6",
-)
-def test_vi_contracts_to_the_end():
-    found = [settled("left", tight("vi"), seed, np.log([1.2, 0.6, 0.1])) for seed in range(25)]
+@pytest.mark.parametrize("censoring", ["left", "all"])
+@pytest.mark.parametrize("name", METHODS)
+def test_contracts_to_rounding_error(name, censoring):
+    """Where the objective is flat to its last digits nothing but the sites themselves shows the way."""
+    found = [settled(censoring, tight(name, 1e-11), seed, np.log([1.2, 0.6, 0.1])) for seed in range(25)]
     assert [p.residual for p in found if not p.converged] == []
+
+
+@pytest.mark.xfail(
+    strict=True, reason="EP takes full steps along a direction that turns with a factor of -.94, and gives up"
+)
+def test_ep_shortens_steps_that_turn():
+    problem = simulate("all", n=60, seed=3).problem()
+    posterior = solve(problem, [gp(problem)], THETA, METHODS["ep"]())
+    assert posterior.converged
+    assert posterior.sweeps <= EASY["ep"]
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -23,6 +23,7 @@ def mixed():
     data = pd.DataFrame({"x": rng.uniform(0, 4, n), "z": rng.normal(size=n), "g": rng.choice(["a", "b"], n)})
     data["y"] = np.sin(2 * data["x"]) + 0.5 * data["z"] + (data["g"] == "b") + rng.normal(0, 0.2, n)
     data["low"] = np.where(data["g"] == "a", -0.6, -0.2)
+    data["y"] = data["y"].clip(data["low"], 1.4)
     data.index = [f"r{i}" for i in range(n)]
     return data
 

@@ -1,5 +1,7 @@
 """Moments of clipped variables, and the inverse of the clipped mean."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -24,7 +26,7 @@ def moment(power, mean, sd, lower, upper, log_time):
         ends = [np.log(end) if end > 0 else -INF for end in ends]
     kinks = sorted(z for z in ((end - mean) / sd for end in ends) if abs(z) < 12)
     cuts = [-12.0, *kinks, 12.0 + 2 * power * sd * log_time]
-    return sum(quad(integrand, a, b, epsabs=1e-14, epsrel=1e-12)[0] for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    return sum(quad(integrand, a, b, epsabs=1e-14, epsrel=1e-12)[0] for a, b in itertools.pairwise(cuts))
 
 
 @pytest.mark.parametrize("log_time", [False, True])
@@ -45,9 +47,9 @@ def test_variance_of_the_conditional_mean(lower, upper, share, log_time):
     mean, total = 0.1, 0.7
     sd, sigma = np.sqrt(share) * total, np.sqrt(1 - share) * total
     limits = np.array([lower]), np.array([upper])
-    z, w = np.polynomial.legendre.leggauss(4000)
-    f = mean + 9.0 * sd * z
-    weight = 9.0 * w * np.exp(-40.5 * z * z) / np.sqrt(2 * np.pi)
+    z = np.linspace(-9.0, 9.0, 18_001)
+    f = mean + sd * z
+    weight = 0.001 * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
     g = clipped_mean(f[None], np.full((1, 1), sigma), *limits, log_time=log_time)[0]
     expected = weight @ g**2 - (weight @ g) ** 2
     args = np.full((1, 1), mean), np.full((1, 1), sd), np.full((1, 1), sigma), *limits

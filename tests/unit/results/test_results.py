@@ -78,7 +78,8 @@ def test_frequency_weights_count(mixed):
 
 def test_changing_an_answer_changes_nothing(maximised):
     before = maximised.params.copy()
-    maximised.params.iloc[0] = 99.0
+    answer = maximised.params
+    answer.iloc[:] = 99.0
     maximised.hyperparameters["sigma"] = 99.0
     maximised.counts["exact"] = 99
     pd.testing.assert_series_equal(maximised.params, before)

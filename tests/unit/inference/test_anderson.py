@@ -1,0 +1,48 @@
+"""Anderson's acceleration."""
+
+import numpy as np
+import pytest
+
+from tobitgp.inference.anderson import Anderson
+
+
+def linear(n, rng, worst):
+    """A contraction with eigenvalues up to ``worst`` in size and its fixed point."""
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M = (Q * np.linspace(-worst, worst, n)) @ Q.T
+    b = rng.standard_normal(n)
+    return lambda x: M @ x + b - x, np.linalg.solve(np.eye(n) - M, b)
+
+
+@pytest.mark.parametrize("rho", [0.5, 1.0])
+@pytest.mark.parametrize("n", [1, 3, 7])
+def test_linear_iteration_ends_once_every_direction_is_known(n, rho, rng):
+    step, end = linear(n, rng, worst=0.95)
+    mixer, x = Anderson(), np.zeros(n)
+    for _ in range(n + 3):
+        x = mixer.mix(x, step(x), rho)
+    np.testing.assert_allclose(x, end, rtol=1e-6, atol=1e-6)
+
+
+def test_faster_than_plain_steps_beyond_its_memory(rng):
+    step, end = linear(40, rng, worst=0.99)
+    mixer, x, plain = Anderson(), np.zeros(40), np.zeros(40)
+    for _ in range(60):
+        x, plain = mixer.mix(x, step(x), 1.0), plain + step(plain)
+    assert np.linalg.norm(x - end) < 0.1 * np.linalg.norm(plain - end)
+
+
+def test_first_step_and_the_one_after_forgetting_are_plain(rng):
+    mixer, point, step = Anderson(), rng.standard_normal(4), rng.standard_normal(4)
+    for _ in range(2):
+        np.testing.assert_array_equal(mixer.mix(point, step, 0.3), point + 0.3 * step)
+        mixer.mix(point + 1.0, 0.5 * step, 0.3)
+        assert mixer.depth == 2
+        mixer.clear()
+        assert mixer.depth == 0
+
+
+def test_standing_still_is_harmless():
+    mixer = Anderson()
+    for _ in range(4):
+        np.testing.assert_array_equal(mixer.mix(np.ones(3), np.zeros(3), 1.0), np.ones(3))

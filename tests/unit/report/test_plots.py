@@ -1,0 +1,148 @@
+"""Pictures show the data, the limits and the numbers of predict()."""
+
+import dataclasses
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+from tobitgp.report.plots import grid_frame
+
+
+@pytest.fixture(autouse=True)
+def agg():
+    import matplotlib.pyplot as plt
+
+    backend = mpl.get_backend()
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+    mpl.use(backend)
+
+
+def labels(ax):
+    return [text.get_text() for legend in (ax.figure.legends or [ax.get_legend()]) for text in legend.get_texts()]
+
+
+def line(ax, label):
+    return next(item for item in ax.lines if item.get_label() == label)
+
+
+def test_curve_band_and_rows(curve):
+    ax = curve.plot()
+    data = tg.datasets.simulate_groot_lucas()
+    assert set(labels(ax)) == {"exact (18)", "left-censored (12)", "limit", "95% band", "posterior mean of f"}
+    shown = line(ax, "posterior mean of f")
+    assert np.allclose(shown.get_ydata(), curve.predict({"x": shown.get_xdata()}))
+    left = line(ax, "left-censored (12)")
+    assert left.get_marker() == "v"
+    assert np.allclose(left.get_ydata(), data["lower"][0])
+    assert len(line(ax, "exact (18)").get_xdata()) == 18
+    assert ax.get_xlabel() == "x"
+    assert ax.get_ylabel() == "y"
+    ax.figure.canvas.draw()
+
+
+def test_no_band(curve):
+    ax = curve.plot(interval=None)
+    assert "band" not in " ".join(labels(ax))
+    assert not ax.collections
+
+
+def test_into_given_axes(curve):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    assert curve.plot(ax, interval=0.5) is ax
+    assert plt.get_fignums() == [figure.number]
+    assert "50% band" in labels(ax)
+
+
+def test_log_time(lung):
+    axes = lung.plot()
+    assert len(axes) == 2
+    assert [ax.get_xlabel() for ax in axes] == ["age", "wt_loss"]
+    assert all(ax.get_yscale() == "log" for ax in axes)
+    assert "sex = 1" in axes[0].get_title(loc="left")
+    assert "wt_loss" in axes[0].get_title(loc="left")
+    right = next(item for item in axes[0].lines if str(item.get_label()).startswith("right-censored"))
+    assert right.get_marker() == "^"
+    axes[0].figure.canvas.draw()
+    one = lung.plot(x="age")
+    assert one.get_xlabel() == "age"
+
+
+def test_column_limits_are_steps():
+    res = tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", hyper="maximize")
+    ax = res.plot()
+    assert line(ax, "limit").get_drawstyle() == "steps-mid"
+    scattered = tg.datasets.load("nh4").assign(x=lambda d: (d["time"] * 7919.3) % 1)
+    other = tg.fit("nh4 ~ gp(x) | censor(limit)", scattered, family="lognormal", hyper="maximize").plot()
+    assert "limit" not in labels(other)
+
+
+def test_interval_rows_are_bars(curve):
+    parts = curve.parts
+    response = parts.training.response
+    lower, upper = response.lower.copy(), response.upper.copy()
+    exact = np.flatnonzero(lower == upper)[:5]
+    lower[exact] -= 1.0
+    training = dataclasses.replace(parts.training, response=dataclasses.replace(response, lower=lower, upper=upper))
+    res = tg.GPResults(parts.spec, training, parts.gp, parts.fitted, tg.datasets.simulate_groot_lucas())
+    ax = res.plot()
+    assert "interval (5)" in labels(ax)
+    ax.figure.canvas.draw()
+
+
+def test_transformed_inputs_and_linear_models():
+    data = tg.datasets.load("tobin")
+    axes = tg.fit("durable ~ age + quant | censor(0)", data, fixed={"sigma": 5.0}).plot()
+    assert [ax.get_xlabel() for ax in axes] == ["age", "quant"]
+    ax = tg.fit("durable ~ gp(log(age)) | censor(0)", data, hyper="maximize").plot()
+    assert ax.get_xlabel() == "age"
+
+
+def test_a_column_in_two_parts_moves_in_both():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": np.linspace(0, 3, 40)})
+    data["y"] = 5 * data["x"] + np.sin(4 * data["x"]) + rng.normal(0, 0.1, 40)
+    ax = tg.fit("y ~ x + gp(x)", data, hyper="maximize").plot()
+    curve = line(ax, "posterior mean of f").get_ydata()
+    assert np.abs(np.interp(data["x"], np.linspace(0, 3, 201), curve) - data["y"]).max() < 0.5
+
+
+def test_refusals(lung, curve):
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    with pytest.raises(SpecError, match="x="):
+        lung.plot(ax)
+    with pytest.raises(SpecError, match="did you mean 'age'"):
+        lung.plot(x="agee")
+    with pytest.raises(SpecError, match="interval="):
+        curve.plot(ax, interval=95)
+    assert not ax.lines
+    nothing = tg.fit("durable ~ 1 | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    with pytest.raises(SpecError, match="no numeric input"):
+        nothing.plot()
+
+
+def test_typical_values_occur():
+    frame = pd.DataFrame(
+        {
+            "x": [0.0, 1.0, 2.0, 9.0],
+            "k": [1, 2, 4, 8],
+            "code": [3, 3, 7, 1],
+            "g": pd.Categorical(["b", "a", "b", "b"]),
+            "t": [True, False, False, False],
+        },
+        index=list("wxyz"),
+    )
+    grid = grid_frame(frame, "x", factors=frozenset({"code"}), size=5)
+    assert np.allclose(grid["x"], [0, 2.25, 4.5, 6.75, 9])
+    assert grid.iloc[0][["k", "code", "g", "t"]].tolist() == [2, 3, "b", False]
+    assert isinstance(grid["g"].dtype, pd.CategoricalDtype)
+    assert grid.drop(columns="x").nunique().eq(1).all()

@@ -1,0 +1,160 @@
+"""The summary says what was fitted, in four formats."""
+
+import csv
+import dataclasses
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import tobitgp as tg
+from tobitgp.report.summary import number
+
+
+def with_fitted(res, **changes):
+    """The same result with some numbers of the fit replaced."""
+    parts = res.parts
+    fitted = dataclasses.replace(parts.fitted, **changes)
+    return tg.GPResults(parts.spec, parts.training, parts.gp, fitted, res.model.data.frame)
+
+
+def test_is_a_statsmodels_summary(curve):
+    from statsmodels.iolib.summary import Summary
+
+    assert isinstance(curve.summary(), Summary)
+    assert curve.summary().as_text() == str(curve.summary())
+
+
+@pytest.mark.parametrize("fixture", ["curve", "lung"])
+def test_text_fits_a_page(request, fixture):
+    text = str(request.getfixturevalue(fixture).summary())
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 90
+    rules = {len(line) for line in lines if set(line) in ({"="}, {"-"})}
+    assert len(rules) == 1
+
+
+def test_says_what_was_fitted(curve):
+    text = str(curve.summary())
+    for label, value in (
+        ("Dep. variable:", "y"),
+        ("Family:", "gaussian"),
+        ("Method:", "ep"),
+        ("GP terms:", "gp(x) rbf"),
+        ("Hyper-parameters:", "averaged, 15 points"),
+        ("No. observations:", "30"),
+        ("exact:", "18"),
+        ("left-censored:", "12"),
+        ("Rows dropped:", "0"),
+        ("Log evidence (ep):", f"{curve.log_evidence:.3f}"),
+        ("ELBO:", f"{curve.elbo:.3f}"),
+        ("Log marginal:", f"{curve.log_marginal:.3f}"),
+        ("Effective df:", f"{curve.df_model:.2f}"),
+        ("Converged:", "yes"),
+    ):
+        assert re.search(re.escape(label) + " +" + re.escape(value), text), label
+    assert curve.formula.strip() in text
+
+
+def test_numbers_are_those_of_the_results(curve):
+    text = str(curve.summary(alpha=0.1))
+    frame = curve.summary_frame(0.1)
+    for name in frame.index:
+        row = next(line for line in text.splitlines() if line.startswith(name + " "))
+        for column in ("coef", "std err", "lower", "upper"):
+            assert number(frame.loc[name, column]) in row
+    assert "[0.05 " in text
+    assert "0.95]" in text
+
+
+def test_priors_are_in_the_users_units(curve):
+    y = tg.datasets.simulate_groot_lucas()["y"]
+    assert f"lognormal({1.5 * y.std(ddof=0):.3g}, 0.8)" in str(curve.summary())
+
+
+def test_fixed_and_dropped_priors():
+    data = tg.datasets.load("tobin")
+    res = tg.fit("durable ~ age + quant | censor(0)", data, fixed={"sigma": 5.0, "age": -0.1})
+    text = str(res.summary())
+    assert re.search(r"sigma +5\.0000 +\(fixed\)", text)
+    assert re.search(r"age +-0\.1000 +\(fixed\)", text)
+    free = tg.fit("durable ~ age | censor(0)", data, priors={"sigma": None}, hyper="maximize")
+    assert re.search(r"sigma .* none", str(free.summary()))
+
+
+def test_notes(curve, lung):
+    assert "at the columns' means" in str(lung.summary())
+    assert "logarithm" in str(lung.summary())
+    assert "No row is censored" not in str(curve.summary())
+    plain = tg.fit("y ~ gp(x)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    assert "No row is censored" in str(plain.summary())
+    assert "Log evidence (exact):" in str(plain.summary())
+    ignored = tg.fit("y ~ x | censor(lower)", tg.datasets.simulate_groot_lucas(), censored="ignore", hyper="maximize")
+    assert "not modelled" in str(ignored.summary())
+
+
+def test_trouble_is_said_first(curve):
+    trace = dataclasses.replace(curve.parts.fitted.trace, converged=False, message="It stopped early.", fell_back=True)
+    res = with_fitted(curve, trace=trace, nats_left=3.21)
+    text = " ".join(str(res.summary()).split())
+    assert "[1] NOT CONVERGED: It stopped early." in text
+    assert "leave 3.21 nats" in text
+    assert "variational inference took over" in text
+    assert "NO, see notes" in text
+    assert "NOT converged" in repr(res)
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text = set(), ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_html_is_escaped(awkward):
+    page = Tags()
+    page.feed(awkward.summary().as_html())
+    assert page.tags <= {"table", "caption", "tr", "td", "th", "ol", "li"}
+    for name in ("z~^{top}|#", "y%_$", "sd(<i>t_1)", "a_b<c>&"):
+        assert name in page.text
+
+
+def test_latex_is_escaped(awkward):
+    latex = awkward.summary().as_latex()
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 4
+    assert r"z\textasciitilde{}\textasciicircum{}\{top\}\textbar{}\#" in latex
+    assert r"sd(\textless{}i\textgreater{}t\_1)" in latex
+    assert r"a\_b\textless{}c\textgreater{}\&" in latex
+    bare = re.sub(r"\\[&%$#_{}]|\\text[a-z]+\{\}", "", latex)
+    assert not re.search(r"[#$~^<>|_]", bare)
+    for body in re.findall(r"\\begin{tabular}{(\w+)}\n(.*?)\\end{tabular}", bare, re.S):
+        columns, rows = body
+        assert all(row.count("&") == len(columns) - 1 for row in rows.splitlines() if row.endswith(r"\\"))
+
+
+def test_csv_reads_back(awkward, lung):
+    rows = list(csv.reader(io.StringIO(awkward.summary().as_csv())))
+    frame = awkward.summary_frame()
+    table = {row[0]: row for row in rows if row}
+    assert table["Formula:"][1] == awkward.formula.strip()
+    for name in frame.index:
+        assert float(table[name][1]) == pytest.approx(frame.loc[name, "coef"], abs=5e-5, rel=1e-3)
+    assert any(row and row[0] == "Surv(time, event)" for row in csv.reader(['"Surv(time, event)"']))
+    assert "ph_ecog" in {row[0] for row in csv.reader(io.StringIO(lung.summary().as_csv())) if row}
+
+
+def test_long_names_keep_the_tables_in_line():
+    rng = np.random.default_rng(0)
+    name = "a very long name of a column that goes on and on"
+    data = {name: np.linspace(0, 1, 20), "y": rng.normal(size=20)}
+    res = tg.fit(f"y ~ gp(`{name}`)", data, hyper="maximize")
+    lines = str(res.summary()).splitlines()
+    assert len({len(line) for line in lines if set(line) in ({"="}, {"-"})}) == 1
+    assert any(line.startswith(f"lengthscale(gp(`{name}`))") or name in line for line in lines)
