@@ -65,10 +65,8 @@ def test_far_rows_stay_at_their_limit(log_time):
 
 
 @pytest.mark.parametrize("log_time", [False, True])
-@pytest.mark.parametrize(("lower", "upper"), LIMITS)
+@pytest.mark.parametrize(("lower", "upper"), [*LIMITS[:4], LIMITS[5]])
 def test_logit_and_its_slope(lower, upper, log_time):
-    if not log_time and np.isinf(lower) and np.isinf(upper):
-        pytest.skip("no limit to stay away from")
     f = np.linspace(-1.5, 2.0, 15)[None]
     sigma = np.array([[0.4]])
     limits = np.full(15, lower), np.full(15, upper)
