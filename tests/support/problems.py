@@ -29,7 +29,7 @@ def make_rows(lower, upper, weight=None):
     left, right = np.isneginf(lower), np.isposinf(upper)
     sign = np.where(left, -1.0, np.where(right, 1.0, 0.0))
     kind = "exact" if (lower == upper).all() else "one-sided" if (left | right).all() else "interval"
-    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight)
+    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower)
 
 
 def make_problem(X, lower, upper, weight=None, H=None):

@@ -28,6 +28,8 @@ class Rows:
     sign : (n,) array
         -1 on left-censored rows, +1 on right-censored ones, 0 elsewhere.
     weight : (n,) array
+    width : (n,) array
+        ``upper - lower``, taken before anything was rounded away: intervals may be narrow.
     """
 
     kind: RowKind
@@ -36,10 +38,12 @@ class Rows:
     limit: Array
     sign: Array
     weight: Array
+    width: Array
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
-        return Rows(self.kind, self.lower[rows], self.upper[rows], self.limit[rows], self.sign[rows], self.weight[rows])
+        arrays = (self.lower, self.upper, self.limit, self.sign, self.weight, self.width)
+        return Rows(self.kind, *(values[rows] for values in arrays))
 
     def __len__(self) -> int:
         return len(self.limit)
@@ -145,7 +149,9 @@ def standardise(
     lower, upper = response.lower, response.upper
     exact = lower == upper
     log_jacobian = 0.0
+    width = upper - lower
     if log_time:
+        width = _log_width(lower, upper)
         lower, upper = _log_ends(lower, upper)
         log_jacobian = -float(response.weight[exact] @ lower[exact])
     lower, upper = lower - design.offset, upper - design.offset
@@ -159,7 +165,7 @@ def standardise(
     x_centre = tuple(X.mean(axis=0) for X in design.X)
     x_scale = tuple(_column_scale(X, own) for X, own in zip(design.X, ard or (True,) * len(design.X), strict=True))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
-    rows = _split(lower[order], upper[order], response.weight[order], counts)
+    rows = _split(lower[order], upper[order], response.weight[order], width[order] / scale, counts)
     units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
     return Problem(rows, order, design.H[order], X, units)
 
@@ -173,6 +179,12 @@ def _log_ends(lower: Array, upper: Array) -> tuple[Array, Array]:
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(lower > 0, np.log(np.maximum(lower, 0.0)), -np.inf), np.log(upper)
+
+
+def _log_width(lower: Array, upper: Array) -> Array:
+    """``log upper - log lower`` without cancellation."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(lower > 0, np.log1p((upper - lower) / lower), np.inf)
 
 
 def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> tuple[float, float]:
@@ -195,14 +207,14 @@ def _column_scale(X: Array, own: bool) -> Array:
     return np.where(sd > 0, sd, 1.0)
 
 
-def _split(lower: Array, upper: Array, weight: Array, counts: tuple[int, int, int]) -> tuple[Rows, ...]:
+def _split(lower: Array, upper: Array, weight: Array, width: Array, counts: tuple[int, int, int]) -> tuple[Rows, ...]:
     kinds: tuple[RowKind, ...] = ("exact", "one-sided", "interval")
     out, start = [], 0
     for kind, count in zip(kinds, counts, strict=True):
-        lo, up, wt = (v[start : start + count] for v in (lower, upper, weight))
+        lo, up, wt, wd = (v[start : start + count] for v in (lower, upper, weight, width))
         sign = np.where(np.isinf(lo), -1.0, 1.0) if kind == "one-sided" else np.zeros(count)
         limit = np.where(np.isinf(lo), up, lo)
         if count:
-            out.append(Rows(kind, lo, up, limit, sign, wt))
+            out.append(Rows(kind, lo, up, limit, sign, wt, wd))
         start += count
     return tuple(out)

@@ -24,6 +24,10 @@ from tobitgp.typing import Array
 CHUNK_ROWS = 2048
 CACHE_BYTES = 2**26
 
+# Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
+# stepped over, not one approached.
+SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
+
 
 @dataclass(frozen=True, slots=True)
 class Sites:
@@ -39,6 +43,14 @@ class Sites:
     def zeros(self) -> Sites:
         """Flat sites for as many rows."""
         return Sites(np.zeros_like(self.lambda1), np.zeros_like(self.lambda2))
+
+    def along(self, other: Sites) -> float:
+        """Inner product with another step, each natural parameter in units of its own size."""
+        total = 0.0
+        for a, b in ((self.lambda1, other.lambda1), (self.lambda2, other.lambda2)):
+            size = float(np.linalg.norm(a) * np.linalg.norm(b))
+            total += float(a @ b) / size if size > 0.0 else 0.0
+        return total
 
     def take(self, other: Sites, step: Sites | None = None, rho: float = 0.0) -> None:
         """Overwrite in place with ``other + rho step``."""
@@ -290,7 +302,7 @@ def _iterate(
     n = sum(len(c.rows) for c in chunks)
     step, last_step, last = sites.zeros(), sites.zeros(), sites.copy()
     mixer = _SiteMixer(chunks[0].span.start, sigma) if method.ascends == "bound" else None
-    rho, merit, residual, mixed = method.damping, -np.inf, np.inf, False
+    rho, merit, residual, mixed, turned = method.damping, -np.inf, np.inf, False, False
     for sweep in range(1, method.max_sweeps + 1):
         here = sites.copy()
         gap, D, *sums = add_up(visit, chunks) or []
@@ -301,7 +313,7 @@ def _iterate(
         if method.ascends:
             value = _merit(method, base, q, D)
             if value < merit - 1e-10 * max(1.0, abs(merit)):
-                rho = rho if mixed else 0.5 * rho
+                rho = rho if mixed else SHORTEN * rho
                 sites.take(last, last_step, rho)
                 q, mixed = _Gaussian.from_sums(base, add_up(accumulate, chunks)), False
                 if mixer is not None:
@@ -309,8 +321,9 @@ def _iterate(
                 continue
             merit = value
         else:
-            rho = max(0.5 * rho, 0.05) if gap > residual else rho
-        rho = min(1.0, rho * (1.15 if gap < residual else 1.0))
+            turned = gap > TURNED * residual and last_step.along(step) < 0.0
+            rho = max(SHORTEN * rho, SHORTEST) if gap > residual or turned else rho
+        rho = min(1.0, rho * (LENGTHEN if gap < residual and not turned else 1.0))
         residual, last = gap, here
         if mixer is not None:
             mixed = mixer.mix(here, step, rho, sites)

@@ -50,7 +50,7 @@ class GaussianNoise:
             d1, d2 = z / sigma, np.full_like(z, -1.0 / s2)
             d3 = d4 = np.zeros_like(z)
         else:
-            x = interval((rows.lower - f) / sigma, (rows.upper - f) / sigma)
+            x = interval((rows.lower - f) / sigma, (rows.upper - f) / sigma, rows.width / sigma)
             log_p = x.log_mass
             d1, d2 = x.mean / sigma, -x.complement / s2
             d3, d4 = x.third / (s2 * sigma), x.fourth / (s2 * s2)
@@ -77,7 +77,7 @@ class GaussianNoise:
             value = -_HALF_LOG_2PI - np.log(sigma) - 0.5 * square
             return Expected(value, z / sigma, np.full_like(z, -1.0 / s2), square - 1.0)
         t = np.sqrt(var) / sigma
-        F, G, H, Q = expected_interval((rows.lower - mean) / sigma, (rows.upper - mean) / sigma, t)
+        F, G, H, Q = expected_interval((rows.lower - mean) / sigma, (rows.upper - mean) / sigma, t, rows.width / sigma)
         return Expected(F, G / sigma, -H / s2, Q - H)
 
 
@@ -90,7 +90,7 @@ def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:
     if rows.kind == "exact":
         z = (rows.limit - mean) / S
         return Tilted(-_HALF_LOG_2PI - np.log(S) - 0.5 * z * z, z / S, -1.0 / (S * S))
-    x = interval((rows.lower - mean) / S, (rows.upper - mean) / S)
+    x = interval((rows.lower - mean) / S, (rows.upper - mean) / S, rows.width / S)
     return Tilted(x.log_mass, x.mean / S, -x.complement / (S * S))
 
 

@@ -97,7 +97,7 @@ def expected_one_sided(a: Array, t: Array) -> tuple[Array, Array, Array]:
     return out[0], out[1], out[2]
 
 
-def expected_interval(a: Array, b: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) -> tuple[Array, Array, Array, Array]:
     r"""Average the log mass of an interval and its derivatives over a normal displacement.
 
     With :math:`p(x) = \Phi(b - tx) - \Phi(a - tx)`, and mean and complement those of
@@ -109,9 +109,11 @@ def expected_interval(a: Array, b: Array, t: Array) -> tuple[Array, Array, Array
     Parameters
     ----------
     a, b : Array
-        Standardised finite ends at X = 0, a < b, shape (n,).
+        Standardised finite ends at X = 0, a <= b, shape (n,).
     t : Array
         Standard deviation of their displacement, t >= 0, shape (n,).
+    width : Array, optional
+        ``b - a`` > 0, shape (n,), where it is known better than from rounded ends.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def expected_interval(a: Array, b: Array, t: Array) -> tuple[Array, Array, Array
     [0.] [0.792533]
     """
     out = np.empty((4, a.size))
-    c, r = 0.5 * (a + b), 0.5 * (b - a)
+    c, r = 0.5 * (a + b), 0.5 * (b - a if width is None else width)
     smooth = t <= _SMOOTH_INTERVAL
     nodes, weights = gauss_hermite(_HERMITE)
     for i in _slices(np.flatnonzero(smooth), _HERMITE):

@@ -67,13 +67,15 @@ class Interval(NamedTuple):
     fourth: Array
 
 
-def interval(a: Array, b: Array) -> Interval:
+def interval(a: Array, b: Array, width: Array | None = None) -> Interval:
     r"""Log mass and first four cumulants of X ~ N(0, 1) truncated to (a, b).
 
     Parameters
     ----------
     a, b : Array
-        Ends, a < b, shape (n,). An infinite end is read as 1e100.
+        Ends, a <= b, shape (n,). An infinite end is read as 1e100.
+    width : Array, optional
+        ``b - a`` > 0, shape (n,), where it is known better than from rounded ends.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def interval(a: Array, b: Array) -> Interval:
     [1.       0.999601] [ 0.       50.019984]
     """
     a, b = np.maximum(a, -_INFINITE), np.minimum(b, _INFINITE)
-    return Interval(*moments(a, b, 0.5 * (a + b), 0.5 * (b - a), rows=5))
+    return Interval(*moments(a, b, 0.5 * (a + b), 0.5 * (b - a if width is None else width), rows=5))
 
 
 def log_interval_mass(a: Array, b: Array) -> Array:

@@ -43,9 +43,6 @@ def test_contracts_to_rounding_error(name, censoring):
     assert [p.residual for p in found if not p.converged] == []
 
 
-@pytest.mark.xfail(
-    strict=True, reason="EP takes full steps along a direction that turns with a factor of -.94, and gives up"
-)
 def test_ep_shortens_steps_that_turn():
     problem = simulate("all", n=60, seed=3).problem()
     posterior = solve(problem, [gp(problem)], THETA, METHODS["ep"]())
