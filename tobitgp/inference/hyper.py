@@ -19,7 +19,8 @@ from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array, BoolArray
 
-_STEP = 0.02
+# Differences of gradients, in log parameters.
+_STEPS = (0.02, 0.002, 0.0002)
 _INFEASIBLE = 1e12
 _HEAVY = 50_000
 
@@ -196,10 +197,10 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
     return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)
 
 
-def curvature(objective: Objective, free: Array) -> Array:
+def curvature(objective: Objective, free: Array, width: float) -> Array:
     """Hessian (k_free, k_free) of minus the objective by central differences of its gradient; not yet made definite."""
     k = len(free)
-    points = [free + sign * _STEP * e for e in np.eye(k) for sign in (1.0, -1.0)]
+    points = [free + sign * width * e for e in np.eye(k) for sign in (1.0, -1.0)]
     sites = objective.sites
 
     def gradient(point: Array) -> tuple[Array, int]:
@@ -210,13 +211,13 @@ def curvature(objective: Objective, free: Array) -> Array:
     objective.evaluations += len(points)
     objective.sweeps += sum(sweeps for _, sweeps in found)
     G = np.array([g for g, _ in found])
-    H = (G[1::2] - G[::2]) / (2.0 * _STEP)
+    H = (G[1::2] - G[::2]) / (2.0 * width)
     return 0.5 * (H + H.T)
 
 
 def whitening(objective: Objective, free: Array) -> Array:
     """Matrix T (k_free, k_free) such that in ``free + T z`` the curvature at ``free`` is about one."""
-    H = definite(curvature(objective, free))
+    H = definite(curvature(objective, free, _STEPS[0]))
     return np.linalg.inv(np.linalg.cholesky(H)).T
 
 
@@ -236,12 +237,28 @@ def principal_root(H: Array) -> Array:
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
     """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
 
-    A parameter that is pushed against its bound stays there and has no curvature.
+    Where no step gains, the density is more curved here than over the usual difference, and finer ones are tried; the
+    curvature reported is that of the usual one, which says more of the density around. A parameter that is pushed
+    against its bound stays there and has no curvature.
     """
     value, gradient = objective.value_and_gradient(free)
     if not len(free):
         return Maximum(free, value, np.zeros((0, 0)), 0.0)
-    root, step = _newton_step(objective, free, gradient)
+    gain = np.inf
+    for width in _STEPS:
+        free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
+        if gain < tol:
+            break
+    if width != _STEPS[0]:
+        root = _newton_step(objective, free, gradient, _STEPS[0])[0]
+    return Maximum(free, value, root, gain)
+
+
+def _newton(
+    objective: Objective, free: Array, value: float, gradient: Array, width: float, *, tol: float, max_iter: int
+) -> tuple[Array, float, Array, Array, float]:
+    """Newton steps from one point until little is left to gain or no step gains: place, value, gradient, root, gain."""
+    root, step = _newton_step(objective, free, gradient, width)
     for _ in range(max_iter):
         if 0.5 * float(gradient @ step) < tol:
             break
@@ -254,13 +271,15 @@ def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> M
             length *= 0.5
         else:
             break
-        far = np.abs(trial - free).max() > 0.2 or bool((_stuck(trial, new_gradient) != _stuck(free, gradient)).any())
+        far = np.abs(trial - free).max() > 10.0 * width or bool(
+            (_stuck(trial, new_gradient) != _stuck(free, gradient)).any()
+        )
         free, value, gradient = trial, new_value, new_gradient
         if far:
-            root, step = _newton_step(objective, free, gradient)
+            root, step = _newton_step(objective, free, gradient, width)
         else:
             step = root @ (root.T @ gradient)
-    return Maximum(free, value, root, 0.5 * float(gradient @ step))
+    return free, value, gradient, root, 0.5 * float(gradient @ step)
 
 
 def _stuck(free: Array, gradient: Array) -> BoolArray:
@@ -268,9 +287,9 @@ def _stuck(free: Array, gradient: Array) -> BoolArray:
     return ((free <= -LOG_BOUND) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
 
 
-def _newton_step(objective: Objective, free: Array, gradient: Array) -> tuple[Array, Array]:
+def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array]:
     """Root of the inverse curvature, and Newton's step (k_free,)."""
     loose = ~_stuck(free, gradient)
     root = np.zeros((len(free), int(loose.sum())))
-    root[loose] = principal_root(definite(curvature(objective, free)[np.ix_(loose, loose)]))
+    root[loose] = principal_root(definite(curvature(objective, free, width)[np.ix_(loose, loose)]))
     return root, root @ (root.T @ gradient)
