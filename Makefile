@@ -32,7 +32,7 @@ test-all: ## slow tests too
 doctest: ## examples in docstrings only
 	$(PYTHON) -m pytest -q tobitgp
 
-check: format-check lint types imports test ## everything a change must pass
+check: format-check lint types imports test-all ## everything a change must pass
 
 bench: ## time tobitgp beside its peers (needs the bench dependency group)
 	$(PYTHON) -m benchmarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -128,8 +129,8 @@ def fit(
         integrate=_integrate(hyper),
         n_starts=_whole("n_starts", n_starts),
         max_iter=_whole("max_iter", max_iter),
-        tol=tol,
-        rng=rng,
+        tol=_positive("tol", tol),
+        rng=_rng(rng),
     )
     # "." stands for the columns of the model, and weights are none of them.
     spec = parse_formula(formula, [c for c in column_names(data) if not isinstance(weights, str) or c != weights])
@@ -152,7 +153,7 @@ def fit(
 
 
 def _family(family: str) -> Family:
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise SpecError(f"family={family!r} is not offered; choose one of {', '.join(map(repr, FAMILIES))}.")
     return FAMILIES[family]
 
@@ -164,7 +165,7 @@ def _method(method: str | Method, bound: str | None) -> Method:
                 "bound= goes with method='vi'; a method value carries its own settings, as tg.VI(bound=...)."
             )
         return method
-    if method != "auto" and method not in METHODS:
+    if not isinstance(method, str) or (method != "auto" and method not in METHODS):
         raise SpecError(f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, METHODS))}.")
     if bound is not None and method != "vi":
         raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
@@ -173,7 +174,7 @@ def _method(method: str | Method, bound: str | None) -> Method:
 
 def _integrate(hyper: str) -> bool | None:
     choices = {"auto": None, "integrate": True, "maximize": False}
-    if hyper not in choices:
+    if not isinstance(hyper, str) or hyper not in choices:
         raise SpecError(f"hyper={hyper!r} is not offered; choose one of {', '.join(map(repr, choices))}.")
     return choices[hyper]
 
@@ -184,6 +185,20 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise SpecError(f"{name}={value!r}: a positive number is needed.")
+    return float(value)
+
+
+def _rng(rng: Any) -> int | np.random.Generator | None:
+    if rng is None or isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
+    return int(rng)
+
+
 def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
     """Say what these data cannot tell."""
     lower, upper = training.response.lower, training.response.upper
@@ -192,7 +207,7 @@ def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
         _warn_boundary(
             "No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care."
         )
-    elif exact == 1 and len(lower) > 1:
+    elif exact == 1:
         _warn_boundary(
             "Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=."
         )

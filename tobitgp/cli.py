@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tobitgp", description="Gaussian-process regression for data that were clipped, cut off or only bracketed."
     )
+    parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")
     one = commands.add_parser("fit", help="fit a formula to a CSV file and print the summary")
     one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')

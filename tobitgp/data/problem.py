@@ -162,8 +162,10 @@ def standardise(
     interval = np.isfinite(lower) & np.isfinite(upper) & ~exact
     order = np.argsort(np.where(exact, 0, np.where(interval, 2, 1)), kind="stable")
     counts = (int(exact.sum()), len(exact) - int(exact.sum()) - int(interval.sum()), int(interval.sum()))
-    x_centre = tuple(X.mean(axis=0) for X in design.X)
-    x_scale = tuple(_column_scale(X, own) for X, own in zip(design.X, ard or (True,) * len(design.X), strict=True))
+    weight = response.weight
+    x_centre = tuple(np.average(X, axis=0, weights=weight) for X in design.X)
+    own = ard or (True,) * len(design.X)
+    x_scale = tuple(_column_scale(X - c, weight, a) for X, c, a in zip(design.X, x_centre, own, strict=True))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
     rows = _split(lower[order], upper[order], response.weight[order], width[order] / scale, counts)
     units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
@@ -194,17 +196,33 @@ def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> 
     if not known.any():
         return 0.0, 1.0
     mean = float(np.average(y[known], weights=weight[known]))
-    spread = float(np.sqrt(np.average((y[known] - mean) ** 2, weights=weight[known])))
-    if spread <= 1e-12 * max(abs(mean), np.finfo(float).tiny):
+    spread = float(_root_mean_square((y[known] - mean)[:, None], weight[known])[0])
+    _check_size("the response", np.array([spread]))
+    if spread <= 8.0 * np.finfo(float).eps * abs(mean):
         spread = abs(mean) if mean else 1.0
     return (mean if centre else 0.0), spread
 
 
-def _column_scale(X: Array, own: bool) -> Array:
-    sd = X.std(axis=0)
+def _column_scale(X: Array, weight: Array, own: bool) -> Array:
+    """Weighted sds (d,) of centred columns, or one for all."""
+    sd = _root_mean_square(X, weight)
+    _check_size("an input of gp()", sd)
     if not own:
         sd = np.full_like(sd, np.sqrt(np.mean(sd * sd)))
     return np.where(sd > 0, sd, 1.0)
+
+
+def _root_mean_square(X: Array, weight: Array) -> Array:
+    """Weighted root mean square of columns, (d,); squares neither overflow nor underflow."""
+    largest = np.abs(X).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return unit * np.sqrt(np.average((X / unit) ** 2, axis=0, weights=weight))
+
+
+def _check_size(what: str, sd: Array) -> None:
+    """Refuse scales whose squares leave the range of floating-point numbers."""
+    if ((sd > 1e140) | ((sd < 1e-140) & (sd > 0.0))).any():
+        raise DataError(f"The spread of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1.")
 
 
 def _split(lower: Array, upper: Array, weight: Array, width: Array, counts: tuple[int, int, int]) -> tuple[Rows, ...]:

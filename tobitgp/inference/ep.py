@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tobitgp.data.problem import Rows
-from tobitgp.inference.method import Marginals, Method, Slopes, Update
+from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
@@ -24,7 +24,7 @@ class EP:
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
     damping : float
-        First step length; halved where the residual grows.
+        First step length; shortened where the residual grows or the direction turns.
 
     Notes
     -----
@@ -44,6 +44,9 @@ class EP:
     evidence_kind: ClassVar[str] = "ep"
     warm_up: ClassVar[Method | None] = None
     ascends: ClassVar[Literal["joint", "bound"] | None] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""

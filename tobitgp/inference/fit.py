@@ -25,7 +25,7 @@ from tobitgp.inference.hyper import (
 )
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.posterior import Posterior, split_theta
+from tobitgp.inference.posterior import Posterior, Sites, split_theta
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
@@ -34,12 +34,13 @@ from tobitgp.prior.kernel import GPPrior
 from tobitgp.typing import Array, IntArray
 
 NATS = 0.01
-FIRST_CAP, CAP = 100, 500
-SEARCH_ROWS = 500
+FIRST_CAP, CAP = 200, 500
+SEARCH_ROWS, DENSE_ROWS = 300, 100
 RUNS = 3
 INTEGRATE_ROWS, INTEGRATE_DIMENSION = 20_000, 10
-LOOSE = 1e-4
-CONVERGED = 1e-3
+ROUGH, LOOSE = 1e-2, 1e-4
+NEWTON_STEPS = 10
+CONVERGED, NEAR = 1e-3, 0.5
 
 OnStep = Callable[[str, int, float], None]
 
@@ -190,9 +191,20 @@ def fit_gp(
     -----
     ConvergenceWarning
         If the search or a fixed point did not settle, or EP gave way to VI.
+
+    Raises
+    ------
+    NumericalError
+        If the computation breaks down at every start, or at the values that are fixed.
     """
     with single_blas_thread():
-        return _Fit(problem, prior, parameters, method, likelihood, settings or Settings(), on_step).run()
+        fit = _Fit(problem, prior, parameters, method, likelihood, settings or Settings(), on_step)
+        try:
+            return fit.run()
+        except NumericalError as error:
+            fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
+            suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
+            raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
 
 
 class _Fit:
@@ -235,19 +247,37 @@ class _Fit:
     def _search(self, theta: Array) -> tuple[Array, Array | None]:
         """Best of several starts, and the curvature there; on a subset of the rows where there are many."""
         problem, prior = self.problem, self.prior
-        many = problem.n > 2 * SEARCH_ROWS
+        many = problem.n > SEARCH_ROWS
         if many:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
-        objective = self._objective("search", problem, prior, theta, _guess(problem, theta), FIRST_CAP)
-        candidates = starts(self.parameters, self.settings.n_starts, objective.value)
-        ends = []
+        free = self.parameters.free
+
+        def at(start: Array, sites: Sites | None = None) -> Objective:
+            """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
+            here = theta.copy()
+            here[free] = start
+            precision = _guess(problem, here) if sites is None else sites.lambda2
+            objective = self._objective("search", problem, prior, here, precision, FIRST_CAP)
+            objective.sites = sites
+            return objective
+
+        def rough_value(start: Array) -> float:
+            objective = at(start)
+            objective.method = replace(self.method, tol=ROUGH)  # type: ignore[type-var]
+            return objective.value(start)
+
+        short = problem.n >= DENSE_ROWS and any(gp.X.shape[1] == 1 for gp in prior.gps)
+        candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short)
+        ends, evaluations, sweeps = [], 0, 0
         for start in candidates:
-            objective.sites = None
+            objective = at(start)
             end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
-            ends.append((objective.value(end), end))
-        value, best = max(ends, key=lambda pair: pair[0])
-        self._log("search", objective, value)
+            again = at(end, objective.sites)
+            ends.append((again.value(end), end, again))
+            evaluations, sweeps = evaluations + objective.evaluations + 1, sweeps + objective.sweeps + again.sweeps
+        value, best, objective = max(ends, key=lambda found: found[0])
+        self.stages.append(("search", evaluations, sweeps, value))
         return objective.theta(best), whitening(objective, best) if many else None
 
     def _maximise(self, theta: Array, scale: Array | None) -> tuple[Objective, Maximum]:
@@ -257,9 +287,10 @@ class _Fit:
         rows.
         """
         precision, sites = _guess(self.problem, theta), None
+        free = theta[self.parameters.free]
         if scale is not None:
             objective = self._objective("approach", self.problem, self.prior, theta, precision, FIRST_CAP)
-            free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
+            free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, sites = objective.theta(free), objective.sites
         for run in range(1, RUNS + 1):
@@ -267,7 +298,10 @@ class _Fit:
                 precision = sites.lambda2
             objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
             objective.sites = sites
-            maximum = polish(objective, theta[self.parameters.free], tol=self.settings.tol, max_iter=10)
+            maximum = polish(objective, theta[self.parameters.free], tol=self.settings.tol, max_iter=NEWTON_STEPS)
+            if maximum.gain_left > CONVERGED:
+                free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
+                maximum = polish(objective, free, tol=self.settings.tol, max_iter=NEWTON_STEPS)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
             if isinstance(self.method, EP) and not last.converged:
@@ -296,12 +330,12 @@ class _Fit:
         if integrate is None:
             integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
         points, weights, log_marginal = [centre], np.ones(1), np.nan
-        if integrate and k:
+        if integrate and k and maximum.gain_left < NEAR:
             points, weights, log_marginal = self._integrate(objective, maximum, centre)
         converged = centre.converged and maximum.gain_left < CONVERGED
         message = "converged" if converged else _complaint(centre, maximum)
         if not converged:
-            _warn(f"{message} Try start=, a larger max_iter= or a stronger prior.")
+            _warn(message)
         covariance = np.zeros((len(centre.theta), len(centre.theta)))
         covariance[np.ix_(self.parameters.free, self.parameters.free)] = maximum.root @ maximum.root.T
         shift = self.problem.units.log_jacobian
@@ -314,7 +348,7 @@ class _Fit:
             method=self.method,
             evidence=centre.evidence + shift,
             elbo=lower_bound(centre, self.likelihood) + shift,
-            log_marginal=log_marginal + shift,
+            log_marginal=log_marginal + shift if self.parameters.proper else np.nan,
             nats_left=_nats_left(centre),
             n_features=len(centre.w),
             effective=effective_parameters(centre),
@@ -347,10 +381,13 @@ class _Fit:
         found = [centre, *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
         log_density = np.array([objective.density(p) for p, _ in kept])
-        weight = np.array([d for _, d in kept]) * np.exp(log_density - log_density[0])
+        if len(kept) < len(found):
+            _warn(f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed.")
+        top = log_density.max()
+        weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
         volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
         self.stages.append(("integrate", len(kept), sum(p.sweeps for p, _ in kept), float(log_density[0])))
-        return [p for p, _ in kept], weight / weight.sum(), float(log_density[0] + volume + np.log(weight.sum()))
+        return [p for p, _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
 class _EPFailure(Exception):
@@ -372,8 +409,10 @@ def _guess(problem: Problem, theta: Array) -> Array:
 
 def _complaint(centre: Posterior, maximum: Maximum) -> str:
     if not centre.converged:
-        return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e})."
-    return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum."
+        remedy = "Give the method more max_sweeps, or use another method."
+        return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
+    remedy = "Try start=, or stronger priors=."
+    return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
 
 
 def _nats_left(posterior: Posterior) -> float:

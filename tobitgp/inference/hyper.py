@@ -135,7 +135,9 @@ class Maximum:
     gain_left: float
 
 
-def starts(parameters: Parameters, n_starts: int, value: Callable[[Array], float]) -> list[Array]:
+def starts(
+    parameters: Parameters, n_starts: int, value: Callable[[Array], float], *, short: bool = False
+) -> list[Array]:
     """Free parts of theta to start from, best first.
 
     A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave
@@ -147,10 +149,14 @@ def starts(parameters: Parameters, n_starts: int, value: Callable[[Array], float
     n_starts : int
     value : callable
         Objective at a free theta.
+    short : bool
+        Try short length-scales too: signals with tens of periods. Worth it for single inputs only, where rows are dense
+        enough to show them.
     """
     given = ~np.isnan(parameters.start)
     candidates = []
-    grid = {"lengthscale": (0.15, 0.5, 1.5), "sigma": (0.1, 0.4), "sd": (1.0,)}
+    lengths = (0.015, 0.05, 0.15, 0.5, 1.5) if short else (0.15, 0.5, 1.5)
+    grid = {"lengthscale": lengths, "sigma": (0.1, 0.4), "sd": (1.0,)}
     roles = [r for r in grid if any(p == r and not g for p, g in zip(parameters.roles, given, strict=True))]
     for choice in itertools.product(*(grid[r] for r in roles)):
         level = dict(zip(roles, np.log(choice), strict=True))
@@ -223,12 +229,16 @@ def whitening(objective: Objective, free: Array) -> Array:
 
 def definite(H: Array, floor: float = 0.05) -> Array:
     """Nearest matrix with eigenvalues of at least ``floor``: a direction left open gets the sd ``1 / sqrt(floor)``."""
+    if not len(H):
+        return H
     values, vectors = np.linalg.eigh(H)
     return (vectors * np.maximum(values, floor)) @ vectors.T
 
 
 def principal_root(H: Array) -> Array:
     """``T`` with ``T T' = H^-1`` along the principal axes of ``H``, signs fixed by each axis's largest entry."""
+    if not len(H):
+        return H
     values, vectors = np.linalg.eigh(H)
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(H))])
     return vectors * (signs / np.sqrt(values))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Literal, NamedTuple, Protocol
 
+import numpy as np
+
 from tobitgp.data.problem import Rows
+from tobitgp.errors import SpecError
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array
 
@@ -43,6 +48,28 @@ class Slopes(NamedTuple):
     implicit: tuple[Array, Array] | None = None
 
 
+def check_settings(method: Method) -> None:
+    """Refuse settings with which no iteration makes sense.
+
+    Raises
+    ------
+    SpecError
+        Naming the setting and what is allowed.
+    """
+    name = type(method).__name__
+    if not _is_number(method.tol) or not method.tol > 0:
+        raise SpecError(f"tg.{name}(tol={method.tol!r}): a positive number is needed.")
+    if not _is_number(method.damping) or not 0 < method.damping <= 1:
+        raise SpecError(f"tg.{name}(damping={method.damping!r}): a number in (0, 1] is needed.")
+    sweeps = method.max_sweeps
+    if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
+        raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
 class Method(Protocol):
     """A method of inference: a small frozen value with its settings.
 
@@ -54,7 +81,7 @@ class Method(Protocol):
         What its evidence is: "laplace", "ep" or "elbo".
     ascends : {"joint", "bound", None}
         What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps
-        are halved until it does not.
+        are shortened until it does not.
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int

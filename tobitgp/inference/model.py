@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from tobitgp.data.problem import Problem, standardise
 from tobitgp.data.shapes import CensoredResponse, Design
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
@@ -22,8 +23,6 @@ from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.kernels import KERNELS
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
 from tobitgp.typing import Array
-
-INTERCEPT = "Intercept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +99,19 @@ def assemble(
         For names that are not parameters of the model, values that are not allowed, or an ``inducing`` that does not
         fit.
     """
-    fixed, start = dict(fixed or {}), dict(start or {})
+    fixed, start = _mapping("fixed", fixed) or {}, _mapping("start", start) or {}
+    priors = _mapping("priors", priors)
     names, roles = _hyper_names(spec.gps)
     if not design.columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
+    _check_columns(design.columns, names)
     known = [*design.columns, *names]
     for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
         _check_names(argument, given, known)
     _check_start(start, design.columns)
 
     mean, sd = _linear_means(design.columns, fixed, priors)
-    intercept = _free_intercept(design.columns, sd)
+    intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
     centre = np.zeros(len(mean))
     if intercept is not None:
         centre = np.average(design.H, axis=0, weights=response.weight)
@@ -143,14 +144,31 @@ def _hyper_names(terms: Sequence[GPTerm]) -> tuple[list[str], list[str]]:
     return [*names, "sigma"], [*roles, "sigma"]
 
 
-def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str]) -> None:
+def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), list(known), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise SpecError(
-                f"{argument}= names {name!r}, which is no parameter of this model.{hint} It has: {', '.join(known)}."
+                f"{argument}= names {name!r}, which is no {what} of this model.{hint} It has: {', '.join(known)}."
             )
+
+
+def _mapping(argument: str, given: Any) -> dict[str, Any] | None:
+    """A copy of a dict argument, None where there is none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise SpecError(f"{argument}={given!r}: a dict keyed by parameter name is needed, as {{'sigma': ...}}.")
+    return dict(given)
+
+
+def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse linear columns that cannot be told from one another or from a hyper-parameter."""
+    for i, column in enumerate(columns):
+        if column in names or column in columns[:i]:
+            what = "a hyper-parameter" if column in names else "another linear column"
+            raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
 
 
 def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
@@ -163,7 +181,7 @@ def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
 
 
 def _positive(argument: str, name: str, value: Any) -> float:
-    if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value < np.inf:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
     return float(value)
 
@@ -186,28 +204,20 @@ def _linear_means(
                 f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
             )
         if name in fixed:
-            if not np.isfinite(fixed[name]):
+            if not isinstance(fixed[name], Real) or not np.isfinite(fixed[name]):
                 raise SpecError(f"fixed={{{name!r}: {fixed[name]!r}}}: a finite number is needed.")
             mean[j], sd[j] = float(fixed[name]), 0.0
     return mean, sd
 
 
-def _free_intercept(columns: Sequence[str], sd: Array) -> int | None:
-    """Position of an intercept that has the default prior."""
-    if INTERCEPT not in columns:
-        return None
-    at = columns.index(INTERCEPT)
-    return at if np.isnan(sd[at]) else None
-
-
 def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[Any]:
     """Each term's choice, locations standardised."""
     by_name = dict(inducing) if isinstance(inducing, Mapping) else {t.name: inducing for t in terms}
-    _check_names("inducing", by_name, [t.name for t in terms])
+    _check_names("inducing", by_name, [t.name for t in terms], "gp() term")
     out: list[Any] = []
     for t, term in enumerate(terms):
         choice = by_name.get(term.name, "auto")
-        if choice is None or choice == "auto" if isinstance(choice, (str, type(None))) else False:
+        if choice is None or (isinstance(choice, str) and choice == "auto"):
             out.append(choice)
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
             out.append(int(choice))

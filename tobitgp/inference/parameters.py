@@ -43,6 +43,11 @@ class Parameters:
         """Number of parameters to estimate."""
         return int(self.free.sum())
 
+    @property
+    def proper(self) -> bool:
+        """Whether every free parameter has a prior."""
+        return bool(np.isfinite(self.prior_sd[self.free]).all())
+
     def values(self, theta: Array) -> Array:
         """Natural-scale values in the user's units, same shape as ``theta``."""
         return np.exp(theta) * self.units

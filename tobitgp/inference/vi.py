@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from tobitgp.data.problem import Rows
 from tobitgp.errors import SpecError
 from tobitgp.inference.ep import EP
-from tobitgp.inference.method import Marginals, Method, Slopes, Update
+from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
@@ -50,6 +50,7 @@ class VI:
     ascends: ClassVar[Literal["joint", "bound"] | None] = "bound"
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.bound not in BOUNDS:
             raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
 

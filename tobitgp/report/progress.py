@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tobitgp.errors import SpecError
+
 OnStep = Callable[[str, int, float], None]
 _QUIET = 1.0
 _EVERY = 0.1
@@ -32,6 +34,8 @@ def progress_bar(progress: bool | OnStep) -> Iterator[OnStep | None]:
         yield None
     elif callable(progress):
         yield progress
+    elif progress is not True:
+        raise SpecError(f"progress={progress!r}: True, False, or a callable is needed.")
     else:
         line = _Line()
         try:

@@ -127,6 +127,8 @@ def _estimates(results: Fit, alpha: float) -> list[tuple[list[str], list[list[st
     for i, row in enumerate(frame.to_numpy()[p:]):
         free = bool(parameters.free[i])
         numbers = [number(row[j]) if free else "" for j in (1, 4, 5)]
+        if np.isnan(row[1]):
+            numbers = ["(at bound)", "", ""]
         rows.append([parameters.names[i], number(row[0]), *numbers, _prior(results, i) if free else "(fixed)"])
     tables.append((["", "value", "std err", *ends, "prior"], rows))
     return tables
@@ -167,7 +169,13 @@ def _notes(results: Fit) -> list[str]:
     if not counts[["left", "right", "interval"]].any():
         notes.append("No row is censored: this is ordinary Gaussian regression.")
     elif results.evidence_kind == "exact":
-        notes.append("Censored rows were not modelled as such (censored=).")
+        rows = int(counts[["left", "right", "interval"]].sum())
+        dropped = len(results.parts.training.response.lower) == int(counts["exact"])
+        notes.append(
+            f"{rows} censored rows were left out (censored='drop')."
+            if dropped
+            else f"The limits of {rows} censored rows were taken as values (censored='ignore')."
+        )
     if gp.family.log_time:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     if gp.columns:

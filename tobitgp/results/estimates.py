@@ -88,7 +88,7 @@ class Hyper:
     value : (k,) array
         Natural scale, the user's units.
     log_covariance : (k, k) array
-        Zero where fixed.
+        Zero where fixed, and at a bound.
     fixed : (k,) bool array
     """
 
@@ -98,8 +98,9 @@ class Hyper:
 
     @property
     def log_sd(self) -> Array:
-        """Standard errors of the logarithms, (k,)."""
-        return np.sqrt(np.diag(self.log_covariance))
+        """Standard errors of the logarithms, (k,): zero where fixed, NaN at a bound, where there is no curvature."""
+        sd = np.sqrt(np.diag(self.log_covariance))
+        return np.where(~self.fixed & (sd == 0.0), np.nan, sd)
 
     def covariance(self) -> Array:
         """Covariance (k, k) of the values by the delta method."""

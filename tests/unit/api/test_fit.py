@@ -223,3 +223,105 @@ def test_same_seed_same_result_and_global_state_untouched():
     assert first.log_evidence == pytest.approx(second.log_evidence, abs=1e-10)
     other = tg.fit("y ~ gp(x) | censor(lower)", data, hyper="maximize", rng=99)
     assert other.log_evidence == pytest.approx(first.log_evidence, abs=1e-2)
+
+
+@pytest.mark.parametrize("years", [20, 40])
+@pytest.mark.parametrize("limit", ["", " | censor(-1)"])
+def test_a_signal_of_many_periods_is_no_noise(years, limit):
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, years, 52 * years)
+    y = np.sin(2 * np.pi * t) + 0.3 * rng.normal(size=len(t))
+    res = tg.fit("y ~ gp(t)" + limit, {"t": t, "y": np.maximum(y, -1) if limit else y}, hyper="maximize")
+    assert res.converged
+    assert res.params["sigma"] == pytest.approx(0.3, rel=0.1)
+    assert np.sqrt(np.mean((res.predict() - np.sin(2 * np.pi * t)) ** 2)) < 0.15
+
+
+def test_weights_equal_repeated_rows_in_a_whole_fit():
+    rng = np.random.default_rng(4)
+    x = np.repeat(np.linspace(0, 5, 12), 5)
+    rows = pd.DataFrame({"x": x, "y": (np.sin(x) + 0.3 * rng.normal(size=60)).round(1).clip(-0.5)})
+    counted = rows.groupby(["x", "y"]).size().rename("w").reset_index()
+    assert len(counted) < len(rows)
+    weighted = tg.fit("y ~ gp(x) | censor(-0.5)", counted, weights="w")
+    repeated = tg.fit("y ~ gp(x) | censor(-0.5)", rows)
+    assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-5)
+    assert weighted.log_marginal == pytest.approx(repeated.log_marginal, abs=1e-3)
+    np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-3)
+
+
+@pytest.mark.parametrize("formula", ["y ~ 1", "y ~ x", "y ~ x | censor(2)"])
+def test_a_linear_model_without_noise_fits_at_the_bound(formula):
+    x = np.linspace(0, 3, 40)
+    y = np.ones(40) if formula == "y ~ 1" else np.maximum(x, 2.0) if "censor" in formula else 2 * x + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.warns(BoundaryWarning, match="bound for sigma"):
+            res = tg.fit(formula, {"x": x, "y": y})
+    assert np.isfinite(res.predict()).all()
+    assert "(at bound)" in str(res.summary())
+    assert np.isnan(res.bse["sigma"])
+    if "censor" not in formula:
+        np.testing.assert_allclose(res.predict(), y, atol=1e-3)
+
+
+def test_names_that_cannot_be_told_apart_are_refused(clipped):
+    with pytest.raises(tg.errors.DataError, match="'sigma' has the name of a hyper-parameter"):
+        tg.fit("y ~ sigma + gp(x) | censor(lower)", clipped.assign(sigma=clipped["x"] ** 2))
+    named, plain = clipped.assign(Intercept=clipped["f"]), clipped.assign(z=clipped["f"])
+    same = tg.fit("y ~ 0 + Intercept + gp(x)", named).log_evidence
+    assert same == pytest.approx(tg.fit("y ~ 0 + z + gp(x)", plain).log_evidence, abs=1e-8)
+
+
+def test_no_marginal_evidence_without_proper_priors(clipped):
+    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={}).log_marginal)
+    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={"sigma": None}).log_marginal)
+
+
+@pytest.mark.parametrize("make", [tg.EP, tg.VI, tg.Laplace])
+@pytest.mark.parametrize(
+    "options", [{"max_sweeps": 0}, {"max_sweeps": 1.5}, {"damping": 0}, {"damping": 5.0}, {"tol": -1}, {"tol": "a"}]
+)
+def test_methods_refuse_settings_that_cannot_work(make, options):
+    with pytest.raises(SpecError, match=rf"tg\.{make.__name__}\({next(iter(options))}="):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tol": -1}, "tol=-1"),
+        ({"tol": "x"}, "tol='x'"),
+        ({"tol": float("nan")}, "tol=nan"),
+        ({"rng": "a"}, "rng='a'"),
+        ({"progress": "x"}, "progress='x'"),
+        ({"fixed": ["sigma"]}, "fixed="),
+        ({"fixed": {"Intercept": "a"}}, "finite number"),
+        ({"fixed": {"sigma": None}}, "positive number"),
+        ({"family": ["gaussian"]}, "family="),
+        ({"hyper": ["x"]}, "hyper="),
+        ({"method": ["ep"]}, "method="),
+        ({"priors": "none"}, "priors='none'"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_refused(clipped, options, words):
+    with pytest.raises(SpecError, match=words):
+        tg.fit("y ~ gp(x) | censor(lower)", clipped, **options)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e200])
+def test_scales_beyond_floating_point_are_refused(clipped, factor):
+    with pytest.raises(tg.errors.DataError, match="units"):
+        tg.fit("y ~ gp(x)", clipped.assign(y=clipped["y"] * factor))
+    with pytest.raises(tg.errors.DataError, match="units"):
+        tg.fit("y ~ gp(x)", clipped.assign(x=clipped["x"] * factor))
+
+
+def test_a_large_offset_is_not_constant(clipped):
+    near, far = (tg.fit("y ~ gp(x)", clipped.assign(y=clipped["y"] + shift)) for shift in (0.0, 1e10))
+    np.testing.assert_allclose(far.predict() - 1e10, near.predict(), atol=1e-3)
+
+
+def test_a_computation_that_breaks_down_names_what_is_fixed(clipped):
+    with pytest.raises(tg.errors.NumericalError, match="fixed values of sigma"):
+        tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": 1e-9})
