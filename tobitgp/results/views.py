@@ -93,7 +93,11 @@ def view_model(parts: Parts, frame: pd.DataFrame | None) -> ModelView:
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
     """Copy of the covariates in the rows used."""
     names = list(spec.names(*INPUT_ROLES))
-    frame = data[names] if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in names})
+    frame = (
+        data[names]
+        if isinstance(data, pd.DataFrame)
+        else pd.DataFrame({name: data[name] for name in names}, index=None if names else training.index)
+    )
     return frame.loc[training.kept].copy()
 
 
