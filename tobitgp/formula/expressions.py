@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, SPECIAL_TERMS, Function, nearest
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS, Function, nearest
 from tobitgp.formula.spec import Expression
 from tobitgp.formula.syntax import Syntax, check_depth
 
@@ -170,11 +170,10 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
         syntax.fail(node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms")
-    if name in ("censor", "Surv"):
-        place = "as the last part: y ~ ... | censor(lower, upper)" if name == "censor" else "alone left of '~'"
-        syntax.fail(node, f"{name}(...) stands {place}")
+    if name in PLACES:
+        syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
     if row is None:
-        known = nearest(name, (*FUNCTIONS, *SPECIAL_TERMS, "censor", "Surv"))
+        known = nearest(name, (*FUNCTIONS, *SPECIAL_TERMS, *PLACES))
         allowed = "" if known else f"; the functions are {', '.join(FUNCTIONS)}"
         syntax.fail(node, f"There is no function {name!r}{known}{allowed}")
     if row.kind == "contrast":

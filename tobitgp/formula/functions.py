@@ -13,6 +13,12 @@ KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52")
 KERNEL_ALIASES = {"exp_quad": "rbf"}
 CONSTANTS = {"pi": np.pi, "inf": np.inf}
 SPECIAL_TERMS = ("gp", "offset")
+PLACES = {
+    "censor": "as a last part: y ~ ... | censor(lower, upper)",
+    "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
+    "Surv": "alone left of '~'",
+    "interval": "alone left of '~'",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +104,13 @@ NOT_YET = {
     "s": "s(...) is not offered yet; write gp(x) for a smooth curve, or bs(x, df=5) for a spline",
     "hsgp": "hsgp(...) is not offered yet; write gp(x)",
     "mixture": "mixture(...) is not offered yet",
-    "truncate": "truncate(...) is not offered yet; limits of the instrument are written | censor(lower, upper)",
-    "interval": "interval(lo, hi) is not offered yet; one-sided rows are written y ~ ... | censor(lower, upper)",
     "decimal_year": "decimal_year(...) is not offered yet; make a numeric column in the data frame first",
-    "cens": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
-    "censored": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
-    "trunc": "Truncation is not offered yet; limits of the instrument are written | censor(lower, upper)",
+    "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
+    "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
+    "trunc": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
+    "truncated": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
     "weights": "Weights are no part of the formula; pass weights= beside it",
 }
 
@@ -124,8 +131,10 @@ def formula_functions() -> dict[str, str]:
     own = {
         "gp": f"gp(x, ..., kernel=, ard=, name=): zero-mean Gaussian process; kernels {', '.join(KERNEL_NAMES)}",
         "offset": "offset(x): added with coefficient 1",
-        "censor": "| censor(lower, upper) or | censor(event=d): the censoring",
-        "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact",
+        "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
+        "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",
+        "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact; type= as in R's survival",
+        "truncate": "| truncate(lower, upper): rows outside could not have been seen (with the noise families to come)",
     }
     own |= {name: row.doc for name, row in FUNCTIONS.items()}
     return dict(sorted(own.items(), key=lambda item: item[0].lower()))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal
 
 from tobitgp.errors import FormulaError
-from tobitgp.formula.expressions import Found
+from tobitgp.formula.censoring import read_parts
 from tobitgp.formula.functions import nearest
-from tobitgp.formula.response import read_censoring, read_response
-from tobitgp.formula.spec import ModelSpec, Variable
+from tobitgp.formula.response import ResponseFound, read_response
+from tobitgp.formula.spec import ModelSpec, Role, Variable
 from tobitgp.formula.syntax import Syntax, one_line, read_side
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 from tobitgp.formula.tokens import Token, tokenize
-
-Role = Literal["response", "event", "limit", "linear", "gp", "offset"]
 
 
 def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpec:
@@ -55,15 +52,15 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
     formula = one_line(text)
     left_tokens, right_tokens = _split_sides(formula, tokenize(formula))
     left, right = read_side(formula, left_tokens), read_side(formula, right_tokens)
-    values, events, limits = Found(), Found(), Found()
-    response = read_response(left, values, events)
+    found = ResponseFound()
+    response, entry = read_response(left, found)
     node, parts = split_parts(right)
-    censoring = read_censoring(right, parts, response, limits, events)
+    censoring, truncation = read_parts(right, parts, response, entry, found)
     terms = read_terms(right, node)
-    used = (values, events, limits, terms.found_gp, terms.found_offset)
-    others = _other_columns(formula, right, terms, columns, [name for found in used for name, _ in found.names])
+    used = (found.values, found.events, found.bounds, found.limits, found.window, terms.found_gp, terms.found_offset)
+    others = _other_columns(formula, right, terms, columns, [name for item in used for name, _ in item.names])
     check_linear(right, terms, others)
-    variables = _variables(values, events, limits, terms, right, others)
+    variables = _variables(found, terms, right, others)
     _check_columns(formula, variables, terms, columns)
     return ModelSpec(
         formula=formula,
@@ -75,6 +72,7 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         variables=variables,
         plain=plain_columns(right, terms, others),
         codings=tuple(terms.found_linear.codings),
+        truncation=truncation,
     )
 
 
@@ -126,20 +124,20 @@ def _other_columns(
     return others
 
 
-def _variables(
-    values: Found, events: Found, limits: Found, terms: Terms, syntax: Syntax, others: Sequence[str]
-) -> tuple[Variable, ...]:
+def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
     """Columns by role; a response that is also an input is refused."""
     place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
     by_role: list[tuple[Role, list[tuple[str, int]]]] = [
-        ("response", values.names),
-        ("event", events.names),
-        ("limit", limits.names),
+        ("response", found.values.names),
+        ("event", found.events.names),
+        ("bound", found.bounds.names),
+        ("limit", found.limits.names),
+        ("window", found.window.names),
         ("linear", terms.found_linear.names + [(name, place) for name in others]),
         ("gp", terms.found_gp.names),
         ("offset", terms.found_offset.names),
     ]
-    responses = {name for name, _ in values.names}
+    responses = {name for name, _ in found.values.names + found.bounds.names}
     variables: dict[tuple[str, Role], Variable] = {}
     for role, names in by_role:
         for name, start in names:

@@ -119,6 +119,19 @@ def read_side(formula: str, tokens: tuple[Token, ...]) -> Syntax:
     return Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text))
 
 
+def used_names(syntax: Syntax) -> tuple[str, ...]:
+    """Names in an expression that are not called: its columns, and constants.
+
+    Examples
+    --------
+    >>> used_names(read_expression("log(`a b`) + pi"))
+    ('pi', 'a b')
+    """
+    called = {id(node.func) for node in ast.walk(syntax.tree) if isinstance(node, ast.Call)}
+    names = [node for node in ast.walk(syntax.tree) if isinstance(node, ast.Name) and id(node) not in called]
+    return tuple(dict.fromkeys(syntax.name(node) for node in names))
+
+
 def check_depth(syntax: Syntax, node: ast.expr) -> None:
     """Refuse a tree too deep to be walked by recursion."""
     level: list[ast.AST] = [node]
