@@ -40,6 +40,7 @@ def fit(
     priors: Mapping[str, LogNormal | Normal | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     n_starts: int = 2,
     max_iter: int = 200,
     tol: float = 1e-6,
@@ -76,6 +77,9 @@ def fit(
     missing : {"drop", "raise"}
     weights : str or (n,) array, optional
         Frequency weights.
+    functions : mapping of str to callable, optional
+        A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
+        are called again for predictions, and must treat each row by itself.
     n_starts : int
         Starts of the search, taken from a screened grid.
     max_iter : int
@@ -132,7 +136,8 @@ def fit(
         rng=rng,
     )
     # "." stands for the columns of the model, and weights are none of them.
-    spec = parse_formula(formula, [c for c in column_names(data) if not isinstance(weights, str) or c != weights])
+    columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
+    spec = parse_formula(formula, columns, functions)
     training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
     model = assemble(
         spec,

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.response import Censored, build_response, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
-from tobitgp.data.state import INPUT_ROLES, DesignState, fit_design
+from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
@@ -112,6 +112,7 @@ def prepare(
     index, n_data = table.index, table.n
     if n_data == 0:
         raise DataError("The data have no rows")
+    check_dates(spec, table)
     weight = _read_weights(weights, data, n_data)
     kept = _complete_rows(spec, table, missing) & (weight > 0)
     if not kept.any():
@@ -158,8 +159,8 @@ def _read_weights(weights: Any, data: Frame, n: int) -> Array:
     column = table.columns[name]
     if table.n != n:
         raise DataError(f"There are {table.n} weights for {n} rows")
-    if column.kind == "factor":
-        raise DataError(f"The weights {name!r} hold text")
+    if column.kind == "factor" or column.dates:
+        raise DataError(f"The weights {name!r} hold {'dates' if column.dates else 'text'}")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():

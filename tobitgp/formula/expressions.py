@@ -21,16 +21,17 @@ _BOUNDED = ("df", "degree", "ddof", "constraints")
 
 @dataclass(slots=True)
 class Found:
-    """What a walk has met: columns with their places, and first arguments of ``C()``."""
+    """What a walk has met: columns with their places, those of dates, and first arguments of ``C()``."""
 
     names: list[tuple[str, int]] = field(default_factory=list)
+    dates: set[int] = field(default_factory=set)
     codings: list[Expression] = field(default_factory=list)
 
 
 def expression(syntax: Syntax, node: ast.expr) -> Expression:
     """Text and place of a node."""
     first, last = syntax.span(node)
-    return Expression(syntax.formula[first:last], first)
+    return Expression(syntax.formula[first:last], first, syntax.functions)
 
 
 def check_expression(syntax: Syntax, node: ast.expr, found: Found, *, linear: bool = False) -> None:
@@ -166,6 +167,9 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
     """Check a call of a registered function with its arguments."""
     name = called_name(syntax, node)
     row = FUNCTIONS.get(name)
+    if name in dict(syntax.functions):
+        _check_own_call(syntax, node, name, found)
+        return
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
@@ -173,8 +177,10 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
     if name in PLACES:
         syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
     if row is None:
-        known = nearest(name, (*FUNCTIONS, *SPECIAL_TERMS, *PLACES))
-        allowed = "" if known else f"; the functions are {', '.join(FUNCTIONS)}"
+        own = [own for own, _ in syntax.functions]
+        known = nearest(name, (*own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
+        allowed = f"; the functions are {', '.join((*own, *FUNCTIONS))}; one of your own is given as functions="
+        allowed = "" if known else allowed
         syntax.fail(node, f"There is no function {name!r}{known}{allowed}")
     if row.kind == "contrast":
         syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
@@ -193,8 +199,22 @@ def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, 
     if len(node.args) != row.n_args:
         count = f"{row.n_args} argument{'s' if row.n_args > 1 else ''}"
         syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}")
+    if name == "decimal_year":
+        if not isinstance(node.args[0], ast.Name):
+            syntax.fail(node.args[0], "decimal_year() takes a column of dates, as in decimal_year(date)")
+        found.dates.add(syntax.span(node.args[0])[0])
     for arg in node.args:
         _check(syntax, arg, found, linear)
+
+
+def _check_own_call(syntax: Syntax, node: ast.Call, name: str, found: Found) -> None:
+    """Check a call of a user's own function."""
+    if node.keywords:
+        syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
+    if not node.args:
+        syntax.fail(node, f"{name}() needs a column, as in {name}(x)")
+    for arg in node.args:
+        _check(syntax, arg, found, False)
 
 
 def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, found: Found) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.censoring import read_parts
-from tobitgp.formula.functions import nearest
+from tobitgp.formula.expressions import Found
+from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.response import ResponseFound, read_response
 from tobitgp.formula.spec import ModelSpec, Role, Variable
 from tobitgp.formula.syntax import Syntax, one_line, read_side
@@ -14,7 +16,11 @@ from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_column
 from tobitgp.formula.tokens import Token, tokenize
 
 
-def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpec:
+def parse_formula(
+    text: str,
+    columns: Collection[str] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ModelSpec:
     """Read a formula.
 
     The text is checked against a whitelist on its own syntax tree; nothing in it is ever executed.
@@ -25,6 +31,8 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         ``response ~ terms | censoring``.
     columns : collection of str, optional
         Columns of the data. With them, unknown names are refused here, and ``.`` can be written out.
+    functions : mapping of str to callable, optional
+        A user's own functions, which the formula may call by these names: (n,) arrays -> (n,) array, row by row.
 
     Returns
     -------
@@ -51,7 +59,8 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")
     formula = one_line(text)
     left_tokens, right_tokens = _split_sides(formula, tokenize(formula))
-    left, right = read_side(formula, left_tokens), read_side(formula, right_tokens)
+    own = read_functions(functions)
+    left, right = read_side(formula, left_tokens, own), read_side(formula, right_tokens, own)
     found = ResponseFound()
     response, entry = read_response(left, found)
     node, parts = split_parts(right)
@@ -73,6 +82,7 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         plain=plain_columns(right, terms, others),
         codings=tuple(terms.found_linear.codings),
         truncation=truncation,
+        functions=own,
     )
 
 
@@ -127,23 +137,25 @@ def _other_columns(
 def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
     """Columns by role; a response that is also an input is refused."""
     place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
-    by_role: list[tuple[Role, list[tuple[str, int]]]] = [
-        ("response", found.values.names),
-        ("event", found.events.names),
-        ("bound", found.bounds.names),
-        ("limit", found.limits.names),
-        ("window", found.window.names),
-        ("linear", terms.found_linear.names + [(name, place) for name in others]),
-        ("gp", terms.found_gp.names),
-        ("offset", terms.found_offset.names),
+    terms.found_linear.names.extend((name, place) for name in others)
+    by_role: list[tuple[Role, Found]] = [
+        ("response", found.values),
+        ("event", found.events),
+        ("bound", found.bounds),
+        ("limit", found.limits),
+        ("window", found.window),
+        ("linear", terms.found_linear),
+        ("gp", terms.found_gp),
+        ("offset", terms.found_offset),
     ]
     responses = {name for name, _ in found.values.names + found.bounds.names}
-    variables: dict[tuple[str, Role], Variable] = {}
-    for role, names in by_role:
-        for name, start in names:
+    variables: dict[tuple[str, Role, bool], Variable] = {}
+    for role, item in by_role:
+        for name, start in item.names:
             if role in ("linear", "gp", "offset") and name in responses:
                 raise FormulaError(f"The response {name!r} cannot stand among the terms too", syntax.formula, start)
-            variables.setdefault((name, role), Variable(name, start, role))
+            date = start in item.dates
+            variables.setdefault((name, role, date), Variable(name, start, role, date))
     return tuple(variables.values())
 
 

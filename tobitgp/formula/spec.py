@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tobitgp.formula.functions import UserFunctions
 from tobitgp.formula.words import describe
 
 Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "offset"]
@@ -31,10 +32,13 @@ class Expression:
         As written, backticks kept.
     start : int
         Offset of the first character in the whole formula, for carets.
+    functions : tuple of (str, callable)
+        A user's own functions, which it may call.
     """
 
     text: str
     start: int
+    functions: UserFunctions = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,14 @@ class Variable:
     role : {"response", "event", "bound", "limit", "window", "linear", "gp", "offset"}
         A column used in several roles is listed once for each. A ``"bound"`` is an end between which the value lies,
         a ``"limit"`` one of the instrument, a ``"window"`` one of truncation; ``"event"`` covers every code of a row.
+    date : bool
+        Whether it stands in ``decimal_year(...)``, where dates belong.
     """
 
     name: str
     start: int
     role: Role
+    date: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,8 @@ class ModelSpec:
     codings : tuple of Expression
         First arguments of ``C(...)`` in the linear part.
     truncation : TruncationSpec or None
+    functions : tuple of (str, callable)
+        A user's own functions that the formula may call.
     """
 
     formula: str
@@ -167,6 +176,7 @@ class ModelSpec:
     plain: tuple[str, ...] | None = None
     codings: tuple[Expression, ...] = ()
     truncation: TruncationSpec | None = None
+    functions: UserFunctions = ()
 
     @property
     def flag(self) -> Flag | None:

@@ -24,6 +24,8 @@ def describe(spec: ModelSpec) -> str:
         lines.append(f"  truncation {_truncation(spec)}")
     lines.append(f"  linear     {_linear(spec)}")
     lines += [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
+    if spec.functions:
+        lines.append(f"  functions  {', '.join(name for name, _ in spec.functions)}: given beside the formula")
     lines += [f"  process    {_process(term)}" for term in spec.gps]
     return "\n".join(lines)
 

@@ -56,6 +56,10 @@ def data():
     )
 
 
+def twice(x):
+    return 2 * x
+
+
 def evidence(formula, data):
     return tg.fit(formula, data, fixed=FIXED).log_evidence
 
@@ -130,3 +134,16 @@ def test_times_on_the_log_scale_keep_their_intervals(data):
     assert res.log_evidence == pytest.approx(log - data["y"][exact].sum(), abs=1e-6)
     # A lower end of 0 is written in the data, so these rows count as intervals though nothing lies below 0.
     assert res.counts[["left", "interval"]].tolist() == [0, 16]
+
+
+def test_own_functions_and_dates_give_the_same_fit_and_predictions(data):
+    start = pd.Timestamp("2020-01-01")
+    dated = data.assign(date=start + pd.to_timedelta(366 * data["x"], unit="D"), x2=data["x"] / 2)
+    plain = tg.fit("interval(lo, hi) ~ z + gp(x)", dated, fixed=FIXED)
+    own = tg.fit("interval(lo, hi) ~ z + gp(twice(x2), name='gp(x)')", dated, fixed=FIXED, functions={"twice": twice})
+    fixed = {name.replace("(x)", "(decimal_year(date))"): value for name, value in FIXED.items()}
+    dates = tg.fit("interval(lo, hi) ~ z + gp(decimal_year(date))", dated, fixed=fixed)
+    shuffled = dated.drop(columns=["lo", "hi"]).sample(frac=1.0, random_state=1)
+    for res in (own, dates):
+        assert res.log_evidence == pytest.approx(plain.log_evidence, abs=1e-6)
+        np.testing.assert_allclose(res.predict(shuffled), plain.predict()[shuffled.index], atol=1e-6)

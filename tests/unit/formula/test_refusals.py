@@ -82,6 +82,8 @@ REFUSED = [
     ("y ~ I(▲'a' * 1000000000)", "without quotes"),
     ("y ~ I(1▲j * x)", "missing"),
     ("y ~ I(▲... + x)", "stands for"),
+    ("y ~ gp(decimal_year(▲x + 1))", "a column of dates"),
+    ("y ~ ▲decimal_year()", "1 argument"),
     # bombs
     ("y ~ ▲(x + z + w + g + age + time + l + u)**9", "134,217,728"),
     ("y ~ ▲(x + z)**1000000000", "2**1000000000"),
