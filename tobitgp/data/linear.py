@@ -14,7 +14,7 @@ import pandas as pd
 
 from tobitgp.data.evaluate import call_own
 from tobitgp.data.table import Column, Table
-from tobitgp.errors import DataError, UnseenLevelError
+from tobitgp.errors import DataError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.typing import Array
@@ -236,4 +236,4 @@ def _warn_single_levels(spec: ModelSpec, table: Table) -> None:
         levels = table.columns[name].levels
         if spec.intercept and levels is not None and len(levels) == 1:
             message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the linear part"
-            warnings.warn(message, UserWarning, stacklevel=7)
+            warnings.warn(message, UserWarning, stacklevel=user_level())

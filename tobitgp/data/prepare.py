@@ -13,7 +13,7 @@ from tobitgp.data.response import Censored, build_response, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
 from tobitgp.data.table import Table, column_names, read_table
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.parse import unknown_column
 from tobitgp.formula.spec import ModelSpec
@@ -178,7 +178,7 @@ def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
         count = int(incomplete.sum())
         if count < table.n:
             dropped = f"{count} of {table.n} rows {'is' if count == 1 else 'are'} dropped"
-            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=4)
+            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=user_level())
     return ~incomplete
 
 

@@ -13,7 +13,7 @@ from tobitgp.data.evaluate import bare_column, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table
-from tobitgp.errors import DataError, FormulaError, SpecError
+from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -219,5 +219,5 @@ def _classify(y: Array, lower: Array, upper: Array, table: Table) -> IntArray:
         count = int(beyond.sum())
         have, they = ("value lies", "it is") if count == 1 else ("values lie", "they are")
         message = f"{count} {have} beyond the limits ({table.rows(beyond)}); {they} taken as censored at the limit"
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warnings.warn(message, UserWarning, stacklevel=user_level())
     return ((y >= upper).astype(np.intp)) - ((y <= lower).astype(np.intp))
