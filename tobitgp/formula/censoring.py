@@ -138,6 +138,6 @@ def _status(syntax: Syntax, node: ast.expr, found: ResponseFound) -> Expression:
         words = isinstance(literal.value, str) and literal is node and literal.value in STATUS_WORDS
         number = isinstance(literal.value, int) and syntax.text(node) in {str(code) for code in STATUS_WORDS.values()}
         if not (words or number):
-            syntax.fail(node, f"status= is a column, or one of {known}")
+            syntax.fail(node, f"status= is a column, or for all rows {known}")
         return text_of(syntax, node)
     return read_column(syntax, node, found.events, "status=")

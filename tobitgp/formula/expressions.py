@@ -179,9 +179,9 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
     if row is None:
         own = [own for own, _ in syntax.functions]
         known = nearest(name, (*own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
-        allowed = f"; the functions are {', '.join((*own, *FUNCTIONS))}; one of your own is given as functions="
-        allowed = "" if known else allowed
-        syntax.fail(node, f"There is no function {name!r}{known}{allowed}")
+        allowed = known or f"; the functions are {', '.join((*own, *FUNCTIONS))}."
+        remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
+        syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
     if row.kind == "contrast":
         syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
     if row.kind != "array" and not linear:

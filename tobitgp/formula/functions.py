@@ -21,8 +21,8 @@ SPECIAL_TERMS = ("gp", "offset")
 PLACES = {
     "censor": "as a last part: y ~ ... | censor(lower, upper)",
     "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
-    "Surv": "alone left of '~'",
-    "interval": "alone left of '~'",
+    "Surv": "alone left of '~'; functions go inside, as in Surv(log(time), event)",
+    "interval": "alone left of '~'; functions go inside, as in interval(log(lo), log(hi))",
 }
 
 

@@ -25,6 +25,11 @@ _FORMS = {
     "interval2": 'Surv(lo, hi, type="interval2")',
 }
 
+_REMEDIES = {
+    "right": "; without an event column write the time alone",
+    "interval": f"; with two ends and no code, {_FORMS['interval2']}",
+}
+
 
 def read_surv(
     syntax: Syntax, node: ast.Call, values: Found, events: Found, bounds: Found, window: Found
@@ -54,7 +59,7 @@ def read_surv(
         syntax.fail(plain.args[len(parameters)], f"There are too many arguments; write {form}")
     given = bind(syntax, plain, parameters)
     if len(given) < len(parameters):
-        remedy = "; without an event column write the time alone" if kind == "right" else ""
+        remedy = _REMEDIES.get(kind, "")
         syntax.fail(node, f"Arguments are missing; write {form}{remedy}")
     label = syntax.text(node)
     if kind == "interval2":

@@ -159,7 +159,9 @@ def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -
     start, end = tokens[0].start, tokens[-1].end
     last = tokens[-1]
     if last.kind == "operator" and last.text not in ")]}" and last.role != "dot":
-        return FormulaError(f"Something is missing after '{last.text}'", formula, last.start)
+        return FormulaError(
+            f"Something is missing after '{last.text}'; complete it or take it out", formula, last.start
+        )
     first = tokens[0]
     if first.kind == "operator" and first.text not in "([{+-" and first.role != "dot":
         return FormulaError(f"Something is missing before '{first.text}'", formula, first.start)

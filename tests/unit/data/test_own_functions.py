@@ -114,7 +114,7 @@ def test_what_is_no_dict_of_functions():
         ("y ~ half(▲x=z)", "no named arguments"),
         ("y ~ half(▲gp(x))", "term by itself"),
         ("y ~ ▲half(1)", "names no column"),
-        ("y ~ gp(half(▲open(x)))", "given as functions="),
+        ("y ~ gp(half(▲open(x)))", "functions={'open': open}"),
         ("y ~ ▲half.real", "Attribute access"),
     ],
 )
