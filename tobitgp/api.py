@@ -207,8 +207,9 @@ class Model:
         self._family = _family(family)
         # "." stands for the columns of the model, and weights are none of them.
         columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
-        self.spec = parse_formula(formula, columns, functions)
-        self._training = prepare(self.spec, data, weights=weights, missing=missing, censored=censored)
+        spec = parse_formula(formula, columns, functions)
+        self._training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
+        self.spec = self._training.state.spec
         self._source = data
         self.formula = self.spec.formula
         self.endog_names = _plain(self.spec.response.label)
@@ -315,11 +316,12 @@ def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
     """Say what these data cannot tell."""
     lower, upper = training.response.lower, training.response.upper
     exact = int((lower == upper).sum())
-    if exact == 0:
+    between = bool((np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).any())
+    if exact == 0 and not between:
         _warn_boundary(
             "No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care."
         )
-    elif exact == 1 and len(lower) > 1:
+    elif exact == 1 and not between and len(lower) > 1:
         _warn_boundary(
             "Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=."
         )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.response import Censored, build_response, unknown_rows
+from tobitgp.data.response import Censored, build_response, recognise_text, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
 from tobitgp.data.table import Table, column_names, read_table
@@ -36,7 +36,7 @@ class TrainingData:
     design : Design
         Of the same rows.
     state : DesignState
-        Replays the covariates on new data.
+        Replays the covariates on new data; its ``spec`` is the one given, with what the data added to it.
     index : pandas.Index, length n_data
         Row labels of the data.
     kept : (n_data,) array of bool
@@ -113,6 +113,7 @@ def prepare(
     if n_data == 0:
         raise DataError("The data have no rows")
     check_dates(spec, table)
+    spec = recognise_text(spec, table)
     weight = _read_weights(weights, data, n_data)
     kept = _complete_rows(spec, table, missing) & (weight > 0)
     if not kept.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,33 @@ from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Censored = Literal["model", "drop", "ignore"]
+
+
+def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
+    """Find out whether the response is a column of text, in which ``<0.5`` may stand.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+
+    Returns
+    -------
+    ModelSpec
+        Whose response is of kind ``"text"`` if so.
+
+    Raises
+    ------
+    FormulaError
+        If limits in a column of text meet another way to write the censoring.
+    DataError
+        If they stand in an expression.
+    """
+    _refuse_text_limits(spec, table)
+    column = bare_column(spec.response.value, table)
+    if spec.response.kind != "value" or spec.censoring is not None or column is None or column.levels is None:
+        return spec
+    return replace(spec, response=replace(spec.response, kind="text"))
 
 
 def build_response(
@@ -47,12 +75,13 @@ def build_response(
         For values, ends, limits or codes that make no sense, naming the first rows.
     """
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
-    column = bare_column(spec.response.value, table)
     if spec.response.kind == "interval":
         lower, upper = read_ends(spec, table)
     elif spec.flag is not None:
         lower, upper = _coded_ends(spec, spec.flag, table)
-    elif column is not None and column.levels is not None and spec.censoring is None:
+    elif spec.response.kind == "text":
+        column = bare_column(spec.response.value, table)
+        assert column is not None
         lower, upper = _one_sided(*read_detects(column, table))
     else:
         y = _read_value(spec, table)
@@ -78,13 +107,7 @@ def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
     Returns
     -------
     (n,) array of bool
-
-    Raises
-    ------
-    FormulaError
-        If limits in a column of text meet another way to write the censoring.
     """
-    _refuse_text_limits(spec, table)
     return open_rows(spec, table) if spec.response.kind == "interval" else table.missing(spec.names("response"))
 
 
@@ -111,9 +134,8 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """
     if spec.response.kind != "value" or spec.flag is not None:
         raise SpecError(
-            "The limits are unknown: Surv(), interval(), censor(event=), censor(nondetect=) and censor(status=) say "
-            "which rows were censored, not where the others would have been; write censor(lower, upper) with the "
-            "limits of each row"
+            "The limits are unknown: Surv(), interval(), the flags of censor() and limits in text say which rows were "
+            "censored, not where the others would have been; write censor(lower, upper) with the limits of each row"
         )
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)
     lower, upper = (

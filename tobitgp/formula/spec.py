@@ -94,8 +94,9 @@ class ResponseSpec:
 
     Attributes
     ----------
-    kind : {"value", "surv", "interval"}
-        A plain value; ``Surv`` with a code in each row; or two ends, the value in (value, upper].
+    kind : {"value", "text", "surv", "interval"}
+        A plain value; a column that turned out to hold text, with limits such as ``<0.5``; ``Surv`` with a code in
+        each row; or two ends, the value in (value, upper].
     value : Expression
         The value, the time, or the lower end.
     flag : Flag or None
@@ -106,7 +107,7 @@ class ResponseSpec:
         The left-hand side as written.
     """
 
-    kind: Literal["value", "surv", "interval"]
+    kind: Literal["value", "text", "surv", "interval"]
     value: Expression
     flag: Flag | None = None
     upper: Expression | None = None

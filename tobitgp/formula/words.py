@@ -42,6 +42,8 @@ def _censoring(spec: ModelSpec) -> str:
     value, flag = spec.response.value.text, spec.flag
     if spec.response.kind == "interval":
         return "equal ends are exact, a missing or infinite end is open"
+    if spec.response.kind == "text":
+        return "in the text: <0.5 is left-censored there, >100 is right-censored there"
     if flag is not None:
         upper = spec.upper_end.text if spec.upper_end else "an end that is not given"
         code = flag.text

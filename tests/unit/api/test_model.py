@@ -61,6 +61,21 @@ def test_options_of_the_data(data):
         tg.Model(FORMULA, frame, missing="raise")
 
 
+def test_intervals_alone_identify_the_scale(data):
+    ends = data.assign(lo=data["y"] - 0.2, hi=data["y"] + 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tg.fit("interval(lo, hi) ~ gp(x)", ends, fixed=FIXED).counts["exact"] == 0
+    with pytest.warns(BoundaryWarning, match="No row is exact"):
+        tg.fit("interval(lo, hi) ~ gp(x)", ends.assign(lo=-np.inf), fixed=FIXED)
+
+
+def test_text_is_recognised_in_the_spec(data):
+    model = tg.Model("y ~ gp(x)", data.assign(y=["<0.5" if y < 0.5 else str(y) for y in data["y"]]))
+    assert "in the text: <0.5 is left-censored" in str(model.spec)
+    assert "in the text" in str(model.fit(fixed=FIXED).model.spec)
+
+
 def test_errors_come_in_the_step_they_belong_to(data):
     with pytest.raises(FormulaError):
         tg.Model("y ~ gp(nothing)", data)

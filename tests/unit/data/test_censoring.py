@@ -164,8 +164,15 @@ def test_truncation_is_read_and_not_fitted(formula):
         ready(formula, rows(y=Y, s=0.0, d=1))
 
 
-@pytest.mark.parametrize("formula", ["interval(lo, hi) ~ x", "y ~ x | censor(nondetect=d)"])
+def test_text_is_recognised_in_words():
+    data = rows(y=["<1", "2", "3", "4", ">5"])
+    spec = ready("y ~ x", data).state.spec
+    assert "<0.5 is left-censored there, >100 is right-censored there" in str(spec)
+    assert "censoring  none" in str(parse_formula("y ~ x"))
+
+
+@pytest.mark.parametrize("formula", ["interval(lo, hi) ~ x", "y ~ x | censor(nondetect=d)", "text ~ x"])
 def test_limits_of_the_instrument_are_unknown(formula):
-    data = rows(lo=LOWER, hi=UPPER, y=Y, d=[1, 0, 0, 1, 0])
+    data = rows(lo=LOWER, hi=UPPER, y=Y, d=[1, 0, 0, 1, 0], text=["<1", "2", "3", "4", ">5"])
     with pytest.raises(SpecError, match="The limits are unknown"):
         ready(formula, data).state.limits(data)

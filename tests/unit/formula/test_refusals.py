@@ -295,15 +295,32 @@ def test_caret_in_a_formula_of_several_lines():
 
 
 TEXTS = "y x µ `a ~ + - * ** / : | ( ) [ ] { } , = == < . 1 0 2.5 1e9 't' gp( censor( C( log( bs( offset( Surv( kernel="
+CALLS = "interval( truncate( status= type= decimal_year( f( upper= 'interval2'"
 PIECES = st.sampled_from(
-    [*TEXTS.split(), "None", "lambda", "`", "@", "\x00", "ﬁ", "²", "٣", "__x", " ", "\n", "\u2028", "`a b`"]
+    [
+        *TEXTS.split(),
+        *CALLS.split(),
+        "None",
+        "lambda",
+        "`",
+        "@",
+        "\x00",
+        "ﬁ",
+        "²",
+        "٣",
+        "__x",
+        " ",
+        "\n",
+        "\u2028",
+        "`a b`",
+    ]
 )
 
 
 def refusal(formula):
     """The error of a formula, None where it is read."""
     try:
-        parse_formula(formula, COLUMNS)
+        parse_formula(formula, COLUMNS, {"f": abs})
     except FormulaError as error:
         return error
 
@@ -311,6 +328,6 @@ def refusal(formula):
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=25))
 def test_any_text_is_read_or_refused_with_a_place(pieces):
-    formula = "y ~ " + "".join(pieces)
-    error = refusal(formula)
-    assert error is None or 0 <= error.position <= len(formula)
+    for formula in ("y ~ " + "".join(pieces), "".join(pieces) + " ~ x", "y ~ x | " + "".join(pieces)):
+        error = refusal(formula)
+        assert error is None or 0 <= error.position <= len(formula)
