@@ -1,7 +1,7 @@
 """Gaussian-process regression for data that were clipped, cut off or only bracketed."""
 
 from tobitgp import datasets, errors
-from tobitgp.api import fit
+from tobitgp.api import Model, fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
@@ -15,6 +15,7 @@ __all__ = [
     "GPResults",
     "Laplace",
     "LogNormal",
+    "Model",
     "Normal",
     "datasets",
     "errors",

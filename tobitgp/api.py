@@ -11,7 +11,7 @@ import numpy as np
 
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.inference.fit import FittedGP, Settings, fit_gp
@@ -21,6 +21,7 @@ from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
+from tobitgp.results.views import COUNTS, ModelData, keep_covariates
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
@@ -41,6 +42,7 @@ def fit(
     priors: Mapping[str, LogNormal | Normal | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     n_starts: int = 2,
     max_iter: int = 200,
     tol: float = 1e-6,
@@ -52,7 +54,9 @@ def fit(
     Parameters
     ----------
     formula : str
-        ``response ~ terms | censor(...)``; see :func:`tobitgp.formula_functions` for what may stand in it.
+        ``response ~ terms | censor(...)``, with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
+        ``<0.5`` for the response where these say what is censored; see :func:`tobitgp.formula_functions` for what may
+        stand in it.
     data : DataFrame or dict of columns
         Never modified.
     family : {"gaussian", "lognormal"}
@@ -77,6 +81,9 @@ def fit(
     missing : {"drop", "raise"}
     weights : str or (n,) array, optional
         Frequency weights.
+    functions : mapping of str to callable, optional
+        A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
+        are called again for predictions, and must treat each row by itself.
     n_starts : int
         Starts of the search, taken from a screened grid.
     max_iter : int
@@ -123,33 +130,154 @@ def fit(
     >>> int(res.counts["left"]), res.evidence_kind
     (13, 'ep')
     """
-    noise = _family(family)
-    inference = _method(method, bound)
-    settings = Settings(
-        integrate=_integrate(hyper),
-        n_starts=_whole("n_starts", n_starts),
-        max_iter=_whole("max_iter", max_iter),
-        tol=_positive("tol", tol),
-        rng=_rng(rng),
+    model = Model(
+        formula, data, family=family, weights=weights, missing=missing, censored=censored, functions=functions
     )
-    # "." stands for the columns of the model, and weights are none of them.
-    spec = parse_formula(formula, [c for c in column_names(data) if not isinstance(weights, str) or c != weights])
-    training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
-    model = assemble(
-        spec,
-        training.response,
-        training.design,
-        family=noise,
+    return model.fit(
+        method=method,
+        bound=bound,
         inducing=inducing,
+        hyper=hyper,
         fixed=fixed,
         start=start,
         priors=priors,
+        n_starts=n_starts,
+        max_iter=max_iter,
+        tol=tol,
+        rng=rng,
+        progress=progress,
     )
-    _warn_unidentified(training, model)
-    with progress_bar(progress) as on_step:
-        fitted = fit_gp(model.problem, model.prior, model.parameters, inference, noise.likelihood, settings, on_step)
-    _warn_coarse(fitted)
-    return GPResults(spec, training, model, fitted, data)
+
+
+class Model:
+    """A formula that has met its data; :func:`fit` in two steps.
+
+    The data are read once, so that the same rows can be fitted by several methods.
+
+    Parameters
+    ----------
+    formula : str
+    data : DataFrame or dict of columns
+        Never modified.
+    family, weights, missing, censored, functions
+        As in :func:`fit`.
+
+    Attributes
+    ----------
+    formula : str
+    spec : ModelSpec
+        Prints in words what was understood.
+    endog_names : str
+        The response as written.
+    exog_names : list of str
+        Columns of the linear part.
+    data : ModelData
+        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used.
+    counts : dict of int
+        Rows that are exact, left-, right- and interval-censored, and dropped.
+
+    Raises
+    ------
+    FormulaError, DataError, SpecError
+        As :func:`fit`.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> model = tg.Model("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> print(model.spec)
+    durable ~ age + quant | censor(0)
+      response   durable
+      censoring  durable <= 0 is left-censored there; no upper limit
+      linear     intercept, age + quant
+    >>> model.fit(method="laplace", hyper="maximize").evidence_kind
+    'laplace'
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        data: Frame,
+        *,
+        family: str = "gaussian",
+        weights: Any = None,
+        missing: Literal["drop", "raise"] = "drop",
+        censored: Literal["model", "drop", "ignore"] = "model",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ):
+        self._family = _family(family)
+        # "." stands for the columns of the model, and weights are none of them.
+        columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
+        spec = parse_formula(formula, columns, functions)
+        self._training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
+        self.spec = self._training.state.spec
+        self._source = data
+        self.formula = self.spec.formula
+        self.endog_names = _plain(self.spec.response.label)
+        self.exog_names = list(self._training.design.columns)
+        self.data = ModelData(self.exog_names, keep_covariates(self.spec, self._training, data))
+        self.counts = dict(self._training.counts)
+
+    def __repr__(self) -> str:
+        censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
+        rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
+        return f"Model: {self.formula.strip()}\n  {self._family.name}: {rows}"
+
+    def fit(
+        self,
+        *,
+        method: str | Method = "auto",
+        bound: str | None = None,
+        inducing: Any = "auto",
+        hyper: Hyper = "auto",
+        fixed: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        priors: Mapping[str, LogNormal | Normal | None] | None = None,
+        n_starts: int = 2,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        rng: int | np.random.Generator | None = None,
+        progress: bool | Callable[[str, int, float], None] = False,
+    ) -> GPResults:
+        """Fit the model.
+
+        Parameters
+        ----------
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress
+            As in :func:`tobitgp.fit`.
+
+        Returns
+        -------
+        GPResults
+
+        Raises
+        ------
+        SpecError
+            If an option is not offered or names no parameter.
+        """
+        inference = _method(method, bound)
+        settings = Settings(
+            integrate=_integrate(hyper),
+            n_starts=_whole("n_starts", n_starts),
+            max_iter=_whole("max_iter", max_iter),
+            tol=_positive("tol", tol),
+            rng=_rng(rng),
+        )
+        training, family = self._training, self._family
+        given = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
+        model = assemble(self.spec, training.response, training.design, family=family, **given)
+        _warn_unidentified(training, model)
+        with progress_bar(progress) as on_step:
+            fitted = fit_gp(
+                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step
+            )
+        _warn_coarse(fitted)
+        return GPResults(self.spec, training, model, fitted, self._source)
+
+
+def _plain(label: str) -> str:
+    """Response as written, a quoted column without its backticks."""
+    return label[1:-1] if label.startswith("`") and label.count("`") == 2 and label.endswith("`") else label
 
 
 def _family(family: str) -> Family:
@@ -203,11 +331,12 @@ def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
     """Say what these data cannot tell."""
     lower, upper = training.response.lower, training.response.upper
     exact = int((lower == upper).sum())
-    if exact == 0:
+    between = bool((np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).any())
+    if exact == 0 and not between:
         _warn_boundary(
             "No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care."
         )
-    elif exact == 1:
+    elif exact == 1 and not between:
         _warn_boundary(
             "Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=."
         )
@@ -231,9 +360,9 @@ def _warn_coarse(fitted: FittedGP) -> None:
             f"{fitted.n_features} features leave {fitted.nats_left:.3g} nats of the evidence; "
             "raise inducing=, use inducing=None, or expect too smooth a fit.",
             ApproximationWarning,
-            stacklevel=3,
+            stacklevel=user_level(),
         )
 
 
 def _warn_boundary(message: str) -> None:
-    warnings.warn(message, BoundaryWarning, stacklevel=4)
+    warnings.warn(message, BoundaryWarning, stacklevel=user_level())

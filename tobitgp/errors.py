@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent) + os.sep
+
 
 class TobitGPError(ValueError):
     """Base of all errors raised on purpose."""
@@ -58,3 +64,21 @@ class BoundaryWarning(RuntimeWarning):
 
 class ApproximationWarning(RuntimeWarning):
     """An approximation is coarser than usual, or is not what its name suggests."""
+
+
+def user_level() -> int:
+    """``stacklevel`` for ``warnings.warn`` that names the line which called this package.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warnings.warn("drifting", ConvergenceWarning, stacklevel=user_level())
+    >>> caught[0].category.__name__
+    'ConvergenceWarning'
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

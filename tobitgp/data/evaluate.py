@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def evaluate(expression: Expression, table: Table) -> Array:
     >>> evaluate(Expression("2 * x + 1", 0), read_table({"x": [1, 2]}, ["x"]))
     array([3., 5.])
     """
-    syntax = read_expression(expression.text)
+    syntax = read_expression(expression.text, expression.functions)
     with np.errstate(all="ignore"):
         value = _value(syntax, syntax.tree, table)
     result = np.empty(table.n)
@@ -92,6 +92,42 @@ def finite(values: Array, table: Table, what: str) -> Array:
     return values
 
 
+def call_own(name: str, call: Callable[..., Any], args: Iterable[Any], table: Table) -> Array:
+    """Call a user's own function on copies of its arguments.
+
+    Parameters
+    ----------
+    name : str
+    call : callable
+    args : iterable of (n,) arrays or numbers
+    table : Table
+        For the number of rows and their labels.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    DataError
+        If it fails, does not give one number for each row, or a finite argument gives one that is not finite.
+    """
+    if table.n == 0:
+        return np.empty(0)
+    arrays = [np.array(np.broadcast_to(np.asarray(arg, dtype=np.float64), (table.n,))) for arg in args]
+    known: BoolArray = np.logical_and.reduce([np.isfinite(values) for values in arrays])
+    try:
+        result = np.asarray(call(*arrays))
+    except Exception as error:
+        raise DataError(f"The function {name}() failed: {type(error).__name__}: {error}") from error
+    if result.shape != (table.n,) or result.dtype.kind not in "fiub":
+        found = f"an array of shape {result.shape} and type {result.dtype}"
+        raise DataError(f"The function {name}() gave {found}; one number for each of the {table.n} rows is needed")
+    values = result.astype(np.float64)
+    finite(np.where(known, values, 0.0), table, f"The result of {name}()")
+    return values
+
+
 def _value(syntax: Syntax, node: ast.expr, table: Table) -> Any:
     match node:
         case ast.Constant():
@@ -105,11 +141,19 @@ def _value(syntax: Syntax, node: ast.expr, table: Table) -> Any:
             return _BINARY[type(node.op)](_value(syntax, node.left, table), _value(syntax, node.right, table))
         case ast.Compare():
             return _compare(syntax, node, table)
-        case ast.Call(func=ast.Name()):
-            call = FUNCTIONS[syntax.name(node.func)].call  # type: ignore[arg-type]
-            assert call is not None
-            return call(*(_value(syntax, arg, table) for arg in node.args))
+        case ast.Call(func=ast.Name() as function):
+            return _call_value(syntax, node, function, table)
     raise AssertionError(ast.dump(node))
+
+
+def _call_value(syntax: Syntax, node: ast.Call, function: ast.Name, table: Table) -> Any:
+    name, args = syntax.name(function), [_value(syntax, arg, table) for arg in node.args]
+    own = dict(syntax.functions).get(name)
+    if own is not None:
+        return call_own(name, own, args, table)
+    call = FUNCTIONS[name].call
+    assert call is not None
+    return call(*args)
 
 
 def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:

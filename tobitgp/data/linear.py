@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.evaluate import call_own
 from tobitgp.data.table import Column, Table
-from tobitgp.errors import DataError, UnseenLevelError
+from tobitgp.errors import DataError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.typing import Array
@@ -177,7 +179,7 @@ def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[st
         warnings.simplefilter("error", DataMismatchWarning)
         try:
             source = Formula(source) if isinstance(source, str) else source
-            matrix = source.get_model_matrix(frame, context=_context(), na_action="ignore", output="numpy")
+            matrix = source.get_model_matrix(frame, context=_context(spec, table), na_action="ignore", output="numpy")
         except DataMismatchWarning as warning:
             message = f"A factor of the linear part has a level that is not known: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
@@ -202,7 +204,7 @@ def _as_pandas(column: Column) -> Any:
     return pd.Categorical.from_codes(codes, categories=pd.Index(column.levels))
 
 
-def _context() -> dict[str, Any]:
+def _context(spec: ModelSpec, table: Table) -> dict[str, Any]:
     """Names formulaic may look up besides the columns; its own transforms are there anyway."""
     from formulaic.transforms import C
 
@@ -212,8 +214,13 @@ def _context() -> dict[str, Any]:
             data = pd.Series(values.astype(np.int64))
         return C(data, contrasts, levels=levels)
 
-    own = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
-    return {**own, **CONSTANTS, "C": factor}
+    known = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
+    own = {name: partial(_call_own, name, call, table) for name, call in spec.functions}
+    return {**known, **own, **CONSTANTS, "C": factor}
+
+
+def _call_own(name: str, call: Callable[..., Any], table: Table, *args: Any) -> Array:
+    return call_own(name, call, args, table)
 
 
 def _restore(name: str, aliases: Mapping[str, str]) -> str:
@@ -229,4 +236,4 @@ def _warn_single_levels(spec: ModelSpec, table: Table) -> None:
         levels = table.columns[name].levels
         if spec.intercept and levels is not None and len(levels) == 1:
             message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the linear part"
-            warnings.warn(message, UserWarning, stacklevel=7)
+            warnings.warn(message, UserWarning, stacklevel=user_level())

@@ -9,15 +9,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.response import Censored, build_response
+from tobitgp.data.response import Censored, build_response, recognise_text, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
-from tobitgp.data.state import INPUT_ROLES, DesignState, fit_design
+from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
 from tobitgp.data.table import Table, column_names, read_table
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.parse import unknown_column
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+_TRUNCATION = (
+    "Truncation and delayed entry, truncate(...) and Surv(entry, time, event), are read but not fitted yet: they come "
+    "with the noise families. Rows outside the window were never seen, so leaving the term out would bias the fit."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class TrainingData:
     design : Design
         Of the same rows.
     state : DesignState
-        Replays the covariates on new data.
+        Replays the covariates on new data; its ``spec`` is the one given, with what the data added to it.
     index : pandas.Index, length n_data
         Row labels of the data.
     kept : (n_data,) array of bool
@@ -70,7 +75,7 @@ def prepare(
     missing : {"drop", "raise"}
         What to do with rows in which the response or an input is missing.
     censored : {"model", "drop", "ignore"}
-        Model censored rows, leave them out, or take their limits as exact values.
+        Model censored rows, leave them out, or take their limits as exact values, of intervals the middle.
 
     Returns
     -------
@@ -100,11 +105,15 @@ def prepare(
     """
     _check_option("missing", missing, ("drop", "raise"))
     _check_option("censored", censored, ("model", "drop", "ignore"))
+    if spec.truncation is not None:
+        raise SpecError(_TRUNCATION)
     _check_columns(spec, data)
     table = read_table(data, spec.names())
     index, n_data = table.index, table.n
     if n_data == 0:
         raise DataError("The data have no rows")
+    check_dates(spec, table)
+    spec = recognise_text(spec, table)
     weight = _read_weights(weights, data, n_data)
     kept = _complete_rows(spec, table, missing) & (weight > 0)
     if not kept.any():
@@ -151,8 +160,8 @@ def _read_weights(weights: Any, data: Frame, n: int) -> Array:
     column = table.columns[name]
     if table.n != n:
         raise DataError(f"There are {table.n} weights for {n} rows")
-    if column.kind == "factor":
-        raise DataError(f"The weights {name!r} hold text")
+    if column.kind == "factor" or column.dates:
+        raise DataError(f"The weights {name!r} hold {'dates' if column.dates else 'text'}")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
@@ -161,9 +170,8 @@ def _read_weights(weights: Any, data: Frame, n: int) -> Array:
 
 
 def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
-    """Rows in which neither the response nor an input is missing."""
-    names = spec.names("response", *INPUT_ROLES)
-    incomplete = table.missing(names)
+    """Rows in which something is known of the response, and no input is missing."""
+    incomplete = unknown_rows(spec, table) | table.missing(spec.names(*INPUT_ROLES))
     if incomplete.any():
         words = _missing_words(spec, table)
         if missing == "raise":
@@ -171,20 +179,22 @@ def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
         count = int(incomplete.sum())
         if count < table.n:
             dropped = f"{count} of {table.n} rows {'is' if count == 1 else 'are'} dropped"
-            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=4)
+            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=user_level())
     return ~incomplete
 
 
 def _missing_words(spec: ModelSpec, table: Table) -> str:
-    counts = {name: int(table.columns[name].missing.sum()) for name in spec.names("response", *INPUT_ROLES)}
-    listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
+    counts = {repr(name): int(table.columns[name].missing.sum()) for name in spec.names("response", *INPUT_ROLES)}
+    if spec.response.kind == "interval":
+        counts = {f"both ends of {spec.response.label}": int(unknown_rows(spec, table).sum()), **counts}
+    listed = ", ".join(f"{name} ({count})" for name, count in counts.items() if count)
     return f"missing values in {listed or 'no column'}"
 
 
 def _count(kind: IntArray, n_data: int) -> dict[str, int]:
-    sides = {"exact": 0, "left": -1, "right": 1}
+    sides = {"exact": 0, "left": -1, "right": 1, "interval": 2}
     counts = {name: int((kind == side).sum()) for name, side in sides.items()}
-    return {**counts, "interval": 0, "dropped": n_data - len(kind)}
+    return {**counts, "dropped": n_data - len(kind)}
 
 
 def _take(response: CensoredResponse, rows: BoolArray) -> CensoredResponse:

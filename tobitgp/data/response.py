@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from tobitgp.data.detects import holds_limits, read_detects
+from tobitgp.data.ends import check_ends, open_rows, read_end, read_ends
 from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table
-from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import Expression, ModelSpec
+from tobitgp.errors import DataError, FormulaError, SpecError, user_level
+from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Censored = Literal["model", "drop", "ignore"]
+
+
+def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
+    """Find out whether the response is a column of text, in which ``<0.5`` may stand.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+
+    Returns
+    -------
+    ModelSpec
+        Whose response is of kind ``"text"`` if so.
+
+    Raises
+    ------
+    FormulaError
+        If limits in a column of text meet another way to write the censoring.
+    DataError
+        If they stand in an expression.
+    """
+    _refuse_text_limits(spec, table)
+    column = bare_column(spec.response.value, table)
+    if spec.response.kind != "value" or spec.censoring is not None or column is None or column.levels is None:
+        return spec
+    return replace(spec, response=replace(spec.response, kind="text"))
 
 
 def build_response(
@@ -26,37 +57,58 @@ def build_response(
     ----------
     spec : ModelSpec
     table : Table
-        Rows without missing values in the response.
+        Rows of which something is known.
     weight : (n,) array
     censored : {"model", "drop", "ignore"}
-        With ``"ignore"`` censored rows are exact at their limit; ``"drop"`` is the caller's affair.
+        With ``"ignore"`` censored rows are exact at their limit, or half-way between two ends; ``"drop"`` is the
+        caller's affair.
 
     Returns
     -------
     response : CensoredResponse
     kind : (n,) array of int
-        -1 on left-censored rows, 1 on right-censored, 0 on exact.
+        -1 on left-censored rows, 1 on right-censored, 2 between two ends, 0 on exact.
 
     Raises
     ------
     DataError
-        For values, limits or event indicators that make no sense, naming the first rows.
+        For values, ends, limits or codes that make no sense, naming the first rows.
     """
-    y = _read_value(spec, table)
-    event = spec.response.event or (spec.censoring.event if spec.censoring else None)
-    if event is not None:
-        exact = _read_event(event, spec, table)
-        kind = np.where(exact, 0, 1).astype(np.intp)
-        limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
+    limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
+    if spec.response.kind == "interval":
+        lower, upper = read_ends(spec, table)
+    elif spec.flag is not None:
+        lower, upper = _coded_ends(spec, spec.flag, table)
+    elif spec.response.kind == "text":
+        column = bare_column(spec.response.value, table)
+        assert column is not None
+        lower, upper = _one_sided(*read_detects(column, table))
     else:
+        y = _read_value(spec, table)
         limit_lower, limit_upper = read_limits(spec, table)
-        kind = _classify(y, limit_lower, limit_upper, table)
-        y = np.where(kind < 0, limit_lower, np.where(kind > 0, limit_upper, y))
-    lower, upper = y.copy(), y.copy()
-    if censored != "ignore":
-        lower[kind < 0], upper[kind > 0] = -np.inf, np.inf
+        side = _classify(y, limit_lower, limit_upper, table)
+        lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
+    kind = _kinds(lower, upper)
+    if censored == "ignore":
+        middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
+        lower, upper = middle, middle.copy()
     entry, leave = np.full(table.n, -np.inf), np.full(table.n, np.inf)
     return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, leave, weight), kind
+
+
+def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
+    """Rows that say nothing of the response: it is missing, or both of its ends are open.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+
+    Returns
+    -------
+    (n,) array of bool
+    """
+    return open_rows(spec, table) if spec.response.kind == "interval" else table.missing(spec.names("response"))
 
 
 def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
@@ -80,10 +132,10 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     DataError
         If a limit is NaN, a lower one is ``inf``, an upper one ``-inf``, or the lower is not below the upper.
     """
-    if spec.response.kind == "surv" or (spec.censoring is not None and spec.censoring.event is not None):
+    if spec.response.kind != "value" or spec.flag is not None:
         raise SpecError(
-            "The limits are unknown: Surv() and censor(event=) say which rows were censored, not where the others "
-            "would have been; write censor(lower, upper) with the limits of each row"
+            "The limits are unknown: Surv(), interval(), the flags of censor() and limits in text say which rows were "
+            "censored, not where the others would have been; write censor(lower, upper) with the limits of each row"
         )
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)
     lower, upper = (
@@ -95,40 +147,67 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     return lower, upper
 
 
+def _kinds(lower: Array, upper: Array) -> IntArray:
+    kinds = np.where(np.isneginf(lower), -1, np.where(np.isposinf(upper), 1, 2))
+    return np.where(lower == upper, 0, kinds).astype(np.intp)
+
+
+def _one_sided(y: Array, side: IntArray) -> tuple[Array, Array]:
+    return np.where(side < 0, -np.inf, y), np.where(side > 0, np.inf, y)
+
+
+def _coded_ends(spec: ModelSpec, flag: Flag, table: Table) -> tuple[Array, Array]:
+    """Ends of rows that carry a code."""
+    y, kind = _read_value(spec, table), read_flag(flag, spec, table)
+    lower, upper = _one_sided(y, np.where(kind == 2, 0, kind).astype(np.intp))
+    between = kind == 2
+    if not between.any():
+        return lower, upper
+    if spec.upper_end is None:
+        remedy = f"give their upper end, as in {flag.how}{flag.text}, upper=y2)"
+        raise DataError(f"{flag.text} says interval in {table.rows(between)}; {remedy}")
+    part = table.take(between)
+    missing = np.isnan(evaluate(spec.upper_end, part))
+    if missing.any():
+        raise DataError(f"The upper end {spec.upper_end.text} is missing in {part.rows(missing)}, coded as interval")
+    upper[between] = read_end(spec.upper_end, "upper", np.inf, part)
+    check_ends(lower[between], upper[between], part)
+    return lower, upper
+
+
+def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
+    """Refuse ``<0.5`` in a column beside another way to say what is censored."""
+    for name in spec.names("response", "bound"):
+        column = table.columns[name]
+        if column.levels is None:
+            continue
+        limits = holds_limits(column)
+        what = f"Column {name!r} holds text with limits such as '<0.5', which say by themselves what is censored"
+        if limits and spec.response.kind != "value":
+            call = spec.response.label
+            raise FormulaError(f"{what}; write {name} ~ ... without {call}", spec.formula, _start(spec))
+        if limits and spec.censoring is not None:
+            raise FormulaError(f"{what}; leave out '| censor(...)'", spec.formula, spec.censoring.start)
+        if limits and bare_column(spec.response.value, table) is None:
+            remedy = f"write {name} ~ ..., with family='lognormal' where its logarithm is meant"
+            raise DataError(f"{what}; they are read only where the column stands alone: {remedy}")
+
+
+def _start(spec: ModelSpec) -> int:
+    return len(spec.formula) - len(spec.formula.lstrip())
+
+
 def _read_value(spec: ModelSpec, table: Table) -> Array:
-    """Evaluate the response: finite, and not negative where it is a time."""
+    """Evaluate the response: finite, and not negative where it is a right-censored time."""
     text = spec.response.value.text
     column = bare_column(spec.response.value, table)
     if column is not None and column.boolean:
         raise DataError(f"The response {column.name!r} holds True and False; a number is needed")
     y = finite(evaluate(spec.response.value, table), table, f"The response {text}")
-    if spec.response.kind == "surv" and (y < 0).any():
+    time = spec.response.flag is not None and spec.response.flag.codes == "event"
+    if time and (y < 0).any():
         raise DataError(f"The time {text} is negative in {table.rows(y < 0)}")
     return y
-
-
-def _read_event(event: Expression, spec: ModelSpec, table: Table) -> BoolArray:
-    """Find the rows in which the value was seen."""
-    for name in spec.names("event"):
-        missing = table.columns[name].missing
-        if missing.any():
-            raise DataError(
-                f"The event column {name!r} is missing in {table.rows(missing)}; it must be 0 or 1 everywhere"
-            )
-    column = bare_column(event, table)
-    how = f"Surv({spec.response.value.text}, " if spec.response.kind == "surv" else "censor(event="
-    if column is not None and column.levels is not None:
-        listed = ", ".join(repr(level) for level in column.levels[:6])
-        remedy = f"say which value is an event, as in {how}{event.text} == {column.levels[-1]!r})"
-        raise DataError(f"The event column {column.name!r} must hold 0 and 1 or False and True, not {listed}; {remedy}")
-    values = evaluate(event, table)
-    wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        listed = ", ".join(f"{value:g}" for value in np.unique(values)[:6])
-        place = table.rows(wrong)
-        remedy = f"say which value is an event, as in {how}{event.text} == {values.max():g})"
-        raise DataError(f"The event {event.text} must be 0 or 1, but holds {listed} (see {place}); {remedy}")
-    return np.equal(values, 1.0)
 
 
 def _read_limit(limit: Expression | None, side: str, absent: float, table: Table) -> Array:
@@ -162,5 +241,5 @@ def _classify(y: Array, lower: Array, upper: Array, table: Table) -> IntArray:
         count = int(beyond.sum())
         have, they = ("value lies", "it is") if count == 1 else ("values lie", "they are")
         message = f"{count} {have} beyond the limits ({table.rows(beyond)}); {they} taken as censored at the limit"
-        warnings.warn(message, UserWarning, stacklevel=5)
+        warnings.warn(message, UserWarning, stacklevel=user_level())
     return ((y >= upper).astype(np.intp)) - ((y <= lower).astype(np.intp))

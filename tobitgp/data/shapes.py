@@ -14,11 +14,11 @@ class CensoredResponse:
     Attributes
     ----------
     lower, upper : (n,) array
-        y lies in [lower, upper]; equal ends mean an exact value, ``-inf`` a left-censored row, ``inf`` a
-        right-censored one.
+        y lies in (lower, upper]; equal ends mean an exact value, a lower ``-inf`` a left-censored row, an upper
+        ``inf`` a right-censored one.
     limit_lower, limit_upper : (n,) array
         Limits of the instrument, ``-inf`` and ``inf`` where there are none; kept on exact rows too. NaN where the
-        limits of a row are unknown (``Surv``, ``event=``).
+        limits of a row are unknown (``Surv``, ``interval``, flags, limits in text).
     entry, exit : (n,) array
         Window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation.
     weight : (n,) array

@@ -16,6 +16,7 @@ from tobitgp.data.table import Column, Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import Expression, ModelSpec
+from tobitgp.formula.terms import spelled
 from tobitgp.typing import Array, BoolArray, Frame
 
 INPUT_ROLES = ("linear", "gp", "offset")
@@ -65,6 +66,7 @@ class DesignState:
         names = self.spec.names(*INPUT_ROLES)
         require_columns(new_data, names)
         table = read_table(new_data, names)
+        check_dates(self.spec, table, INPUT_ROLES)
         usable = ~table.missing(names)
         table = table.take(usable)
         table = Table({name: self._recode(column, table) for name, column in table.columns.items()}, table.index)
@@ -101,6 +103,7 @@ class DesignState:
             listed = ", ".join(repr(name) for name in lacking)
             raise SpecError(f"The limits of this model are columns of the data; the new data lack {listed}")
         table = read_table(new_data, names)
+        check_dates(self.spec, table, ("limit",))
         return read_limits(self.spec, table if usable is None else table.take(usable))
 
     def _recode(self, column: Column, table: Table) -> Column:
@@ -163,6 +166,35 @@ def check_inputs(spec: ModelSpec, table: Table) -> None:
         column = table.columns[name]
         if column.kind == "number":
             finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
+
+
+def check_dates(spec: ModelSpec, table: Table, roles: tuple[str, ...] = ()) -> None:
+    """Refuse dates outside ``decimal_year``, and anything but dates inside.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+    roles : tuple of str
+        Of the columns to check; all without.
+
+    Raises
+    ------
+    DataError
+        Naming the column.
+    """
+    for variable in spec.variables:
+        if roles and variable.role not in roles:
+            continue
+        column = table.columns[variable.name]
+        if column.dates == variable.date or column.missing.all():
+            continue
+        name = spelled(variable.name)
+        if column.dates:
+            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula")
+        remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
+        what = "numbers" if column.levels is None else "text"
+        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}")
 
 
 def require_columns(data: Frame, names: Iterable[str]) -> None:

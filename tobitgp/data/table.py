@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,11 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.dates import decimal_years
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 MAX_ROWS_NAMED = 5
-_DATE_HINT = "make a number of it first, for example of years"
+_DURATION_HINT = "make a number of it first, for example .dt.total_seconds()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Column:
         Levels of a factor, codes pointing into it and -1 where missing; None for numbers.
     boolean : bool
         Whether the numbers were True and False.
+    dates : bool
+        Whether the numbers are the decimal years of dates.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Column:
     missing: BoolArray
     levels: tuple[Any, ...] | None = None
     boolean: bool = False
+    dates: bool = False
 
     @property
     def kind(self) -> Literal["number", "factor"]:
@@ -45,7 +50,7 @@ class Column:
 
     def take(self, rows: BoolArray) -> Column:
         """Keep some of the rows and all levels."""
-        return Column(self.name, self.values[rows], self.missing[rows], self.levels, self.boolean)
+        return Column(self.name, self.values[rows], self.missing[rows], self.levels, self.boolean, self.dates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +151,12 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
 
 
 def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
-    """Type one column: numbers of any width as float64, text and categories as a factor.
+    """Type one column: numbers of any width as float64, dates in years, text and categories as a factor.
 
     Raises
     ------
     DataError
-        For dates, durations, complex numbers, and object columns that hold anything but text.
+        For durations, complex numbers, and object columns that hold anything but text or dates.
     """
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
@@ -164,13 +169,32 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     kind = getattr(dtype, "kind", "O")
     if kind in "fiub":
         return _numbers(name, series.to_numpy(dtype=np.float64, na_value=np.nan), kind == "b")
-    if kind in "Mm" or isinstance(dtype, pd.PeriodDtype):
-        raise DataError(f"Column {name!r} holds dates or durations ({dtype}); {_DATE_HINT}")
+    if kind == "M":
+        return read_dates(name, series)
+    if isinstance(dtype, pd.PeriodDtype):
+        raise DataError(f"Column {name!r} holds periods ({dtype}); make dates of it by .dt.to_timestamp()")
+    if kind == "m":
+        raise DataError(f"Column {name!r} holds durations ({dtype}); {_DURATION_HINT}")
     if kind == "c":
         raise DataError(f"Column {name!r} holds complex numbers")
     if kind != "O":
         raise DataError(f"Column {name!r} has the type {dtype}, which is neither numbers nor text")
     return _read_objects(name, series, index)
+
+
+def read_dates(name: str, series: pd.Series[Any]) -> Column:
+    """Read dates in years; only ``decimal_year`` may use them.
+
+    Raises
+    ------
+    DataError
+        If pandas cannot make dates of all of them.
+    """
+    try:
+        years = decimal_years(series)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"Column {name!r} holds dates that cannot be read: {error}") from error
+    return Column(name, years, np.isnan(years), dates=True)
 
 
 def _numbers(name: str, values: Array, boolean: bool) -> Column:
@@ -186,6 +210,8 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
         return Column(name, np.full(len(values), np.nan), missing)
     is_text = np.fromiter((isinstance(value, str) for value in present), dtype=bool, count=len(present))
     if not is_text.all():
+        if all(isinstance(value, datetime.date) for value in present):
+            return read_dates(name, series)
         _refuse_objects(name, values, missing, index)
     codes, levels = pd.factorize(values, sort=True)
     return Column(name, codes.astype(np.intp), missing, tuple(levels))
@@ -194,8 +220,10 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
 def _refuse_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) -> None:
     """Say what an object column holds and what to do about it."""
     types = sorted({type(value).__name__ for value in values[~missing]})
-    if any(hasattr(value, "year") or hasattr(value, "total_seconds") for value in values[~missing]):
-        raise DataError(f"Column {name!r} holds dates or durations; {_DATE_HINT}")
+    if any(hasattr(value, "total_seconds") for value in values[~missing]):
+        raise DataError(f"Column {name!r} holds durations; {_DURATION_HINT}")
+    if any(hasattr(value, "year") for value in values[~missing]):
+        raise DataError(f"Column {name!r} holds {', '.join(types)} mixed; make all of it dates by pd.to_datetime")
     if "str" in types:
         mask = np.array([isinstance(value, str) for value in values])
         found = (

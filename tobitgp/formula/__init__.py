@@ -2,16 +2,27 @@
 
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, formula_functions
 from tobitgp.formula.parse import parse_formula
-from tobitgp.formula.spec import CensoringSpec, Expression, GPTerm, ModelSpec, ResponseSpec, Variable
+from tobitgp.formula.spec import (
+    CensoringSpec,
+    Expression,
+    Flag,
+    GPTerm,
+    ModelSpec,
+    ResponseSpec,
+    TruncationSpec,
+    Variable,
+)
 
 __all__ = [
     "KERNEL_ALIASES",
     "KERNEL_NAMES",
     "CensoringSpec",
     "Expression",
+    "Flag",
     "GPTerm",
     "ModelSpec",
     "ResponseSpec",
+    "TruncationSpec",
     "Variable",
     "formula_functions",
     "parse_formula",

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, SPECIAL_TERMS, Function, nearest
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS, Function, nearest
 from tobitgp.formula.spec import Expression
 from tobitgp.formula.syntax import Syntax, check_depth
 
@@ -21,16 +21,17 @@ _BOUNDED = ("df", "degree", "ddof", "constraints")
 
 @dataclass(slots=True)
 class Found:
-    """What a walk has met: columns with their places, and first arguments of ``C()``."""
+    """What a walk has met: columns with their places, those of dates, and first arguments of ``C()``."""
 
     names: list[tuple[str, int]] = field(default_factory=list)
+    dates: set[int] = field(default_factory=set)
     codings: list[Expression] = field(default_factory=list)
 
 
 def expression(syntax: Syntax, node: ast.expr) -> Expression:
     """Text and place of a node."""
     first, last = syntax.span(node)
-    return Expression(syntax.formula[first:last], first)
+    return Expression(syntax.formula[first:last], first, syntax.functions)
 
 
 def check_expression(syntax: Syntax, node: ast.expr, found: Found, *, linear: bool = False) -> None:
@@ -166,17 +167,21 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
     """Check a call of a registered function with its arguments."""
     name = called_name(syntax, node)
     row = FUNCTIONS.get(name)
+    if name in dict(syntax.functions):
+        _check_own_call(syntax, node, name, found)
+        return
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
         syntax.fail(node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms")
-    if name in ("censor", "Surv"):
-        place = "as the last part: y ~ ... | censor(lower, upper)" if name == "censor" else "alone left of '~'"
-        syntax.fail(node, f"{name}(...) stands {place}")
+    if name in PLACES:
+        syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
     if row is None:
-        known = nearest(name, (*FUNCTIONS, *SPECIAL_TERMS, "censor", "Surv"))
-        allowed = "" if known else f"; the functions are {', '.join(FUNCTIONS)}"
-        syntax.fail(node, f"There is no function {name!r}{known}{allowed}")
+        own = [own for own, _ in syntax.functions]
+        known = nearest(name, (*own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
+        allowed = known or f"; the functions are {', '.join((*own, *FUNCTIONS))}."
+        remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
+        syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
     if row.kind == "contrast":
         syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
     if row.kind != "array" and not linear:
@@ -194,8 +199,22 @@ def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, 
     if len(node.args) != row.n_args:
         count = f"{row.n_args} argument{'s' if row.n_args > 1 else ''}"
         syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}")
+    if name == "decimal_year":
+        if not isinstance(node.args[0], ast.Name):
+            syntax.fail(node.args[0], "decimal_year() takes a column of dates, as in decimal_year(date)")
+        found.dates.add(syntax.span(node.args[0])[0])
     for arg in node.args:
         _check(syntax, arg, found, linear)
+
+
+def _check_own_call(syntax: Syntax, node: ast.Call, name: str, found: Found) -> None:
+    """Check a call of a user's own function."""
+    if node.keywords:
+        syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
+    if not node.args:
+        syntax.fail(node, f"{name}() needs a column, as in {name}(x)")
+    for arg in node.args:
+        _check(syntax, arg, found, False)
 
 
 def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, found: Found) -> None:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+import keyword
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.errors import SpecError
+
+UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
+
 KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52")
 KERNEL_ALIASES = {"exp_quad": "rbf"}
 CONSTANTS = {"pi": np.pi, "inf": np.inf}
 SPECIAL_TERMS = ("gp", "offset")
+PLACES = {
+    "censor": "as a last part: y ~ ... | censor(lower, upper)",
+    "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
+    "Surv": "alone left of '~'; functions go inside, as in Surv(log(time), event)",
+    "interval": "alone left of '~'; functions go inside, as in interval(log(lo), log(hi))",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,9 @@ FUNCTIONS: dict[str, Function] = {
     "minimum": _array("smaller of two, row by row", np.minimum, 2),
     "maximum": _array("larger of two, row by row", np.maximum, 2),
     "where": _array("where(condition, a, b): a where the condition holds, else b", np.where, 3),
+    "decimal_year": _array(
+        "decimal_year(date): a column of dates in years, 2020.5 at noon of 2 July 2020", lambda x: x
+    ),
     "I": _array("the expression itself: arithmetic instead of term algebra, as in I(x**2)", lambda x: x),
     "bs": _basis(
         "B-spline basis", "df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound", "extrapolation"
@@ -98,12 +112,12 @@ NOT_YET = {
     "s": "s(...) is not offered yet; write gp(x) for a smooth curve, or bs(x, df=5) for a spline",
     "hsgp": "hsgp(...) is not offered yet; write gp(x)",
     "mixture": "mixture(...) is not offered yet",
-    "truncate": "truncate(...) is not offered yet; limits of the instrument are written | censor(lower, upper)",
-    "interval": "interval(lo, hi) is not offered yet; one-sided rows are written y ~ ... | censor(lower, upper)",
-    "decimal_year": "decimal_year(...) is not offered yet; make a numeric column in the data frame first",
-    "cens": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
-    "censored": "Censoring is written as a last part: y ~ ... | censor(lower, upper) or | censor(event=d)",
-    "trunc": "Truncation is not offered yet; limits of the instrument are written | censor(lower, upper)",
+    "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
+    "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
+    "trunc": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
+    "truncated": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
     "weights": "Weights are no part of the formula; pass weights= beside it",
 }
 
@@ -124,11 +138,52 @@ def formula_functions() -> dict[str, str]:
     own = {
         "gp": f"gp(x, ..., kernel=, ard=, name=): zero-mean Gaussian process; kernels {', '.join(KERNEL_NAMES)}",
         "offset": "offset(x): added with coefficient 1",
-        "censor": "| censor(lower, upper) or | censor(event=d): the censoring",
-        "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact",
+        "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
+        "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",
+        "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact; type= as in R's survival",
+        "truncate": "| truncate(lower, upper): rows outside could not have been seen (with the noise families to come)",
     }
     own |= {name: row.doc for name, row in FUNCTIONS.items()}
     return dict(sorted(own.items(), key=lambda item: item[0].lower()))
+
+
+def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFunctions:
+    """Check a user's own functions.
+
+    Parameters
+    ----------
+    functions : mapping of str to callable or None
+
+    Returns
+    -------
+    tuple of (str, callable)
+
+    Raises
+    ------
+    SpecError
+        For names that cannot be called in a formula or mean something there already, and values that are no functions.
+
+    Examples
+    --------
+    >>> [name for name, _ in read_functions({"logit": lambda p: np.log(p / (1 - p))})]
+    ['logit']
+    """
+    if functions is None:
+        return ()
+    if not isinstance(functions, Mapping):
+        raise SpecError(f"functions= is a dict of functions by name, as {{'f': f}}, not {type(functions).__name__}.")
+    taken = {*FUNCTIONS, *CONSTANTS, *SPECIAL_TERMS, *PLACES, *NOT_YET}
+    for name, call in functions.items():
+        word = isinstance(name, str) and name.isidentifier() and name.isascii() and not keyword.iskeyword(name)
+        if not word or name.startswith("_"):
+            raise SpecError(f"functions= names {name!r}; a name is one word of letters, digits and inner '_'.")
+        if name in taken:
+            raise SpecError(
+                f"functions= names {name!r}, which means something in formulas already; choose another name."
+            )
+        if not callable(call):
+            raise SpecError(f"functions={{{name!r}: ...}} is {type(call).__name__}; a function of arrays is needed.")
+    return tuple(functions.items())
 
 
 def nearest(name: str, known: Iterable[object]) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from tobitgp.errors import FormulaError
+from tobitgp.formula.censoring import read_parts
 from tobitgp.formula.expressions import Found
-from tobitgp.formula.functions import nearest
-from tobitgp.formula.response import read_censoring, read_response
-from tobitgp.formula.spec import ModelSpec, Variable
+from tobitgp.formula.functions import nearest, read_functions
+from tobitgp.formula.response import ResponseFound, read_response
+from tobitgp.formula.spec import ModelSpec, Role, Variable
 from tobitgp.formula.syntax import Syntax, one_line, read_side
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 from tobitgp.formula.tokens import Token, tokenize
 
-Role = Literal["response", "event", "limit", "linear", "gp", "offset"]
 
-
-def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpec:
+def parse_formula(
+    text: str,
+    columns: Collection[str] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> ModelSpec:
     """Read a formula.
 
     The text is checked against a whitelist on its own syntax tree; nothing in it is ever executed.
@@ -28,6 +31,8 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         ``response ~ terms | censoring``.
     columns : collection of str, optional
         Columns of the data. With them, unknown names are refused here, and ``.`` can be written out.
+    functions : mapping of str to callable, optional
+        A user's own functions, which the formula may call by these names: (n,) arrays -> (n,) array, row by row.
 
     Returns
     -------
@@ -54,16 +59,17 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")
     formula = one_line(text)
     left_tokens, right_tokens = _split_sides(formula, tokenize(formula))
-    left, right = read_side(formula, left_tokens), read_side(formula, right_tokens)
-    values, events, limits = Found(), Found(), Found()
-    response = read_response(left, values, events)
+    own = read_functions(functions)
+    left, right = read_side(formula, left_tokens, own), read_side(formula, right_tokens, own)
+    found = ResponseFound()
+    response, entry = read_response(left, found)
     node, parts = split_parts(right)
-    censoring = read_censoring(right, parts, response, limits, events)
+    censoring, truncation = read_parts(right, parts, response, entry, found)
     terms = read_terms(right, node)
-    used = (values, events, limits, terms.found_gp, terms.found_offset)
-    others = _other_columns(formula, right, terms, columns, [name for found in used for name, _ in found.names])
+    used = (found.values, found.events, found.bounds, found.limits, found.window, terms.found_gp, terms.found_offset)
+    others = _other_columns(formula, right, terms, columns, [name for item in used for name, _ in item.names])
     check_linear(right, terms, others)
-    variables = _variables(values, events, limits, terms, right, others)
+    variables = _variables(found, terms, right, others)
     _check_columns(formula, variables, terms, columns)
     return ModelSpec(
         formula=formula,
@@ -75,6 +81,8 @@ def parse_formula(text: str, columns: Collection[str] | None = None) -> ModelSpe
         variables=variables,
         plain=plain_columns(right, terms, others),
         codings=tuple(terms.found_linear.codings),
+        truncation=truncation,
+        functions=own,
     )
 
 
@@ -126,26 +134,28 @@ def _other_columns(
     return others
 
 
-def _variables(
-    values: Found, events: Found, limits: Found, terms: Terms, syntax: Syntax, others: Sequence[str]
-) -> tuple[Variable, ...]:
+def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
     """Columns by role; a response that is also an input is refused."""
     place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
-    by_role: list[tuple[Role, list[tuple[str, int]]]] = [
-        ("response", values.names),
-        ("event", events.names),
-        ("limit", limits.names),
-        ("linear", terms.found_linear.names + [(name, place) for name in others]),
-        ("gp", terms.found_gp.names),
-        ("offset", terms.found_offset.names),
+    terms.found_linear.names.extend((name, place) for name in others)
+    by_role: list[tuple[Role, Found]] = [
+        ("response", found.values),
+        ("event", found.events),
+        ("bound", found.bounds),
+        ("limit", found.limits),
+        ("window", found.window),
+        ("linear", terms.found_linear),
+        ("gp", terms.found_gp),
+        ("offset", terms.found_offset),
     ]
-    responses = {name for name, _ in values.names}
-    variables: dict[tuple[str, Role], Variable] = {}
-    for role, names in by_role:
-        for name, start in names:
+    responses = {name for name, _ in found.values.names + found.bounds.names}
+    variables: dict[tuple[str, Role, bool], Variable] = {}
+    for role, item in by_role:
+        for name, start in item.names:
             if role in ("linear", "gp", "offset") and name in responses:
                 raise FormulaError(f"The response {name!r} cannot stand among the terms too", syntax.formula, start)
-            variables.setdefault((name, role), Variable(name, start, role))
+            date = start in item.dates
+            variables.setdefault((name, role, date), Variable(name, start, role, date))
     return tuple(variables.values())
 
 

@@ -5,6 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tobitgp.formula.functions import UserFunctions
+from tobitgp.formula.words import describe
+
+Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "offset"]
+Kind = Literal[-1, 0, 1, 2]
+
+# What a row's code means: -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
+CODES: dict[str, dict[float, Kind]] = {
+    "event": {0: 1, 1: 0},
+    "left": {0: -1, 1: 0},
+    "nondetect": {0: 0, 1: -1},
+    "status": {-1: -1, 0: 0, 1: 1, 2: 2},
+    "survival": {0: 1, 1: 0, 2: -1, 3: 2},
+}
+STATUS_WORDS: dict[str, Kind] = {"left": -1, "none": 0, "right": 1, "interval": 2}
+
 
 @dataclass(frozen=True, slots=True)
 class Expression:
@@ -16,10 +32,13 @@ class Expression:
         As written, backticks kept.
     start : int
         Offset of the first character in the whole formula, for carets.
+    functions : tuple of (str, callable)
+        A user's own functions, which it may call.
     """
 
     text: str
     start: int
+    functions: UserFunctions = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,31 +51,85 @@ class Variable:
         Name of the column, without backticks.
     start : int
         Offset of its first use in this role.
-    role : {"response", "event", "limit", "linear", "gp", "offset"}
-        A column used in several roles is listed once for each.
+    role : {"response", "event", "bound", "limit", "window", "linear", "gp", "offset"}
+        A column used in several roles is listed once for each. A ``"bound"`` is an end between which the value lies,
+        a ``"limit"`` one of the instrument, a ``"window"`` one of truncation; ``"event"`` covers every code of a row.
+    date : bool
+        Whether it stands in ``decimal_year(...)``, where dates belong.
     """
 
     name: str
     start: int
-    role: Literal["response", "event", "limit", "linear", "gp", "offset"]
+    role: Role
+    date: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """What says, row by row, whether and how a value was censored.
+
+    Attributes
+    ----------
+    expression : Expression
+        Numbers, or the words of ``STATUS_WORDS``; text in quotes or a number is the same in every row.
+    codes : str
+        Key of ``CODES``.
+    how : str
+        The call up to this argument, as in ``"Surv(time, "``, for messages.
+    """
+
+    expression: Expression
+    codes: Literal["event", "left", "nondetect", "status", "survival"]
+    how: str
+
+    @property
+    def text(self) -> str:
+        """The expression as written."""
+        return self.expression.text
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSpec:
-    """Left-hand side: a plain value, or ``Surv(time, event)``."""
+    """Left-hand side.
 
-    kind: Literal["value", "surv"]
+    Attributes
+    ----------
+    kind : {"value", "text", "surv", "interval"}
+        A plain value; a column that turned out to hold text, with limits such as ``<0.5``; ``Surv`` with a code in
+        each row; or two ends, the value in (value, upper].
+    value : Expression
+        The value, the time, or the lower end.
+    flag : Flag or None
+        Code of ``Surv``.
+    upper : Expression or None
+        Upper end, of every row or of those coded as interval.
+    label : str
+        The left-hand side as written.
+    """
+
+    kind: Literal["value", "text", "surv", "interval"]
     value: Expression
-    event: Expression | None = None
+    flag: Flag | None = None
+    upper: Expression | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CensoringSpec:
-    """The ``censor(...)`` part: limits, or an event indicator."""
+    """The ``censor(...)`` part: limits, or a flag; ``upper`` beside a status is the upper end of interval rows."""
 
     lower: Expression | None = None
     upper: Expression | None = None
-    event: Expression | None = None
+    flag: Flag | None = None
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TruncationSpec:
+    """The window outside which a row could not have been seen: ``truncate(...)``, or the entry of ``Surv``."""
+
+    lower: Expression | None = None
+    upper: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +162,9 @@ class ModelSpec:
         The columns of the linear part when it holds nothing but bare columns, else None.
     codings : tuple of Expression
         First arguments of ``C(...)`` in the linear part.
+    truncation : TruncationSpec or None
+    functions : tuple of (str, callable)
+        A user's own functions that the formula may call.
     """
 
     formula: str
@@ -100,6 +176,20 @@ class ModelSpec:
     variables: tuple[Variable, ...] = ()
     plain: tuple[str, ...] | None = None
     codings: tuple[Expression, ...] = ()
+    truncation: TruncationSpec | None = None
+    functions: UserFunctions = ()
+
+    @property
+    def flag(self) -> Flag | None:
+        """What says how each row was censored, wherever it was written; None with limits or ends."""
+        return self.response.flag or (self.censoring.flag if self.censoring else None)
+
+    @property
+    def upper_end(self) -> Expression | None:
+        """Upper end of the rows that are known to lie between two."""
+        if self.response.upper is not None or self.censoring is None or self.censoring.flag is None:
+            return self.response.upper
+        return self.censoring.upper
 
     @property
     def intercept(self) -> bool:
@@ -111,40 +201,4 @@ class ModelSpec:
         return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
 
     def __str__(self) -> str:
-        lines = [self.formula.strip(), *_response_words(self), f"  linear     {_linear_words(self)}"]
-        lines += [f"  offset     {offset.text}, coefficient 1" for offset in self.offsets]
-        lines += [f"  process    {_gp_words(term)}" for term in self.gps]
-        return "\n".join(lines)
-
-
-def _response_words(spec: ModelSpec) -> list[str]:
-    response, censoring = spec.response, spec.censoring
-    lines = [f"  response   {response.value.text}"]
-    event = response.event or (censoring.event if censoring else None)
-    if event is not None:
-        lines.append(f"  censoring  right-censored at {response.value.text} where {event.text} is 0")
-    elif censoring is None:
-        lines.append("  censoring  none")
-    else:
-        value, lower, upper = response.value.text, censoring.lower, censoring.upper
-        below, above = f"{value} <= {lower.text}" if lower else "", f"{value} >= {upper.text}" if upper else ""
-        sides = [
-            "no lower limit" if lower is None or lower.text == "-inf" else f"{below} is left-censored there",
-            "no upper limit" if upper is None or upper.text == "inf" else f"{above} is right-censored there",
-        ]
-        lines.append(f"  censoring  {'; '.join(sides)}")
-    return lines
-
-
-def _linear_words(spec: ModelSpec) -> str:
-    terms = spec.linear.partition(" ")[2].removeprefix("+ ")
-    intercept = "intercept" if spec.intercept else "no intercept"
-    return f"{intercept}, {terms}" if terms else intercept
-
-
-def _gp_words(term: GPTerm) -> str:
-    inputs = ", ".join(item.text for item in term.inputs)
-    scales = "one length-scale"
-    if len(term.inputs) > 1:
-        scales = "a length-scale for each input" if term.ard else "one length-scale for all inputs"
-    return f"{term.name}: zero-mean Gaussian process over {inputs}, kernel {term.kernel}, {scales}"
+        return describe(self)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tobitgp.errors import FormulaError
+from tobitgp.formula.functions import UserFunctions
 from tobitgp.formula.tokens import Token, tokenize
 
 MAX_DEPTH = 200
@@ -29,6 +30,8 @@ class Syntax:
         Names hold placeholders: read them by :meth:`name`.
     offsets : tuple of int or None
         Character offset of every UTF-8 byte of the piece; None when all are ASCII.
+    functions : tuple of (str, callable)
+        A user's own functions that may be called.
     """
 
     formula: str
@@ -36,6 +39,7 @@ class Syntax:
     tokens: tuple[Token, ...]
     tree: ast.expr
     offsets: tuple[int, ...] | None
+    functions: UserFunctions = ()
 
     def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
         """Start and end of a node in ``formula``."""
@@ -72,7 +76,7 @@ def one_line(text: str) -> str:
     return "".join(" " if char.isspace() else char for char in text)
 
 
-def read_expression(text: str) -> Syntax:
+def read_expression(text: str, functions: UserFunctions = ()) -> Syntax:
     """Parse one expression by itself, as stored in an :class:`~tobitgp.formula.spec.Expression`.
 
     Examples
@@ -80,10 +84,10 @@ def read_expression(text: str) -> Syntax:
     >>> read_expression("log(`a b`) + 1").tree.__class__.__name__
     'BinOp'
     """
-    return read_side(text, tokenize(text))
+    return read_side(text, tokenize(text), functions)
 
 
-def read_side(formula: str, tokens: tuple[Token, ...]) -> Syntax:
+def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions = ()) -> Syntax:
     """Parse tokens of a formula with Python's own parser; nothing is evaluated.
 
     Parameters
@@ -92,6 +96,8 @@ def read_side(formula: str, tokens: tuple[Token, ...]) -> Syntax:
         The whole formula.
     tokens : tuple of Token
         At least one, all from one side of ``~``.
+    functions : tuple of (str, callable)
+        A user's own functions that may be called.
 
     Returns
     -------
@@ -116,7 +122,20 @@ def read_side(formula: str, tokens: tuple[Token, ...]) -> Syntax:
         raise _syntax_error(error, formula, tokens) from None
     except (RecursionError, MemoryError, ValueError):
         raise FormulaError("The formula is nested too deeply", formula, start) from None
-    return Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text))
+    return Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text), functions)
+
+
+def used_names(syntax: Syntax) -> tuple[str, ...]:
+    """Names in an expression that are not called: its columns, and constants.
+
+    Examples
+    --------
+    >>> used_names(read_expression("log(`a b`) + pi"))
+    ('pi', 'a b')
+    """
+    called = {id(node.func) for node in ast.walk(syntax.tree) if isinstance(node, ast.Call)}
+    names = [node for node in ast.walk(syntax.tree) if isinstance(node, ast.Name) and id(node) not in called]
+    return tuple(dict.fromkeys(syntax.name(node) for node in names))
 
 
 def check_depth(syntax: Syntax, node: ast.expr) -> None:
@@ -140,7 +159,9 @@ def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -
     start, end = tokens[0].start, tokens[-1].end
     last = tokens[-1]
     if last.kind == "operator" and last.text not in ")]}" and last.role != "dot":
-        return FormulaError(f"Something is missing after '{last.text}'", formula, last.start)
+        return FormulaError(
+            f"Something is missing after '{last.text}'; complete it or take it out", formula, last.start
+        )
     first = tokens[0]
     if first.kind == "operator" and first.text not in "([{+-" and first.role != "dot":
         return FormulaError(f"Something is missing before '{first.text}'", formula, first.start)

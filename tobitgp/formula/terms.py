@@ -262,6 +262,7 @@ def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
     """Text of a term with ``.`` written out and unusual column names in backticks."""
     first, last = syntax.span(node)
     columns = {start for _, start in terms_names(syntax, node)}
+    own = [name for name, _ in syntax.functions]
     pieces: list[str] = []
     end = first
     for token in syntax.tokens:
@@ -269,9 +270,9 @@ def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
             continue
         text = token.text
         if token.role == "dot":
-            text = f"({' + '.join(spelled(name) for name in others)})"
+            text = f"({' + '.join(spelled(name, own) for name in others)})"
         elif token.start in columns:
-            text = spelled(text.strip("`"))
+            text = spelled(text.strip("`"), own)
         gap = " " if pieces and token.start > end and token.role != "call" else ""
         pieces.append(gap + text)
         end = token.end
@@ -285,8 +286,8 @@ def terms_names(syntax: Syntax, node: ast.expr) -> list[tuple[str, int]]:
     return found.names
 
 
-def spelled(name: str) -> str:
-    """Write a column's name so that formulaic reads it safely.
+def spelled(name: str, own: Sequence[str] = ()) -> str:
+    """Write a column's name so that formulaic reads it safely, beside a user's own functions.
 
     Examples
     --------
@@ -294,4 +295,4 @@ def spelled(name: str) -> str:
     ('age', '`age at entry`', '`log`')
     """
     safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
-    return name if safe and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"
+    return name if safe and name not in own and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _COUNTED = frozenset({"+", "-", "*", "/", "**", "//", "%", ":", "|", "<", ">", "<=", ">=", "==", "!="})
 _BAD = {
-    "^": "Powers are written with '**', as in (a + b)**2",
+    "^": "Powers are written with '**': I(x**2) for the square of a column, (a + b)**2 for interactions",
     "&": "'&' is not part of the language; multiply comparisons instead, as in (x > 1) * (z < 2)",
     "@": "'@' is not part of the language; an interaction is written a:b",
     "`": "This backtick has no partner; a column name in backticks is written `my column`",
@@ -145,6 +145,8 @@ def _check_word(formula: str, token: Token) -> None:
     """Refuse Python's own words and names with two underscores in front."""
     if keyword.iskeyword(token.text) and token.text not in {"None", "True", "False"}:
         remedy = f"a column of that name is written `{token.text}`"
+        if token.text == "lambda":
+            remedy = "give a function of your own by name beside the formula: functions={'f': f}"
         _fail(formula, token, f"'{token.text}' is a word of Python and not part of the language; {remedy}")
     if token.text.startswith("__"):
         _fail(
@@ -159,7 +161,8 @@ def _check_neighbours(formula: str, before: Token | None, token: Token, after: T
     if token.text == "." and token.kind == "operator":
         _refuse_attribute(formula, before, token, after)
     if token.text == "[":
-        _fail(formula, token, "Indexing is not part of the language: make the column in the data frame first")
+        remedy = "write the name of the column alone, or make the column in the data frame first"
+        _fail(formula, token, f"Indexing is not part of the language: {remedy}")
     if token.kind == "string" and before.kind == "name" and before.end == token.start:
         _fail(formula, before, f"Text in quotes takes no prefix {before.text!r}")
     if token.text == "(" and before.kind == "quoted":
@@ -169,7 +172,9 @@ def _check_neighbours(formula: str, before: Token | None, token: Token, after: T
     if token.kind != "operator" or token.text in "([{":
         if token.text == "(" and before.kind == "name":
             return
-        _fail(formula, token, f"An operator or a comma is missing between '{before.text}' and '{token.text}'")
+        names = before.kind == token.kind == "name"
+        remedy = f"; a column of that name is written `{before.text} {token.text}`" if names else ""
+        _fail(formula, token, f"An operator or a comma is missing between '{before.text}' and '{token.text}'{remedy}")
 
 
 def _refuse_attribute(formula: str, before: Token, token: Token, after: Token | None) -> NoReturn:

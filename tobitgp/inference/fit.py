@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.errors import ConvergenceWarning, NumericalError
+from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.ep import EP
@@ -399,7 +399,7 @@ class _EPFailure(Exception):
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+    warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
 
 
 def _guess(problem: Problem, theta: Array) -> Array:

@@ -4,7 +4,7 @@ import pytest
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula import Expression, formula_functions, parse_formula
-from tobitgp.formula.functions import FUNCTIONS, NOT_YET, SPECIAL_TERMS
+from tobitgp.formula.functions import FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS
 from tobitgp.formula.terms import MAX_PRODUCTS
 
 COLUMNS = ["y", "x", "z", "w", "g", "a b", "log", "class", "µ", "l", "u", "d", "time", "event", "gp", "censor", "inf"]
@@ -118,7 +118,7 @@ def test_process_terms(term, inputs, kernel, ard, name):
 )
 def test_censoring(part, lower, upper, event):
     found = parse_formula(f"y ~ gp(x) | {part}", COLUMNS).censoring
-    texts = [item and item.text for item in (found.lower, found.upper, found.event)]
+    texts = [item and item.text for item in (found.lower, found.upper, found.flag)]
     assert texts == [lower, upper, event]
 
 
@@ -135,7 +135,62 @@ def test_censoring(part, lower, upper, event):
 )
 def test_response(text, kind, value, event):
     found = parse_formula(f"{text} ~ gp(x)", COLUMNS).response
-    assert (found.kind, found.value.text, found.event and found.event.text) == (kind, value, event)
+    assert (found.kind, found.value.text, found.flag and found.flag.text) == (kind, value, event)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "codes", "value", "upper"),
+    [
+        ("Surv(time, d)", "surv", "event", "time", None),
+        ("Surv(time, d, type='right')", "surv", "event", "time", None),
+        ("Surv(time, d == 2, type='left')", "surv", "left", "time", None),
+        ("Surv(l, time, d)", "surv", "event", "time", None),
+        ("Surv(l, time, d, type='counting')", "surv", "event", "time", None),
+        ("Surv(time, u, d, type='interval')", "surv", "survival", "time", "u"),
+        ("Surv(time=l, time2=u, type='interval2')", "interval", None, "l", "u"),
+        ('Surv(l, u, type="interval2")', "interval", None, "l", "u"),
+        ("interval(l, u)", "interval", None, "l", "u"),
+        ("interval(log(l), hi=inf)", "interval", None, "log(l)", "inf"),
+    ],
+)
+def test_responses_with_their_own_censoring(text, kind, codes, value, upper):
+    spec = parse_formula(f"{text} ~ gp(x)", COLUMNS)
+    found = spec.response
+    assert (found.kind, found.flag and found.flag.codes, found.value.text) == (kind, codes, value)
+    assert (spec.upper_end and spec.upper_end.text) == upper
+    assert found.label == text
+
+
+@pytest.mark.parametrize(
+    ("part", "codes", "flag", "upper"),
+    [
+        ("censor(nondetect=d)", "nondetect", "d", None),
+        ("censor(status=d)", "status", "d", None),
+        ("censor(status=d, upper=2 * u)", "status", "d", "2 * u"),
+        ("censor(upper=u, status='interval')", "status", "'interval'", "u"),
+        ("censor(status=-1)", "status", "-1", None),
+        ("censor(status=d == 2)", "status", "d == 2", None),
+    ],
+)
+def test_flags(part, codes, flag, upper):
+    spec = parse_formula(f"y ~ gp(x) | {part}", COLUMNS)
+    assert (spec.flag.codes, spec.flag.text) == (codes, flag)
+    assert (spec.upper_end and spec.upper_end.text) == upper
+
+
+@pytest.mark.parametrize(
+    ("formula", "lower", "upper"),
+    [
+        ("y ~ x | truncate(l)", "l", None),
+        ("y ~ x | truncate(0, u) | censor(l)", "0", "u"),
+        ("y ~ x | censor(l) | truncate(upper=u)", None, "u"),
+        ("Surv(l, time, d) ~ x", "l", None),
+    ],
+)
+def test_truncation_in_any_order(formula, lower, upper):
+    spec = parse_formula(formula, COLUMNS)
+    assert [item and item.text for item in (spec.truncation.lower, spec.truncation.upper)] == [lower, upper]
+    assert "could not have been seen" in str(spec)
 
 
 def test_offsets_are_taken_out():
@@ -180,6 +235,25 @@ def test_printed_in_words():
     assert "right-censored at y where d is 0" in str(parse_formula("y ~ 1 | censor(event=d)"))
 
 
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("interval(l, u) ~ 1", "a value above l and up to u"),
+        ("interval(l, u) ~ 1", "equal ends are exact, a missing or infinite end is open"),
+        ("Surv(y, d, type='left') ~ 1", "left-censored at y where d is 0"),
+        (
+            "Surv(y, u, d, type='interval') ~ 1",
+            "right-censored at y (0), exact (1), left-censored (2), between y and u",
+        ),
+        ("y ~ 1 | censor(nondetect=d)", "left-censored at y where d is 1"),
+        ("y ~ 1 | censor(status=d, upper=u)", "right-censored (right, 1), between y and u (interval, 2)"),
+        ("y ~ 1 | truncate(0)", "rows with y <= 0 could not have been seen"),
+    ],
+)
+def test_every_spelling_is_printed_in_words(formula, words):
+    assert words in str(parse_formula(formula))
+
+
 def test_parsing_needs_no_columns():
     assert parse_formula("y ~ z + gp(x)").names() == ("y", "z", "x")
     with pytest.raises(FormulaError, match="no columns are known"):
@@ -199,7 +273,7 @@ def test_many_plain_terms_are_read():
 
 def test_registry_is_documented_and_disjoint():
     described = formula_functions()
-    assert set(FUNCTIONS) | set(SPECIAL_TERMS) | {"censor", "Surv"} == set(described)
+    assert set(FUNCTIONS) | set(SPECIAL_TERMS) | set(PLACES) == set(described)
     assert not set(NOT_YET) & set(described)
     assert all(described.values())
 

@@ -82,6 +82,8 @@ REFUSED = [
     ("y ~ I(▲'a' * 1000000000)", "without quotes"),
     ("y ~ I(1▲j * x)", "missing"),
     ("y ~ I(▲... + x)", "stands for"),
+    ("y ~ gp(decimal_year(▲x + 1))", "a column of dates"),
+    ("y ~ ▲decimal_year()", "1 argument"),
     # bombs
     ("y ~ ▲(x + z + w + g + age + time + l + u)**9", "134,217,728"),
     ("y ~ ▲(x + z)**1000000000", "2**1000000000"),
@@ -174,7 +176,13 @@ REFUSED = [
     ("y ~ x | ▲log(z)", "Only censor(...)"),
     ("y ~ x | ▲censr(0)", "did you mean 'censor'"),
     ("y ~ x | ▲cens(z)", "censor(lower, upper)"),
-    ("y ~ x | ▲truncate(0)", "not offered yet"),
+    ("y ~ x | ▲truncate()", "needs an end"),
+    ("y ~ x | truncate(0, 1, ▲2)", "two ends"),
+    ("y ~ x | truncate(0) | ▲truncate(1)", "more than one"),
+    ("Surv(l, time, event) ~ x | ▲truncate(0)", "already says where rows enter"),
+    ("y ~ x + ▲truncate(0)", "last part"),
+    ("y ~ x | ▲trunc(0)", "truncate(lower, upper)"),
+    ("y ~ x | ▲nondetect(d)", "censor(nondetect=flag)"),
     ("y ~ x | ▲mixture(2)", "not offered yet"),
     ("y ~ x | ▲weights(w)", "weights="),
     ("y ~ x | censor(0) | ▲censor(1)", "more than one"),
@@ -183,19 +191,38 @@ REFUSED = [
     ("y ~ x | censor(0, ▲lower=1)", "twice"),
     ("y ~ x | ▲censor(0, event=d)", "together"),
     ("y ~ x | censor(▲uper=1)", "did you mean 'upper'"),
-    ("y ~ x | censor(▲status=d)", "not offered yet"),
-    ("y ~ x | censor(▲nondetect=d)", "not offered yet"),
+    ("y ~ x | censor(▲type='left')", "no type="),
+    ("y ~ x | ▲censor(status=d, event=d)", "each says which rows"),
+    ("y ~ x | ▲censor(nondetect=d, lower=0)", "together"),
+    ("y ~ x | censor(▲l, status=d)", "no lower limit"),
+    ("y ~ x | censor(status=▲'lower')", '"left" or -1'),
+    ("y ~ x | censor(status=▲3)", '"interval" or 2'),
+    ("y ~ x | censor(nondetect=▲1)", "names a column"),
+    ("y ~ x | censor(event=▲inf)", "backticks"),
+    ("y ~ x | censor(status=d, upper=▲2)", "names a column"),
     ("y ~ x | censor(▲nan)", "NaN is no limit"),
     ("y ~ x | censor(0, ▲Inf)", "write inf"),
     ("y ~ x | censor(event=▲1)", "names a column"),
     ("y ~ x + ▲censor(0)", "last part"),
     ("Surv(time, event) ~ x | ▲censor(0)", "already says"),
     ("▲Surv(time) ~ x", "Surv(time, event)"),
-    ("Surv(l, time, ▲event) ~ x", "not offered yet"),
-    ("Surv(time, event, ▲type='left') ~ x", "not offered yet"),
+    ("Surv(l, time, event, ▲d) ~ x", "too many"),
+    ("▲Surv(l, u, type='counting') ~ x", "Surv(entry, time, event)"),
+    ("Surv(l, u, ▲event, type='interval2') ~ x", 'Surv(lo, hi, type="interval2")'),
+    ("Surv(time, event, type=▲'lef') ~ x", "did you mean 'left'"),
+    ("Surv(time, event, type=▲left) ~ x", '"interval2"'),
+    ("Surv(time, ▲1) ~ x", "names a column"),
+    ("Surv(time, ▲evnt=d) ~ x", "did you mean 'event'"),
+    ("Surv(l, u, type='interval2') ~ x | ▲censor(0)", "Surv(...) already says"),
+    ("interval(l, u) ~ x | ▲censor(0)", "interval(...) already says"),
+    ("interval(l, u) ~ x + ▲u", "response 'u'"),
+    ("▲interval(l) ~ x", "-inf or inf"),
+    ("interval(l, u, ▲d) ~ x", "two ends"),
+    ("▲interval(0, 1) ~ x", "names no column"),
+    ("▲cbind(l, u) ~ x", "interval(lo, hi)"),
     ("log(▲Surv(time, event)) ~ x", "alone left of"),
     ("y ~ ▲Surv(time, event)", "alone left of"),
-    ("▲interval(l, u) ~ x", "not offered yet"),
+    ("log(▲interval(l, u)) ~ x", "alone left of"),
     ("y | ▲cens(d) ~ x", "censor(lower, upper)"),
     ("▲cens(y) ~ x", "censor(lower, upper)"),
     ("▲1 ~ x", "names no column"),
@@ -268,15 +295,32 @@ def test_caret_in_a_formula_of_several_lines():
 
 
 TEXTS = "y x µ `a ~ + - * ** / : | ( ) [ ] { } , = == < . 1 0 2.5 1e9 't' gp( censor( C( log( bs( offset( Surv( kernel="
+CALLS = "interval( truncate( status= type= decimal_year( f( upper= 'interval2'"
 PIECES = st.sampled_from(
-    [*TEXTS.split(), "None", "lambda", "`", "@", "\x00", "ﬁ", "²", "٣", "__x", " ", "\n", "\u2028", "`a b`"]
+    [
+        *TEXTS.split(),
+        *CALLS.split(),
+        "None",
+        "lambda",
+        "`",
+        "@",
+        "\x00",
+        "ﬁ",
+        "²",
+        "٣",
+        "__x",
+        " ",
+        "\n",
+        "\u2028",
+        "`a b`",
+    ]
 )
 
 
 def refusal(formula):
     """The error of a formula, None where it is read."""
     try:
-        parse_formula(formula, COLUMNS)
+        parse_formula(formula, COLUMNS, {"f": abs})
     except FormulaError as error:
         return error
 
@@ -284,6 +328,6 @@ def refusal(formula):
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=25))
 def test_any_text_is_read_or_refused_with_a_place(pieces):
-    formula = "y ~ " + "".join(pieces)
-    error = refusal(formula)
-    assert error is None or 0 <= error.position <= len(formula)
+    for formula in ("y ~ " + "".join(pieces), "".join(pieces) + " ~ x", "y ~ x | " + "".join(pieces)):
+        error = refusal(formula)
+        assert error is None or 0 <= error.position <= len(formula)

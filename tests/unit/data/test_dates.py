@@ -1,0 +1,108 @@
+"""Dates become decimal years, in decimal_year(...) and nowhere else."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tobitgp.data.dates import decimal_years
+from tobitgp.data.prepare import prepare
+from tobitgp.errors import DataError
+from tobitgp.formula import parse_formula
+
+DAYS = ["2019-12-31", "2020-01-01", "2020-07-02", "2020-12-31", "2021-07-02 12:00"]
+YEARS = [2019 + 364 / 365, 2020.0, 2020.5, 2020 + 365 / 366, 2021.5]
+
+
+def frame(date, **columns):
+    return pd.DataFrame({"y": np.arange(5.0), "t": date, "x": [1.0, 3.0, 2.0, 5.0, 4.0], **columns})
+
+
+def ready(formula, data, **options):
+    return prepare(parse_formula(formula, list(data)), data, **options)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        pd.to_datetime(DAYS, format="ISO8601"),
+        pd.to_datetime(DAYS, format="ISO8601").astype("datetime64[s]"),
+        pd.to_datetime(DAYS, format="ISO8601").tz_localize("UTC").tz_convert("Asia/Tokyo"),
+        pd.Series([datetime.datetime.fromisoformat(day) for day in DAYS], dtype=object),
+        pd.Series([pd.Timestamp(day, tz="UTC") for day in DAYS], dtype=object),
+    ],
+    ids=["days", "seconds", "with a time zone", "objects", "objects with a time zone"],
+)
+def test_dates_of_every_type(dates):
+    data = frame(dates)
+    np.testing.assert_allclose(ready("y ~ gp(decimal_year(t))", data).design.X[0][:, 0], YEARS, rtol=1e-15)
+    np.testing.assert_allclose(ready("y ~ decimal_year(t)", data).design.H[:, 1], YEARS, rtol=1e-15)
+
+
+def test_years_before_1970_and_days_of_python():
+    days = pd.Series([datetime.date(1900, 1, 1), datetime.date(1969, 7, 2), None])
+    np.testing.assert_allclose(decimal_years(days), [1900.0, 1969 + 182 / 365, np.nan])
+
+
+def test_dates_in_limits_responses_offsets_and_bases():
+    data = frame(pd.to_datetime(DAYS, format="ISO8601"), start=pd.Timestamp("2019-12-31"))
+    training = ready("decimal_year(t) ~ gp(x) | censor(decimal_year(start))", data)
+    assert training.counts["left"] == 1
+    assert training.response.upper[0] == YEARS[0]
+    assert ready("y ~ offset(decimal_year(t) - 2020) + x", data).design.offset[2] == 0.5
+    basis = ready("y ~ 0 + bs(decimal_year(t), df=4)", data).design
+    assert basis.columns[0].startswith("bs(decimal_year(t)")
+
+
+def test_dates_are_replayed_and_may_be_missing():
+    data = frame(pd.to_datetime(DAYS, format="ISO8601")).rename(columns={"t": "my date"})
+    state = ready("y ~ log(decimal_year(`my date`)) + gp(decimal_year(`my date`))", data).state
+    new = pd.DataFrame({"my date": pd.to_datetime(["2021-07-02 12:00", None, "2020-07-02"], format="ISO8601")})
+    design, usable = state.replay(new)
+    assert usable.tolist() == [True, False, True]
+    np.testing.assert_allclose(design.X[0][:, 0], [2021.5, 2020.5])
+    np.testing.assert_allclose(design.H[:, 1], np.log([2021.5, 2020.5]))
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ gp(t)",
+        "y ~ t",
+        "y ~ .",
+        "y ~ bs(t, df=3)",
+        "y ~ C(t)",
+        "t ~ gp(x)",
+        "y ~ x | censor(t)",
+        "y ~ x + offset(t)",
+    ],
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_bare_dates_are_refused_with_the_remedy(formula, zone):
+    with pytest.raises(DataError, match=r"Column 't' holds dates; write decimal_year\(t\) in the formula"):
+        ready(formula, frame(pd.to_datetime(DAYS, format="ISO8601").tz_localize(zone)))
+
+
+def test_a_column_both_bare_and_as_dates_is_refused():
+    with pytest.raises(DataError, match="'t' holds dates"):
+        ready("y ~ decimal_year(t) + t", frame(pd.to_datetime(DAYS, format="ISO8601")))
+
+
+@pytest.mark.parametrize(("values", "held"), [(np.arange(5.0), "numbers"), (DAYS, "text")])
+def test_decimal_year_takes_dates_only(values, held):
+    with pytest.raises(DataError, match=rf"decimal_year\(t\) takes dates, and column 't' holds {held}.*pd.to_datetime"):
+        ready("y ~ gp(decimal_year(t))", frame(values))
+
+
+def test_new_data_of_another_type_are_refused():
+    state = ready("y ~ gp(decimal_year(t))", frame(pd.to_datetime(DAYS, format="ISO8601"))).state
+    with pytest.raises(DataError, match="takes dates"):
+        state.replay({"t": [2020.5]})
+    with pytest.raises(DataError, match="holds dates"):
+        ready("y ~ gp(x)", frame(0.0)).state.replay({"x": pd.to_datetime(["2020-01-01"])})
+
+
+def test_dates_as_weights_are_refused():
+    with pytest.raises(DataError, match="hold dates"):
+        ready("y ~ x", frame(pd.to_datetime(DAYS, format="ISO8601")), weights="t")

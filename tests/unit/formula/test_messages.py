@@ -1,0 +1,76 @@
+"""What a user sees on mistakes of every kind, word for word: read these for tone when they change.
+
+``python tests/unit/formula/test_messages.py`` writes the messages anew.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tobitgp.errors import FormulaError
+from tobitgp.formula import parse_formula
+
+COLUMNS = ["y", "x", "z", "g", "age", "time", "event", "lo", "hi", "flag", "status", "my date"]
+SNAPSHOT = Path(__file__).with_name("messages.txt")
+MALFORMED = [
+    "",
+    "gp(x)",
+    "y ~",
+    "y ~ x +",
+    "y ~ gp(x",
+    "y = gp(x)",
+    "y ~ gp(X)",
+    "y ~ gp(agge)",
+    "y ~ np.log(x)",
+    "y ~ df['x']",
+    "y ~ (lambda t: t)(x)",
+    "y ~ x^2",
+    "y ~ x**2",
+    "y ~ gp(x, kernel='mattern52')",
+    "y ~ gp(x, by=g)",
+    "y ~ gp(x):gp(z)",
+    "y ~ x + (1 | g)",
+    "y ~ smooth(x)",
+    "y ~ my date",
+    "y ~ gp(decimal_year(x + 1))",
+    "y ~ gp(x) | z",
+    "y ~ gp(x) | cens(status)",
+    "y ~ gp(x) | censor(status='lef')",
+    "y ~ gp(x) | censor(NaN, hi)",
+    "y ~ gp(x) | censor(0, event=event)",
+    "y ~ gp(x) | censor(nondetect=flag, event=event)",
+    "y ~ gp(x) | censor(0) | censor(upper=9)",
+    "y ~ gp(x) | truncate()",
+    "y ~ gp(y)",
+    "Surv(time) ~ gp(x)",
+    "Surv(lo, hi, type='interval 2') ~ gp(x)",
+    "Surv(lo, hi, type='interval') ~ gp(x)",
+    "Surv(time, event) ~ gp(x) | censor(0)",
+    "interval(lo) ~ gp(x)",
+    "interval(lo, hi) ~ gp(x) | censor(lo, hi)",
+    "log(interval(lo, hi)) ~ gp(x)",
+    "cbind(lo, hi) ~ gp(x)",
+    "logit(y) ~ gp(x)",
+    "logit(x, ) ~ f(1)",
+]
+
+
+def message(formula):
+    with pytest.raises(FormulaError) as caught:
+        parse_formula(formula, COLUMNS, {"f": np.sin})
+    return f"{formula!r}\n{caught.value}\n"
+
+
+@pytest.mark.parametrize("formula", MALFORMED)
+def test_messages_are_as_they_were_read(formula):
+    known = dict(block.split("\n", 1) for block in SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n"))
+    assert known[repr(formula)] == message(formula).split("\n", 1)[1].rstrip("\n")
+
+
+def test_no_message_is_left_over():
+    assert len(SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n")) == len(MALFORMED)
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text("\n".join(message(formula) for formula in MALFORMED), encoding="utf-8")

@@ -1,0 +1,36 @@
+"""Dates as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.typing import Array
+
+
+def decimal_years(dates: pd.Series[Any]) -> Array:
+    """Years with the fraction of the year that has passed, dates with a time zone in UTC.
+
+    Parameters
+    ----------
+    dates : Series of dates, with or without a time zone
+
+    Returns
+    -------
+    (n,) array
+        NaN where the date is missing.
+
+    Examples
+    --------
+    >>> decimal_years(pd.Series(pd.to_datetime(["2020-01-01", "2020-07-02", None])))
+    array([2020. , 2020.5,    nan])
+    """
+    index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
+    moments = index.to_numpy().astype("datetime64[us]")
+    year = moments.astype("datetime64[Y]")
+    start, end = year.astype("datetime64[us]"), (year + 1).astype("datetime64[us]")
+    missing = np.isnat(moments)
+    years: Array = np.where(missing, 0, year.astype(np.int64)) + 1970.0 + (moments - start) / (end - start)
+    return np.where(missing, np.nan, years)

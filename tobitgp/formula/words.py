@@ -1,0 +1,90 @@
+"""What was understood of a formula, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tobitgp.formula.spec import CensoringSpec, GPTerm, ModelSpec
+
+
+def describe(spec: ModelSpec) -> str:
+    """Say what a model consists of, one line a piece.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+
+    Returns
+    -------
+    str
+    """
+    lines = [spec.formula.strip(), f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
+    if spec.truncation is not None:
+        lines.append(f"  truncation {_truncation(spec)}")
+    lines.append(f"  linear     {_linear(spec)}")
+    lines += [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
+    if spec.functions:
+        lines.append(f"  functions  {', '.join(name for name, _ in spec.functions)}: given beside the formula")
+    lines += [f"  process    {_process(term)}" for term in spec.gps]
+    return "\n".join(lines)
+
+
+def _response(spec: ModelSpec) -> str:
+    response = spec.response
+    if response.kind == "interval":
+        assert response.upper is not None
+        return f"a value above {response.value.text} and up to {response.upper.text}"
+    return response.value.text
+
+
+def _censoring(spec: ModelSpec) -> str:
+    value, flag = spec.response.value.text, spec.flag
+    if spec.response.kind == "interval":
+        return "equal ends are exact, a missing or infinite end is open"
+    if spec.response.kind == "text":
+        return "in the text: <0.5 is left-censored there, >100 is right-censored there"
+    if flag is not None:
+        upper = spec.upper_end.text if spec.upper_end else "an end that is not given"
+        code = flag.text
+        between = f"between {value} and {upper}"
+        return {
+            "event": f"right-censored at {value} where {code} is 0",
+            "left": f"left-censored at {value} where {code} is 0",
+            "nondetect": f"left-censored at {value} where {code} is 1",
+            "status": f"by {code}: left-censored at {value} (left, -1), exact (none, 0), right-censored (right, 1), "
+            f"{between} (interval, 2)",
+            "survival": f"by {code}: right-censored at {value} (0), exact (1), left-censored (2), {between} (3)",
+        }[flag.codes]
+    return "none" if spec.censoring is None else _limits(spec.censoring, value)
+
+
+def _limits(censoring: CensoringSpec, value: str) -> str:
+    lower, upper = censoring.lower, censoring.upper
+    below, above = f"{value} <= {lower.text}" if lower else "", f"{value} >= {upper.text}" if upper else ""
+    sides = [
+        "no lower limit" if lower is None or lower.text == "-inf" else f"{below} is left-censored there",
+        "no upper limit" if upper is None or upper.text == "inf" else f"{above} is right-censored there",
+    ]
+    return "; ".join(sides)
+
+
+def _truncation(spec: ModelSpec) -> str:
+    assert spec.truncation is not None
+    value, lower, upper = spec.response.value.text, spec.truncation.lower, spec.truncation.upper
+    sides = [f"{value} <= {lower.text}" if lower else "", f"{value} > {upper.text}" if upper else ""]
+    return f"rows with {' or '.join(side for side in sides if side)} could not have been seen"
+
+
+def _linear(spec: ModelSpec) -> str:
+    terms = spec.linear.partition(" ")[2].removeprefix("+ ")
+    intercept = "intercept" if spec.intercept else "no intercept"
+    return f"{intercept}, {terms}" if terms else intercept
+
+
+def _process(term: GPTerm) -> str:
+    inputs = ", ".join(item.text for item in term.inputs)
+    scales = "one length-scale"
+    if len(term.inputs) > 1:
+        scales = "a length-scale for each input" if term.ard else "one length-scale for all inputs"
+    return f"{term.name}: zero-mean Gaussian process over {inputs}, kernel {term.kernel}, {scales}"
