@@ -1,0 +1,175 @@
+"""The additive terms of a fit: their names, their part of f, and how to leave them out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.shapes import Design
+from tobitgp.data.state import INPUT_ROLES
+from tobitgp.data.table import column_names, read_table
+from tobitgp.errors import SpecError
+from tobitgp.inference.model import INTERCEPT
+from tobitgp.numerics.linalg import solve_lower
+from tobitgp.results.mixture import Mixture
+from tobitgp.results.views import Parts
+from tobitgp.typing import Frame
+
+OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of f.
+
+    Attributes
+    ----------
+    name : str
+        A term of the formula as written, ``Intercept``, or ``offset`` for all offsets together.
+    columns : tuple of int
+        Its columns of the linear part; empty for other terms.
+    block : int or None
+        Its block of features where it is a process.
+    texts : tuple of str
+        The expressions it is made of.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    block: int | None
+    texts: tuple[str, ...]
+
+
+def model_terms(parts: Parts) -> list[Term]:
+    """Terms in the order of the formula's kinds: linear, processes, offset."""
+    out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts)]
+    first = 0 if parts.gp.linear is None else 1
+    for t, term in enumerate(parts.gp.terms):
+        out.append(Term(term.name, (), first + t, tuple(x.text for x in term.inputs)))
+    if parts.spec.offsets:
+        out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
+    return out
+
+
+def _linear_terms(parts: Parts) -> list[tuple[str, tuple[int, ...]]]:
+    """Terms of the linear part with the positions of their columns."""
+    state = parts.training.state.linear
+    if state.model_spec is None:
+        return [(name, (j,)) for j, name in enumerate(state.columns)]
+    out = []
+    for term, columns in state.model_spec.term_indices.items():
+        name = INTERCEPT if str(term) == "1" else str(term)
+        for column, alias in state.aliases.items():
+            name = column if name == alias else name.replace(alias, f"`{column}`")
+        if columns:
+            out.append((name, tuple(int(j) for j in columns)))
+    return out
+
+
+def find_terms(parts: Parts, names: Any) -> list[Term]:
+    """Terms by name.
+
+    Raises
+    ------
+    SpecError
+        Listing the terms, if there is none of a name.
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    by_name = {term.name: term for term in model_terms(parts) if term.name != INTERCEPT}
+    for name in names:
+        if name not in by_name:
+            listed = ", ".join(map(repr, by_name)) or "none"
+            raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[int]]:
+    """Design in which terms are zero, and the blocks to pass over."""
+    skip: set[int] = set()
+    H = design.H.copy()
+    for term in terms:
+        H[:, list(term.columns)] = 0.0
+        if term.block is not None:
+            skip.add(term.block)
+        if term.name == OFFSET:
+            design = replace(design, offset=np.zeros_like(design.offset))
+    return replace(design, H=H), frozenset(skip)
+
+
+def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
+    """New data in which the columns that only excluded terms use hold a value of the training data."""
+    names = {term.name for term in excluded}
+    rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]
+    used = parts.spec.names(*INPUT_ROLES)
+    freed = [name for name in used if not any(mentions(text, name) for text in rest)]
+    if not freed or parts.covariates is None:
+        return new
+    present = [name for name in column_names(new) if name not in freed]
+    index = read_table(new, present[:1]).index if isinstance(new, dict) and present else read_table(new, []).index
+    filled = {name: new[name] for name in present}
+    for name in freed:
+        value: pd.Series[Any] = parts.covariates[name].iloc[[0] * len(index)]
+        filled[name] = value.set_axis(index)
+    return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
+
+
+def mentions(text: str, column: str) -> bool:
+    """Whether an expression uses a column.
+
+    Examples
+    --------
+    >>> mentions("log(dose)", "dose"), mentions("log(dose_2)", "dose"), mentions("log(`a b`)", "a b")
+    (True, False, True)
+    """
+    if text == column or f"`{column}`" in text:
+        return True
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
+
+
+def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Mixture]:
+    """Posterior of each term in every row, in the user's units; they add up to f.
+
+    Parameters
+    ----------
+    parts : Parts
+    design : Design
+        Of n rows.
+    skip : frozenset of int
+        Blocks that are zero.
+
+    Returns
+    -------
+    dict of Mixture
+    """
+    fitted, gp = parts.fitted, parts.gp
+    J, n, scale = len(fitted.points), len(design.H), gp.problem.units.scale
+    inputs = gp.inputs(design)
+    sigma = scale * np.array([point.sigma for point in fitted.points])
+    out: dict[str, Mixture] = {}
+    for term in model_terms(parts):
+        mean, sd = np.zeros((J, n)), np.zeros((J, n))
+        for j, point in enumerate(fitted.points):
+            if term.columns and gp.linear is not None:
+                p, at = fitted.n_linear, list(term.columns)
+                T = solve_lower(point.L_B, np.eye(len(point.w))[:, :p])
+                beta = gp.linear.coefficients(point.w[:p], gp.problem.units.centre)
+                V = gp.linear.covariance(T.T @ T)[np.ix_(at, at)]
+                H = design.H[:, at]
+                mean[j], sd[j] = H @ beta[at], np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", H, V, H), 0.0))
+            elif term.block is not None and term.block not in skip:
+                A, d = point.blocks[term.block].features(inputs[term.block])[:2]
+                start = sum(block.size for block in point.blocks[: term.block])
+                E = np.zeros((len(point.w), n), order="F")
+                E[start : start + A.shape[1]] = A.T
+                T = solve_lower(point.L_B, E)
+                mean[j] = scale * (A @ point.w[start : start + A.shape[1]])
+                sd[j] = scale * np.sqrt(np.einsum("mn,mn->n", T, T) + (0.0 if d is None else d))
+            elif term.name == OFFSET:
+                mean[j] = design.offset
+        out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
+    return out
