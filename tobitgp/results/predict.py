@@ -19,7 +19,7 @@ from tobitgp.typing import Array
 
 MIN_CHUNK, MAX_CHUNK = 128, 1024
 HEAVY = 100_000
-WHATS = (*SCALES, "quantile", "prob", "terms")
+WHATS = (*SCALES, "conditional", "quantile", "prob", "terms")
 _NUMBER = (float, int, np.floating, np.integer)
 
 Limits = tuple[Array, Array]

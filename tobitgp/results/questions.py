@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
+from tobitgp.results.joint import Posterior, joint_posterior, sample_table
+from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
 from tobitgp.results.views import Parts
 from tobitgp.typing import Frame
@@ -38,25 +41,30 @@ class Questions:
         The posterior of f in a row is a mixture of normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise
         :math:`\sigma_j` for each design point of the hyper-parameters. A scale is a quantity :math:`g(f, \sigma)`:
 
-        ============  =====================================  ==========================================
-        ``what``      value                                  quantity that ``se`` and ``interval`` are of
-        ============  =====================================  ==========================================
-        "latent"      :math:`E f`                            f
-        "median"      median of a new y*                     f; exp(f) for log-time families
-        "uncensored"  :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
-        "observed"    :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
-        "quantile"    quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
-        "prob"        :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
-        "terms"       mean of each term of f                 the term
-        ============  =====================================  ==========================================
+        =============  =====================================  ==========================================
+        ``what``       value                                  quantity that ``se`` and ``interval`` are of
+        =============  =====================================  ==========================================
+        "latent"       :math:`E f`                            f
+        "median"       median of a new y*                     f; exp(f) for log-time families
+        "uncensored"   :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
+        "observed"     :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
+        "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
+        "quantile"     quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
+        "prob"         :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
+        "terms"        mean of each term of f                 the term
+        =============  =====================================  ==========================================
 
         Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` and ``"terms"``
-        are on the log scale, all others on the scale of the response.
+        are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
+        it was seen, and elsewhere the mean of y* truncated to what is known of it, under the posterior without the
+        row's own word (new rows: under the predictive distribution, given their own columns of response and
+        censoring).
 
         Parameters
         ----------
         new : DataFrame or dict of columns, optional
-            With the columns right of ``~``, and for ``"observed"`` those of the limits; by default the training data.
+            With the columns right of ``~``, for ``"observed"`` those of the limits, and for ``"conditional"`` those of
+            response and censoring; by default the training data.
         what : str, optional
             A scale of the table; ``"latent"`` by default.
         interval : float, optional
@@ -107,3 +115,101 @@ class Questions:
         return predict_table(
             self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )
+
+    def posterior(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
+        """Mean and covariance of f in all rows together, averaged over the hyper-parameters.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        mean : Series
+        covariance : DataFrame
+            By the law of total covariance; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
+            cannot be predicted.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
+        >>> covariance.round(2)
+               0     1
+        0  12.39 -6.42
+        1  -6.42  8.14
+        """
+        return joint_posterior(self._parts, new, exclude)
+
+    def sample(
+        self,
+        new: Frame | None = None,
+        draws: int = 100,
+        *,
+        what: str = "uncensored",
+        exclude: str | Sequence[str] = (),
+        rng: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Draw from the posterior, all rows of a draw together.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        draws : int
+        what : {"uncensored", "latent", "observed"}
+            New responses y*, f, or responses clipped at the limits.
+        exclude : str or list of str
+            Terms to set to zero.
+        rng : int or numpy Generator, optional
+            None is deterministic.
+
+        Returns
+        -------
+        DataFrame
+            A row for each row of the data, a column for each draw.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
+        >>> y.shape, bool((y >= 0).all(axis=None))
+        ((2, 4000), True)
+        """
+        return sample_table(self._parts, new, draws, what=what, rng=rng, exclude=exclude)
+
+    def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
+        """Residuals of the training rows.
+
+        ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
+        between the ends where a row is censored; standard normal if the model is right, but for the row's own part in
+        the posterior. ``"pearson"``: response, or its mean given what was seen, less the predictive mean, over the
+        predictive standard deviation, on the log scale for log-time families. ``"response"``: response, or its mean
+        given what was seen, less ``predict(what="uncensored")``.
+
+        Parameters
+        ----------
+        kind : {"quantile", "pearson", "response"}
+        rng : int or numpy Generator, optional
+            For the random part; None is deterministic.
+
+        Returns
+        -------
+        Series
+            A row for each row of the training data, NaN where it was dropped.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.residuals("response").head(2).round(2)
+        0   -2.36
+        1    2.90
+        Name: response, dtype: float64
+        """
+        return residual_table(self._parts, kind, rng)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.errors import SpecError
+from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_level, check_what, predict_rows, statistics
 from tobitgp.results.rows import Asked, ask
@@ -34,6 +36,9 @@ def predict_table(
         choose_scales("terms", q, below, above)
         return _terms_table(parts, new, exclude, level=level, se=bool(se))
     scales, listed = choose_scales(what, q, below, above)
+    if what == "conditional":
+        table = _conditional_table(parts, new, exclude, level=level, se=bool(se))
+        return table if bands else table["mean"].rename(what)
     asked = ask(parts, new, exclude)
     columns = predict_rows(
         parts.fitted,
@@ -55,6 +60,15 @@ def predict_table(
 
 def _table(asked: Asked, columns: dict[str, Array]) -> pd.DataFrame:
     return pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
+
+
+def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
+    """Responses where they were seen, imputed where they were censored."""
+    if len(exclude):
+        raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+    asked = ask(parts, new)
+    seen = seen_in_training(parts) if new is None else seen_in_new(parts, new, asked)
+    return _table(asked, conditional_statistics(seen, level, se))
 
 
 def _terms_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
