@@ -13,6 +13,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fit import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
@@ -147,6 +148,63 @@ class GPResults(Questions):
         covariance[:p, :p] = self._linear.total_covariance()
         covariance[p:, p:] = self._hyper.covariance()
         return pd.DataFrame(covariance, index=names, columns=names)
+
+    def t_test(self, hypotheses: Any) -> ContrastResults:
+        """Hypotheses about linear coefficients, each on its own, from their joint posterior.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients.
+
+        Returns
+        -------
+        ContrastResults
+            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided posterior
+            tails, as in ``pvalues``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
+                     coef  std err     z  P>|z|  lower  upper
+        age = 0     -0.12     0.19 -0.63   0.53  -0.50   0.26
+        age = quant -0.08     0.21 -0.37   0.71  -0.49   0.33
+        """
+        return contrast(self._linear, self._parts.gp.columns, hypotheses)
+
+    def wald_test(self, hypotheses: Any) -> WaldResults:
+        """Several hypotheses about linear coefficients together, by posterior mean and covariance.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As in ``t_test``.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df, summary_frame()``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read, or they depend on each other.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.wald_test("age = 0, quant = 0")
+        chi2(2) = 1.372, p = 0.5037
+        """
+        return wald(self._linear, self._parts.gp.columns, hypotheses)
 
     @property
     def hyperparameters(self) -> dict[str, float]:

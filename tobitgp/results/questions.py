@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.results.joint import Posterior, joint_posterior, sample_table
+from tobitgp.results.prediction import PredictionResults
 from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
 from tobitgp.results.views import Parts
@@ -213,3 +214,33 @@ class Questions:
         Name: response, dtype: float64
         """
         return residual_table(self._parts, kind, rng)
+
+    def get_prediction(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
+        """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        PredictionResults
+            With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
+                           0
+        mean            0.92
+        mean_se         3.52
+        mean_ci_lower  -5.98
+        mean_ci_upper   7.82
+        obs_ci_lower  -11.07
+        obs_ci_upper   12.90
+        """
+        return PredictionResults(self._parts, new, exclude)
