@@ -208,7 +208,8 @@ def _standardise(mean: Array, sd: Array, lower: Array, upper: Array) -> tuple[Ar
 
 def _width(a: Array, b: Array, sd: Array, lower: Array, upper: Array) -> Array:
     """``b - a``, from the ends as given where both are finite, never zero."""
-    width = np.where(np.isinf(lower) | np.isinf(upper), b - a, (upper - np.where(np.isinf(lower), upper, lower)) / sd)
+    known = np.isfinite(lower) & np.isfinite(upper)
+    width = np.where(known, (np.where(known, upper, 0.0) - np.where(known, lower, 0.0)) / sd, b - a)
     return np.maximum(width, 1e-300)
 
 

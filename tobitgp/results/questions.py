@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.results.joint import Posterior, joint_posterior, sample_table
+from tobitgp.results.margins import effects_table
 from tobitgp.results.prediction import PredictionResults
 from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
@@ -244,3 +246,60 @@ class Questions:
         obs_ci_upper   12.90
         """
         return PredictionResults(self._parts, new, exclude)
+
+    def marginal_effects(
+        self,
+        what: str = "latent",
+        at: Any = "overall",
+        *,
+        below: float | None = None,
+        above: float | None = None,
+        alpha: float = 0.05,
+    ) -> pd.DataFrame:
+        """How predictions change with each column: derivatives for numbers, differences from the base for factors.
+
+        Effects are those of ``predict``, averaged over rows. Their standard deviations, p-values and intervals come
+        from the posterior, the effect linearised in the weights of the features at every design point; on the latent
+        scale nothing is lost by that.
+
+        Parameters
+        ----------
+        what : {"latent", "observed", "prob"}
+            Of f, of the clipped mean, or of the probability of lying below or above a limit.
+        at : {"overall", "mean"}, or DataFrame
+            Average over the training rows with their weights, at the mean of numbers and the most frequent level of
+            factors, or over the rows of a DataFrame.
+        below, above : float, optional
+            With ``"prob"``, one of the two.
+        alpha : float
+            Probability left out of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
+            ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
+            times their probability, and ``extensive``, the rest, through the probabilities.
+
+        References
+        ----------
+        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
+        dydx        -0.055
+        se           0.074
+        z           -0.741
+        p            0.459
+        lower       -0.199
+        upper        0.090
+        intensive   -0.018
+        extensive   -0.036
+        Name: (age, dy/dx), dtype: float64
+        """
+        return effects_table(self._parts, what, at, below=below, above=above, alpha=alpha)
+
+    get_margeff = marginal_effects
