@@ -17,6 +17,7 @@ from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wa
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
+from tobitgp.results.terms import term_panels
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, Parts, describe, keep_covariates, view_model
 from tobitgp.typing import Array, Frame
 
@@ -383,6 +384,24 @@ class GPResults(Questions):
         from tobitgp.report.plots import plot_fit
 
         return plot_fit(self, ax, x=x, interval=interval)
+
+    def plot_terms(self, *, interval: float | None = 0.95) -> Any:
+        """Each term of f along its columns, with its band; see :func:`tobitgp.report.diagnostics.plot_terms`."""
+        from tobitgp.report.diagnostics import plot_terms
+
+        return plot_terms(self, term_panels(self._parts), interval=interval)
+
+    def plot_residuals(self) -> Any:
+        """Quantile residuals in two panels; see :func:`tobitgp.report.diagnostics.plot_residuals`."""
+        from tobitgp.report.diagnostics import plot_residuals
+
+        return plot_residuals(self)
+
+    def plot_evidence(self, ax: Any = None) -> Any:
+        """What the search found, stage by stage; see :func:`tobitgp.report.diagnostics.plot_evidence`."""
+        from tobitgp.report.diagnostics import plot_evidence
+
+        return plot_evidence(self, ax)
 
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)
