@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.response import build_response
-from tobitgp.data.table import column_names, read_table
-from tobitgp.engines import row_chunks
+from tobitgp.data.table import Table, column_names, read_table
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import join_features, mean_variance
+from tobitgp.inference.posterior import CHUNK_ROWS, join_features, mean_variance
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results.predict import moments
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, Frame, IntArray
 
 NODES, REACH, CHUNK = 257, 8.0, 128
 _FAR = 1e100
@@ -51,7 +51,7 @@ class Seen:
     upper: Array
     log_time: bool
 
-    def take(self, rows: slice) -> Seen:
+    def take(self, rows: IntArray) -> Seen:
         """Some of the rows."""
         picked = {name: getattr(self, name)[..., rows] for name in ("weight", "mean", "sd", "lower", "upper")}
         return replace(self, **picked)
@@ -69,17 +69,43 @@ def seen_in_training(parts: Parts) -> Seen:
     J, n = len(fitted.points), len(known)
     mean, sd = np.empty((J, n)), np.empty((J, n))
     for j, point in enumerate(fitted.points):
-        _, A, d = join_features(point.blocks, inputs)
-        m, v_p = mean_variance(A, point.w, point.L_B)
         lambda1, lambda2 = np.empty(n), np.empty(n)
-        lambda1[order], lambda2[order] = point.sites.lambda1, point.sites.lambda2
-        v_c = v_p / np.maximum(1.0 - lambda2 / response.weight * v_p, 1e-12)
-        mean[j] = known + units.scale * (m - v_c * (lambda1 - lambda2 * m) / response.weight)
-        sd[j] = units.scale * np.sqrt(v_c + d)
+        lambda1[order] = point.sites.lambda1
+        lambda2[order] = point.sites.lambda2
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            _, A, d = join_features(point.blocks, [X[rows] for X in inputs])
+            m, v_p = mean_variance(A, point.w, point.L_B)
+            copies = response.weight[rows]
+            v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
+            mean[j, rows] = known[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
+            sd[j, rows] = units.scale * np.sqrt(v_c + d)
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
     ends = _ends(response.lower, response.upper, gp.family.log_time)
     return Seen(weight, mean, sd, sigma, *ends, gp.family.log_time)
+
+
+def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
+    """Rows of new data in which the response is not missing."""
+    table = _what_was_seen(parts, new)
+    keep = ~table.missing(parts.spec.names("response"))[asked.usable]
+    design = asked.design
+    X = tuple(values[keep] for values in design.X)
+    usable = asked.usable.copy()
+    usable[usable] = keep
+    design = replace(design, H=design.H[keep], X=X, offset=design.offset[keep])
+    return replace(asked, design=design, usable=usable)
+
+
+def _what_was_seen(parts: Parts, new: Frame) -> Table:
+    """Columns of the response and the censoring."""
+    names = parts.spec.names("response", "event", "limit")
+    lacking = [name for name in names if name not in set(column_names(new))]
+    if lacking:
+        raise SpecError(
+            f"what='conditional' needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}."
+        )
+    return read_table(new, names)
 
 
 def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
@@ -90,15 +116,9 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
     SpecError
         If the new data lack columns of the response or the censoring.
     """
-    spec, gp = parts.spec, parts.gp
-    names = spec.names("response", "event", "limit")
-    lacking = [name for name in names if name not in set(column_names(new))]
-    if lacking:
-        raise SpecError(
-            f"what='conditional' needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}."
-        )
-    table = read_table(new, names).take(asked.usable)
-    response, _ = build_response(spec, table, np.ones(table.n))
+    gp = parts.gp
+    table = _what_was_seen(parts, new).take(asked.usable)
+    response, _ = build_response(parts.spec, table, np.ones(table.n))
     mean, sd, sigma = moments(
         parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     )
@@ -123,12 +143,17 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
     if not se and level is None:
         return out
     tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
-    parts = [_spread(seen.take(rows), tails) for rows in row_chunks(0, len(exact), CHUNK)]
-    sd, *ends = (np.concatenate(columns) for columns in zip(*parts, strict=True)) if parts else [np.empty(0)] * 3
-    out["se"] = np.where(exact, 0.0, sd)
+    spread = {"se": np.zeros(len(exact))} | {name: out["mean"].copy() for name in ("lower", "upper")[: len(tails)]}
+    chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
+    with single_blas_thread():
+        done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
+    for rows, values in zip(chunks, done, strict=True):
+        for name, column in zip(spread, values, strict=True):
+            spread[name][rows] = column
+    out |= spread
     if level is not None:
-        out["lower"] = np.where(exact, out["mean"], np.minimum(ends[0], out["mean"]))
-        out["upper"] = np.where(exact, out["mean"], np.maximum(ends[1], out["mean"]))
+        out["lower"] = np.minimum(out["lower"], out["mean"])
+        out["upper"] = np.maximum(out["upper"], out["mean"])
     return out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training
+from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training, with_response
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_level, check_what, predict_rows, statistics
 from tobitgp.results.rows import Asked, ask
@@ -67,7 +67,11 @@ def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: 
     if len(exclude):
         raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
     asked = ask(parts, new)
-    seen = seen_in_training(parts) if new is None else seen_in_new(parts, new, asked)
+    if new is None:
+        seen = seen_in_training(parts)
+    else:
+        asked = with_response(parts, new, asked)
+        seen = seen_in_new(parts, new, asked)
     return _table(asked, conditional_statistics(seen, level, se))
 
 

@@ -13,12 +13,15 @@ import pandas as pd
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import INPUT_ROLES
 from tobitgp.data.table import column_names, read_table
+from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import INTERCEPT
+from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
 from tobitgp.numerics.linalg import solve_lower
+from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.views import Parts
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 OFFSET = "offset"
 
@@ -157,30 +160,37 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
     -------
     dict of Mixture
     """
-    fitted, gp = parts.fitted, parts.gp
-    J, n, scale = len(fitted.points), len(design.H), gp.problem.units.scale
-    inputs = gp.inputs(design)
+    fitted, gp, n = parts.fitted, parts.gp, len(design.H)
+    linear = linear_posterior(fitted, gp)
+    inputs, scale = gp.inputs(design), gp.problem.units.scale
     sigma = scale * np.array([point.sigma for point in fitted.points])
     out: dict[str, Mixture] = {}
     for term in model_terms(parts):
-        mean, sd = np.zeros((J, n)), np.zeros((J, n))
-        for j, point in enumerate(fitted.points):
-            if term.columns and gp.linear is not None:
-                p, at = fitted.n_linear, list(term.columns)
-                T = solve_lower(point.L_B, np.eye(len(point.w))[:, :p])
-                beta = gp.linear.coefficients(point.w[:p], gp.problem.units.centre)
-                V = gp.linear.covariance(T.T @ T)[np.ix_(at, at)]
-                H = design.H[:, at]
-                mean[j], sd[j] = H @ beta[at], np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", H, V, H), 0.0))
-            elif term.block is not None and term.block not in skip:
-                A, d = point.blocks[term.block].features(inputs[term.block])[:2]
-                start = sum(block.size for block in point.blocks[: term.block])
-                E = np.zeros((len(point.w), n), order="F")
-                E[start : start + A.shape[1]] = A.T
-                T = solve_lower(point.L_B, E)
-                mean[j] = scale * (A @ point.w[start : start + A.shape[1]])
-                sd[j] = scale * np.sqrt(np.einsum("mn,mn->n", T, T) + (0.0 if d is None else d))
-            elif term.name == OFFSET:
-                mean[j] = design.offset
+        mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
+        if term.columns:
+            at = list(term.columns)
+            H = design.H[:, at]
+            mean = linear.mean[:, at] @ H.T
+            V = linear.covariance[:, at][:, :, at]
+            sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
+        elif term.block is not None and term.block not in skip:
+            for j, point in enumerate(fitted.points):
+                for rows in row_chunks(0, n, CHUNK_ROWS):
+                    m, v = _block_moments(point, term.block, inputs[term.block][rows])
+                    mean[j, rows], sd[j, rows] = scale * m, scale * np.sqrt(v)
+        elif term.name == OFFSET:
+            mean += design.offset
         out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out
+
+
+def _block_moments(point: Posterior, block: int, X: Array) -> tuple[Array, Array]:
+    """Mean and variance of one block's part of the standardised f, (n,) each."""
+    features = point.blocks[block].features(X)
+    start = sum(b.size for b in point.blocks[:block])
+    E = np.zeros((len(point.w), len(X)), order="F")
+    E[start : start + features.A.shape[1]] = features.A.T
+    T = solve_lower(point.L_B, E)
+    m = features.A @ point.w[start : start + features.A.shape[1]]
+    v = np.einsum("mn,mn->n", T, T)
+    return m, v if features.d is None else v + features.d

@@ -105,6 +105,13 @@ def test_new_rows_reweigh_the_components(averaged, mixed):
         averaged.predict(what="conditional", exclude="gp(x)")
 
 
+def test_rows_without_a_response_are_missing(averaged, mixed):
+    new = mixed.head(5).assign(y=[0.5, np.nan, 1.4, 0.2, 0.1], z=[0.0, 1.0, np.nan, 1.0, 2.0])
+    table = averaged.predict(new, "conditional", interval=0.9)
+    assert table.isna().all(axis=1).tolist() == [False, True, True, False, False]
+    assert averaged.predict(new.iloc[:0], "conditional", interval=0.9).shape == (0, 4)
+
+
 def test_dropped_rows_are_missing(mixed):
     data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
     with pytest.warns(UserWarning, match="dropped"):
