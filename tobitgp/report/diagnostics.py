@@ -30,7 +30,7 @@ from tobitgp.typing import Array
 _DRAWN_ROWS = 5000
 
 
-def plot_terms(results: Fit, panels: Sequence[tuple[str, str, bool]], *, interval: float | None = 0.95) -> Any:
+def plot_terms(results: Fit, panels: Sequence[tuple[str, str, list[str]]], *, interval: float | None = 0.95) -> Any:
     """Draw each term of f along each of its columns, with its band.
 
     A column of numbers gives a curve over ticks at the data, a factor a point for each level. What else a term depends
@@ -40,8 +40,8 @@ def plot_terms(results: Fit, panels: Sequence[tuple[str, str, bool]], *, interva
     ----------
     results : Fit
         A ``GPResults``.
-    panels : sequence of (str, str, bool)
-        Term, column, and whether the term has further columns.
+    panels : sequence of (str, str, list of str)
+        Term, column, and the term's other columns.
     interval : float or None
         Probability of the band; None for no band.
 
@@ -62,15 +62,22 @@ def plot_terms(results: Fit, panels: Sequence[tuple[str, str, bool]], *, interva
     size = (6.4, 4.4) if len(panels) == 1 else (3.9 * across, 3.1 * down)
     _, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
     axes = grid.ravel()
-    for ax, (term, column, more) in zip(axes, panels, strict=False):
-        _draw_term(ax, results, covariates, term, column, interval, more=more)
+    for ax, (term, column, others) in zip(axes, panels, strict=False):
+        _draw_term(ax, results, covariates, term, column, interval, others=others)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     return axes[0] if len(panels) == 1 else axes[: len(panels)]
 
 
 def _draw_term(
-    ax: Any, results: Fit, covariates: pd.DataFrame, term: str, column: str, interval: float | None, *, more: bool
+    ax: Any,
+    results: Fit,
+    covariates: pd.DataFrame,
+    term: str,
+    column: str,
+    interval: float | None,
+    *,
+    others: list[str],
 ) -> None:
     coded = coded_columns(results)
     values = covariates[column]
@@ -102,8 +109,8 @@ def _draw_term(
     ax.set_xlabel(column)
     ax.set_ylabel(term)
     ax.spines[["top", "right"]].set_visible(False)
-    if more:
-        held = held_words(grid, column)
+    if others:
+        held = held_words(grid[[column, *others]], column)
         ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
 
 

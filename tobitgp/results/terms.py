@@ -121,14 +121,14 @@ def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
     return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
 
 
-def term_panels(parts: Parts) -> list[tuple[str, str, bool]]:
-    """Pictures of the terms: a term, a column it uses, and whether it uses others too."""
+def term_panels(parts: Parts) -> list[tuple[str, str, list[str]]]:
+    """Pictures of the terms: a term, a column it uses, and the others it uses."""
     out = []
     for term in model_terms(parts):
         roles = ("gp",) if term.block is not None else ("linear",)
         columns = [name for name in parts.spec.names(*roles) if any(mentions(text, name) for text in term.texts)]
         if term.name not in (INTERCEPT, OFFSET):
-            out += [(term.name, column, len(columns) > 1) for column in columns]
+            out += [(term.name, column, [other for other in columns if other != column]) for column in columns]
     return out
 
 

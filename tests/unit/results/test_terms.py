@@ -117,3 +117,17 @@ def test_shared_columns_are_still_needed(mixed):
 def test_unknown_terms_are_refused(averaged, name):
     with pytest.raises(SpecError, match=r"'z', 'g', 'gp\(x\)'"):
         averaged.predict(exclude=[name])
+
+
+def test_categories_codings_and_named_processes(mixed):
+    data = mixed.assign(g=pd.Categorical(mixed["g"]), k=np.arange(len(mixed)) % 3).rename(columns={"z": "a b"})
+    formula = "y ~ C(k) + g + `a b`:g + gp(log(1 + x), name='curve') + offset(0.1 * x) | censor(low, 1.4)"
+    res = tg.fit(formula, data, hyper="maximize")
+    table = means(res.predict(what="terms"))
+    assert list(table.columns) == ["Intercept", "C(k)", "g", "`a b`:g", "curve", "offset"]
+    assert np.allclose(table.sum(axis=1), res.predict(), atol=1e-10, rtol=0)
+    for names, columns in ((["C(k)"], ["k"]), (["curve", "offset"], ["x"]), (["g", "`a b`:g"], ["g", "a b"])):
+        assert np.allclose(res.predict(data.drop(columns=columns), exclude=names), res.predict(exclude=names))
+    effects = res.marginal_effects()
+    assert effects.index.get_level_values(0).tolist() == ["k", "k", "g", "a b", "x"]
+    assert np.isclose(effects.loc[("k", "2 - 0"), "dydx"], res.params["C(k)[T.2]"])
