@@ -82,7 +82,7 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
 
 def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, interval: float | None) -> None:
     """Draw data, limits, curve and band along one column."""
-    grid = grid_frame(covariates, column, factors=_coded(results))
+    grid = grid_frame(covariates, column, factors=coded_columns(results))
     log_time = results.parts.gp.family.log_time
     what = "median" if log_time else "latent"
     x_grid = grid[column].to_numpy(dtype=np.float64)
@@ -98,7 +98,7 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
         ax.set_yscale("log")
     ax.set_xlabel(column)
     ax.spines[["top", "right"]].set_visible(False)
-    held = _held(grid, column)
+    held = held_words(grid, column)
     if held:
         ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
 
@@ -147,7 +147,7 @@ def _draw_limit(ax: Any, x: Array, limit: Array, label: str) -> bool:
 
 
 def grid_frame(
-    covariates: pd.DataFrame, column: str, *, factors: frozenset[str] = frozenset(), size: int = GRID
+    covariates: pd.DataFrame, column: str | None, *, factors: frozenset[str] = frozenset(), size: int = GRID
 ) -> pd.DataFrame:
     """Covariates along one column, the others at a typical value that occurs.
 
@@ -155,7 +155,8 @@ def grid_frame(
     ----------
     covariates : DataFrame
         Of the training rows, without missing values.
-    column : str
+    column : str or None
+        None to hold every column.
     factors : frozenset of str
         Columns of numbers that are used as factors.
     size : int
@@ -195,7 +196,7 @@ def is_number(values: pd.Series[Any]) -> bool:
 
 def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
     """Columns to show."""
-    coded = _coded(results)
+    coded = coded_columns(results)
     numbers = [str(c) for c in covariates.columns if is_number(covariates[c]) and c not in coded]
     if x is not None:
         if x not in numbers:
@@ -210,12 +211,12 @@ def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
     return columns
 
 
-def _coded(results: Fit) -> frozenset[str]:
+def coded_columns(results: Fit) -> frozenset[str]:
     """Columns that are factors by ``C(...)``."""
     return frozenset(coding.text.strip("`") for coding in results.model.spec.codings)
 
 
-def _held(grid: pd.DataFrame, column: str) -> str:
+def held_words(grid: pd.DataFrame, column: str) -> str:
     """Words for the inputs that are held."""
     words = []
     for name in grid.columns:

@@ -86,3 +86,6 @@ class Fit(Protocol):
     def log_marginal(self) -> float: ...  # noqa: D102
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102
     def predict(self, new: Any, what: str, *, interval: float | None, se: bool) -> Any: ...  # noqa: D102
+    def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
+    @property
+    def fit_history(self) -> pd.DataFrame: ...  # noqa: D102

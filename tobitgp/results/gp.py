@@ -13,14 +13,16 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fit import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.tables import predict_table
+from tobitgp.results.questions import Questions
+from tobitgp.results.terms import term_panels
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, Parts, describe, keep_covariates, view_model
 from tobitgp.typing import Array, Frame
 
 
-class GPResults:
+class GPResults(Questions):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
@@ -53,13 +55,8 @@ class GPResults:
     def __init__(
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
-        self._parts = Parts(spec, training, model, fitted)
-        self._covariates = None if data is None else keep_covariates(spec, training, data)
-
-    @property
-    def parts(self) -> Parts:
-        """Specification, training data, model and posteriors, as the rooms below hand them on."""
-        return self._parts
+        covariates = None if data is None else keep_covariates(spec, training, data)
+        self._parts = Parts(spec, training, model, fitted, covariates)
 
     @cached_property
     def _linear(self) -> Linear:
@@ -153,6 +150,63 @@ class GPResults:
         covariance[p:, p:] = self._hyper.covariance()
         return pd.DataFrame(covariance, index=names, columns=names)
 
+    def t_test(self, hypotheses: Any) -> ContrastResults:
+        """Hypotheses about linear coefficients, each on its own, from their joint posterior.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients.
+
+        Returns
+        -------
+        ContrastResults
+            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided posterior
+            tails, as in ``pvalues``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
+                     coef  std err     z  P>|z|  lower  upper
+        age = 0     -0.12     0.19 -0.63   0.53  -0.50   0.26
+        age = quant -0.08     0.21 -0.37   0.71  -0.49   0.33
+        """
+        return contrast(self._linear, self._parts.gp.columns, hypotheses)
+
+    def wald_test(self, hypotheses: Any) -> WaldResults:
+        """Several hypotheses about linear coefficients together, by posterior mean and covariance.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As in ``t_test``.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df, summary_frame()``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read, or they depend on each other.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.wald_test("age = 0, quant = 0")
+        chi2(2) = 1.372, p = 0.5037
+        """
+        return wald(self._linear, self._parts.gp.columns, hypotheses)
+
     @property
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum, ready for ``fixed=``."""
@@ -239,7 +293,7 @@ class GPResults:
     @property
     def model(self) -> ModelView:
         """Formula, specification and names."""
-        return view_model(self._parts, self._covariates)
+        return view_model(self._parts, self._parts.covariates)
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[GPResults], str]]:
@@ -331,66 +385,26 @@ class GPResults:
 
         return plot_fit(self, ax, x=x, interval=interval)
 
+    def plot_terms(self, *, interval: float | None = 0.95) -> Any:
+        """Each term of f along its columns, with its band; see :func:`tobitgp.report.diagnostics.plot_terms`."""
+        from tobitgp.report.diagnostics import plot_terms
+
+        return plot_terms(self, term_panels(self._parts), interval=interval)
+
+    def plot_residuals(self) -> Any:
+        """Quantile residuals in two panels; see :func:`tobitgp.report.diagnostics.plot_residuals`."""
+        from tobitgp.report.diagnostics import plot_residuals
+
+        return plot_residuals(self)
+
+    def plot_evidence(self, ax: Any = None) -> Any:
+        """What the search found, stage by stage; see :func:`tobitgp.report.diagnostics.plot_evidence`."""
+        from tobitgp.report.diagnostics import plot_evidence
+
+        return plot_evidence(self, ax)
+
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)
-
-    # -- predictions --------------------------------------------------------------------------------------------------
-
-    def predict(
-        self, new: Frame | None = None, what: str | None = None, *, interval: float | None = None, se: bool = False
-    ) -> pd.Series[float] | pd.DataFrame:
-        r"""Predict at new rows, or at those of the training data.
-
-        The posterior of f in a row is a mixture of normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise
-        :math:`\sigma_j` for each design point of the hyper-parameters. A scale is a quantity :math:`g(f, \sigma)`:
-
-        ============  =====================================  ==========================================
-        ``what``      value                                  quantity that ``se`` and ``interval`` are of
-        ============  =====================================  ==========================================
-        "latent"      :math:`E f`                            f
-        "median"      median of a new y*                     f; exp(f) for log-time families
-        "uncensored"  :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
-        "observed"    :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
-        ============  =====================================  ==========================================
-
-        Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` is on the log
-        scale.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            With the columns right of ``~``, and for ``"observed"`` those of the limits; by default the training data.
-        what : {"latent", "median", "uncensored", "observed"}, optional
-            ``"latent"`` by default.
-        interval : float, optional
-            Probability of an equal-tailed interval of the quantity, as 0.95: quantiles of the mixture itself, never an
-            interval for a new observation.
-        se : bool
-            Give the quantity's posterior standard deviation.
-
-        Returns
-        -------
-        Series or DataFrame
-            A Series named after ``what``, or columns ``mean, se[, lower, upper]``, ``lower <= mean <= upper``; the
-            index of the data, NaN in rows with missing inputs and in training rows that were dropped.
-
-        Raises
-        ------
-        SpecError
-            For an unknown ``what``, an interval outside (0, 1), or ``"observed"`` where the limits are unknown.
-        DataError, UnseenLevelError
-            If the new data cannot be used.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
-           mean    se  lower  upper
-        0  2.92  2.05   0.28   7.94
-        1  0.94  0.84   0.07   3.17
-        """
-        return predict_table(self._parts, new, what, interval=interval, se=se)
 
 
 def _counter(name: str) -> Callable[[GPResults], str]:

@@ -19,6 +19,7 @@ from tobitgp.typing import Array
 
 MIN_CHUNK, MAX_CHUNK = 128, 1024
 HEAVY = 100_000
+WHATS = (*SCALES, "conditional", "quantile", "prob", "terms")
 _NUMBER = (float, int, np.floating, np.integer)
 
 Limits = tuple[Array, Array]
@@ -28,12 +29,13 @@ def predict_rows(
     fitted: FittedGP,
     model: GPModel,
     design: Design,
+    scales: Sequence[Scale],
     *,
-    what: str,
     limits: Callable[[], Limits],
     level: float | None,
     se: bool,
-) -> dict[str, Array]:
+    skip: frozenset[int] = frozenset(),
+) -> list[dict[str, Array]]:
     """Predict in the rows of a design, a chunk at a time.
 
     Parameters
@@ -42,42 +44,49 @@ def predict_rows(
     model : GPModel
     design : Design
         Of n rows.
-    what : str
-        A key of ``SCALES``.
+    scales : sequence of Scale
     limits : callable
-        Gives the limits of the instrument, (n,) each; called only where the scale needs them.
+        Gives the limits of the instrument, (n,) each; called only where a scale needs them.
     level : float or None
         Probability of the interval.
     se : bool
+    skip : frozenset of int
+        Blocks of features that are zero.
 
     Returns
     -------
-    dict of (n,) arrays
-        ``mean``; with ``se`` or ``level`` also ``se``; with ``level`` also ``lower`` and ``upper``, which hold the mean
-        between them: an end that a very skew quantity puts on the wrong side of its mean is moved to the mean.
+    list of dict of (n,) arrays
+        For each scale ``mean``; with ``se`` or ``level`` also ``se``; with ``level`` also ``lower`` and ``upper``,
+        which hold the mean between them: an end that a very skew quantity puts on the wrong side of its mean is moved
+        to the mean.
     """
-    scale = SCALES[what]
     n = len(design.H)
-    lower, upper = limits() if scale.needs_limits else (None, None)
+    lower, upper = limits() if any(scale.needs_limits for scale in scales) else (None, None)
     inputs, known = model.inputs(design), model.known_mean(design)
 
-    def chunk(rows: slice) -> list[Array]:
-        mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale)
+    def chunk(rows: slice) -> list[dict[str, Array]]:
+        mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
         ends = (None, None) if lower is None or upper is None else (lower[rows], upper[rows])
-        return _statistics(scale, Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends), level, se)
+        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends)
+        return [statistics(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
     work = n * len(fitted.points) * max(fitted.n_features, 1)
     with single_blas_thread():
         parts = map_independent(chunk, row_chunks(0, n, size), heavy=work > HEAVY)
-    names = ["mean", "se", "lower", "upper"][: 4 if level is not None else 2 if se else 1]
     if not parts:
-        return {name: np.empty(0) for name in names}
-    return {name: np.concatenate(columns) for name, columns in zip(names, zip(*parts, strict=True), strict=True)}
+        names = ["mean", "se", "lower", "upper"][: 4 if level is not None else 2 if se else 1]
+        return [{name: np.empty(0) for name in names} for _ in scales]
+    return [{name: np.concatenate([p[k][name] for p in parts]) for name in parts[0][k]} for k in range(len(scales))]
 
 
 def moments(
-    fitted: FittedGP, inputs: Sequence[Array], known: Array, rows: slice, scale: float
+    fitted: FittedGP,
+    inputs: Sequence[Array],
+    known: Array,
+    rows: slice,
+    scale: float,
+    skip: frozenset[int] = frozenset(),
 ) -> tuple[Array, Array, Array]:
     """Mean and sd of f (J, n) in some rows, and the noise (J,), at every design point, in the user's units.
 
@@ -92,33 +101,50 @@ def moments(
         The n rows to do.
     scale : float
         Of the response.
+    skip : frozenset of int
+        Blocks of features that are zero.
     """
     here = [X[rows] for X in inputs]
     J, n = len(fitted.points), len(known[rows])
     mean, sd = np.empty((J, n)), np.empty((J, n))
     for j, point in enumerate(fitted.points):
-        mean[j], variance = _moments_at(point, here)
+        mean[j], variance = _moments_at(point, here, skip)
         sd[j] = np.sqrt(variance)
     sigma = np.array([point.sigma for point in fitted.points])
     return known[rows] + scale * mean, scale * sd, scale * sigma
 
 
-def _moments_at(point: Posterior, inputs: Sequence[Array]) -> tuple[Array, Array]:
+def features_at(point: Posterior, inputs: Sequence[Array], skip: frozenset[int] = frozenset()) -> tuple[Array, Array]:
+    """``A`` (n, M) and ``d`` (n,) of rows at one design point, zero in the blocks to pass over."""
+    parts, A, d = join_features(point.blocks, inputs)
+    if not skip:
+        return A, d
+    A, start = A.copy(), 0
+    for t, part in enumerate(parts):
+        if t in skip:
+            A[:, start : start + part.A.shape[1]] = 0.0
+        start += part.A.shape[1]
+    kept = [part.d for t, part in enumerate(parts) if t not in skip and part.d is not None]
+    return A, sum(kept, np.zeros(len(A)))
+
+
+def _moments_at(point: Posterior, inputs: Sequence[Array], skip: frozenset[int]) -> tuple[Array, Array]:
     """Mean and variance of the standardised f, (n,) each."""
-    _, A, d = join_features(point.blocks, inputs)
+    A, d = features_at(point, inputs, skip)
     m, v_p = mean_variance(A, point.w, point.L_B)
     return m, v_p + d
 
 
-def _statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> list[Array]:
+def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:
+    """Columns of a table: ``mean``, with ``se`` or ``level`` also ``se``, with ``level`` the ends of the interval."""
     mean = scale.point(q)
-    out = [mean]
+    out = {"mean": mean}
     if se or level is not None:
-        out.append(scale.sd(q))
+        out["se"] = scale.sd(q)
     if level is not None:
         tail = 0.5 * (1.0 - level)
-        out.append(np.minimum(scale.quantile(q, tail), mean))
-        out.append(np.maximum(scale.quantile(q, 1.0 - tail), mean))
+        out["lower"] = np.minimum(scale.quantile(q, tail), mean)
+        out["upper"] = np.maximum(scale.quantile(q, 1.0 - tail), mean)
     return out
 
 
@@ -137,8 +163,8 @@ def check_what(what: str | None) -> str:
     """
     if what is None:
         return "latent"
-    if not isinstance(what, str) or what not in SCALES:
-        raise SpecError(f"what={what!r} is not offered; choose one of {', '.join(map(repr, SCALES))}.")
+    if not isinstance(what, str) or what not in WHATS:
+        raise SpecError(f"what={what!r} is not offered; choose one of {', '.join(map(repr, WHATS))}.")
     return what
 
 

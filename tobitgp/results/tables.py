@@ -1,59 +1,88 @@
-"""Predictions as pandas tables: which rows are asked for, which of them can be done, under which labels."""
+"""Predictions as pandas tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.prepare import TrainingData
-from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
-from tobitgp.results.predict import Limits, check_level, check_what, predict_rows
+from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training, with_response
+from tobitgp.results.distribution import choose_scales
+from tobitgp.results.predict import check_level, check_what, predict_rows, statistics
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.scales import SCALES
+from tobitgp.results.terms import find_terms, term_mixtures
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import Array, Frame
 
 
 def predict_table(
-    parts: Parts, new: Frame | None, what: str | None, *, interval: float | None, se: bool
+    parts: Parts,
+    new: Frame | None,
+    what: str | None,
+    *,
+    interval: float | None,
+    se: bool,
+    q: Any = None,
+    below: Any = None,
+    above: Any = None,
+    exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see ``GPResults.predict``."""
-    what, level = check_what(what), check_level(interval)
-    training = parts.training
+    what, level, bands = check_what(what), check_level(interval), bool(se) or interval is not None
+    if what == "terms":
+        choose_scales("terms", q, below, above)
+        return _terms_table(parts, new, exclude, level=level, se=bool(se))
+    scales, listed = choose_scales(what, q, below, above)
+    if what == "conditional":
+        table = _conditional_table(parts, new, exclude, level=level, se=bool(se))
+        return table if bands else table["mean"].rename(what)
+    asked = ask(parts, new, exclude)
+    columns = predict_rows(
+        parts.fitted,
+        parts.gp,
+        asked.design,
+        list(scales.values()),
+        limits=asked.limits,
+        level=level,
+        se=bool(se),
+        skip=asked.skip,
+    )
+    if not listed:
+        table = _table(asked, columns[0])
+        return table if bands else table["mean"].rename(what)
+    if bands:
+        return pd.concat([_table(asked, c) for c in columns], axis=1, keys=list(scales), names=["value", "statistic"])
+    return pd.DataFrame({k: asked.spread(c["mean"]) for k, c in zip(scales, columns, strict=True)}, index=asked.index)
+
+
+def _table(asked: Asked, columns: dict[str, Array]) -> pd.DataFrame:
+    return pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
+
+
+def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
+    """Responses where they were seen, imputed where they were censored."""
+    if len(exclude):
+        raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+    asked = ask(parts, new)
     if new is None:
-        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(training)
+        seen = seen_in_training(parts)
     else:
-        design, usable = training.state.replay(new)
-        index, limits = read_table(new, []).index, _new_limits(training, new, usable)
-    columns = predict_rows(parts.fitted, parts.gp, design, what=what, limits=limits, level=level, se=bool(se))
-    table = pd.DataFrame({name: _spread(values, usable) for name, values in columns.items()}, index=index)
-    return table if level is not None or se else table["mean"].rename(what)
+        asked = with_response(parts, new, asked)
+        seen = seen_in_new(parts, new, asked)
+    return _table(asked, conditional_statistics(seen, level, se))
 
 
-def _spread(values: Array, usable: BoolArray) -> Array:
-    """Values of usable rows among all rows, NaN elsewhere."""
-    out = np.full(len(usable), np.nan)
-    out[usable] = values
-    return out
-
-
-def _training_limits(training: TrainingData) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        lower, upper = training.response.limit_lower, training.response.limit_upper
-        if np.isnan(lower).any() or np.isnan(upper).any():
-            raise SpecError(
-                "what='observed' needs the limits, and they are unknown: Surv() and censor(event=) say which rows were "
-                "censored, not where the others would have been. Write censor(lower, upper), or use what='uncensored'."
-            )
-        return lower, upper
-
-    return limits
-
-
-def _new_limits(training: TrainingData, new: Frame, usable: BoolArray) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        _training_limits(training)()
-        return training.state.limits(new, usable)
-
-    return limits
+def _terms_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
+    """Partial effects, a group of columns for each term that is not excluded."""
+    asked = ask(parts, new, exclude)
+    left_out = {term.name for term in find_terms(parts, exclude)}
+    mixtures = term_mixtures(parts, asked.design, asked.skip)
+    tables = {
+        name: _table(asked, statistics(SCALES["latent"], q, level, se))
+        for name, q in mixtures.items()
+        if name not in left_out
+    }
+    return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)

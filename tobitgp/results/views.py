@@ -27,12 +27,15 @@ class Parts:
     training : TrainingData
     gp : GPModel
     fitted : FittedGP
+    covariates : DataFrame or None
+        Of the rows used; None where the fit holds no rows.
     """
 
     spec: ModelSpec
     training: TrainingData
     gp: GPModel
     fitted: FittedGP
+    covariates: pd.DataFrame | None = None
 
     @property
     def names(self) -> list[str]:

@@ -1,0 +1,132 @@
+"""Imputation: what a censored row's value would have been."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
+from tobitgp.results.rows import ask
+
+FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
+
+
+def draws_given_seen(seen, row, size, rng):
+    """f and sigma by sampling importance: f without the row's word, weighted by a y* drawn and kept if it fits."""
+    j = rng.choice(len(seen.sigma), size, p=seen.weight[:, row])
+    f, y = np.empty(size), np.empty(size)
+    left = np.ones(size, dtype=bool)
+    for _ in range(5000):
+        at = np.flatnonzero(left)
+        if not len(at):
+            break
+        f[at] = seen.mean[j[at], row] + seen.sd[j[at], row] * rng.normal(size=len(at))
+        y[at] = f[at] + seen.sigma[j[at]] * rng.normal(size=len(at))
+        left[at] = ~((y[at] > seen.lower[row]) & (y[at] < seen.upper[row]))
+    assert not left.any()
+    return f, y, seen.sigma[j]
+
+
+@pytest.mark.parametrize("size", [40_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
+def test_against_draws(request, rng, fixture, size):
+    res = request.getfixturevalue(fixture)
+    table = res.predict(what="conditional", interval=0.9)[res.parts.training.kept]
+    seen = seen_in_training(res.parts)
+    for row in np.flatnonzero(seen.lower < seen.upper)[[0, 3, -1]]:
+        f, y, sigma = draws_given_seen(seen, row, size, rng)
+        y = np.exp(y) if seen.log_time else y
+        mine = table.iloc[row]
+        assert abs(y.mean() - mine["mean"]) < 5 * y.std() / np.sqrt(size)
+        g = truncated_mean(f, sigma, seen.lower[row], seen.upper[row], log_time=seen.log_time)
+        assert abs(g.mean() - mine["mean"]) < 5 * g.std() / np.sqrt(size) + 1e-6
+        assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log_time else 0.02)
+        for end, p in (("lower", 0.05), ("upper", 0.95)):
+            assert abs((g < mine[end]).mean() - p) < 5 * np.sqrt(p * (1 - p) / size) + 2e-3
+
+
+def test_exact_rows_return_the_response(averaged, mixed, ammonium):
+    for res, y in ((averaged, mixed["y"]), (ammonium, tg.datasets.load("nh4")["nh4"])):
+        table = res.predict(what="conditional", interval=0.9)
+        response = res.parts.training.response
+        exact, lower, upper = response.lower == response.upper, response.lower, response.upper
+        assert np.allclose(table[exact], np.column_stack([y[exact], 0 * y[exact], y[exact], y[exact]]))
+        inside = table[~exact]["mean"].to_numpy()
+        assert ((inside > lower[~exact]) & (inside < upper[~exact])).all()
+        assert (table[~exact]["se"] > 0).all()
+        assert res.predict(what="conditional").name == "conditional"
+
+
+def test_moments_agree_with_expectation_propagation(mixed):
+    """At EP's fixed point f has the same mean given what was seen as in the posterior."""
+    res = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, hyper="maximize", inducing=None)
+    seen = seen_in_training(res.parts)
+    share = seen.sd[0] ** 2 / (seen.sd[0] ** 2 + seen.sigma[0] ** 2)
+    f = seen.mean[0] + share * (res.predict(what="conditional").to_numpy() - seen.mean[0])
+    assert np.allclose(f, res.predict(), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_leaving_the_row_out_is_the_cavity(mixed, method):
+    formula = "y ~ gp(x) | censor(low, 1.4)"
+    whole = tg.fit(formula, mixed, fixed=FIXED, method=method, inducing=None)
+    rows = np.flatnonzero((mixed["y"] >= 1.4) | (mixed["y"] <= mixed["low"]))[:3]
+    inside = whole.predict(what="conditional", se=True)
+    for row in rows:
+        less = tg.fit(formula, mixed.drop(mixed.index[row]), fixed=FIXED, method=method, inducing=None)
+        outside = less.predict(mixed.iloc[[row]], "conditional", se=True)
+        assert np.allclose(outside.iloc[0], inside.iloc[row], rtol=0.02 if method == "ep" else 0.06)
+
+
+def test_weights_count_copies(mixed):
+    """A row of weight 2 is two rows, and each copy is imputed given the other."""
+    twice = pd.concat([mixed, mixed.iloc[:5]])
+    weight = np.where(np.arange(len(mixed)) < 5, 2.0, 1.0)
+    formula = "y ~ gp(x) | censor(low, 1.4)"
+    a = tg.fit(formula, mixed, fixed=FIXED, weights=weight, inducing=None).predict(what="conditional")
+    b = tg.fit(formula, twice, fixed=FIXED, inducing=None).predict(what="conditional")
+    assert np.allclose(a, b.iloc[: len(mixed)], atol=1e-5)
+
+
+def test_new_rows_reweigh_the_components(averaged, mixed):
+    new = mixed.iloc[:8].assign(y=[-5.0, 1.4, 0.5, -0.6, 9.0, 0.1, 0.2, -0.2])
+    with pytest.warns(UserWarning, match="beyond the limits"):
+        table = averaged.predict(new, "conditional", interval=0.9)
+    with pytest.warns(UserWarning, match="beyond the limits"):
+        seen = seen_in_new(averaged.parts, new, ask(averaged.parts, new))
+    assert np.allclose(seen.weight.sum(axis=0), 1.0)
+    assert not np.allclose(seen.weight, averaged.parts.fitted.weights[:, None])
+    assert table.loc["r2", "mean"] == 0.5
+    assert (table["lower"] <= table["mean"]).all()
+    with pytest.raises(SpecError, match="'low'"):
+        averaged.predict(mixed.drop(columns="low"), "conditional")
+    with pytest.raises(SpecError, match="exclude="):
+        averaged.predict(what="conditional", exclude="gp(x)")
+
+
+def test_rows_without_a_response_are_missing(averaged, mixed):
+    new = mixed.head(5).assign(y=[0.5, np.nan, 1.4, 0.2, 0.1], z=[0.0, 1.0, np.nan, 1.0, 2.0])
+    table = averaged.predict(new, "conditional", interval=0.9)
+    assert table.isna().all(axis=1).tolist() == [False, True, True, False, False]
+    assert averaged.predict(new.iloc[:0], "conditional", interval=0.9).shape == (0, 4)
+
+
+def test_dropped_rows_are_missing(mixed):
+    data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
+    with pytest.warns(UserWarning, match="dropped"):
+        res = tg.fit("y ~ gp(x) | censor(low, 1.4)", data, fixed=FIXED)
+    assert np.flatnonzero(res.predict(what="conditional").isna()).tolist() == [3]
+    for kind in ("quantile", "pearson", "response"):
+        assert np.flatnonzero(res.residuals(kind).isna()).tolist() == [3]
+
+
+@pytest.mark.parametrize("log_time", [False, True])
+def test_truncated_means_far_out(log_time):
+    mean, sd = np.array([0.0, 0.0, 0.0, 1e3]), np.ones(4)
+    lower, upper = np.array([30.0, -np.inf, 1.0, -np.inf]), np.array([np.inf, -30.0, 1.0 + 1e-12, 0.0])
+    value = truncated_mean(mean, sd, lower, upper, log_time=log_time)
+    value = np.log(value) if log_time else value
+    near = np.array([30.0, -30.0, 1.0, 0.0])
+    assert (np.abs(value - near) < 0.05).all()
+    assert ((value >= lower - 1e-12) & (value <= upper + 1e-12)).all()

@@ -1,0 +1,145 @@
+"""Marginal effects against finite differences of predict() and draws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtr
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+from tobitgp.results.clipped import clipped_mean
+from tobitgp.results.predict import features_at
+
+SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
+
+
+def differences(res, data, what, asked, name, rows=None):
+    """Average finite difference of predict() along a column."""
+    h = 1e-4 * data[name].std()
+    up, down = (res.predict(data.assign(**{name: data[name] + s}), what, **asked) for s in (h, -h))
+    return float(((up - down) / (2 * h)).mean())
+
+
+@pytest.mark.parametrize(("what", "asked"), SCALES)
+def test_against_differences_of_predict(averaged, mixed, what, asked):
+    table = averaged.marginal_effects(what, **asked)
+    assert table.index.tolist() == [("z", "dy/dx"), ("g", "b - a"), ("x", "dy/dx")]
+    for name in ("z", "x"):
+        expected = differences(averaged, mixed, what, asked, name)
+        assert np.isclose(table.loc[(name, "dy/dx"), "dydx"], expected, rtol=1e-3, atol=1e-4)
+    b, a = (averaged.predict(mixed.assign(g=level), what, **asked) for level in "ba")
+    assert np.isclose(table.loc[("g", "b - a"), "dydx"], (b - a).mean())
+
+
+def test_linear_terms_are_their_coefficients(averaged):
+    table = averaged.marginal_effects(alpha=0.1)
+    summary = averaged.summary_frame(0.1)
+    for label, name in ((("z", "dy/dx"), "z"), (("g", "b - a"), "g[T.b]")):
+        assert np.allclose(table.loc[label], summary.loc[name], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("draws", [4_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("what", "asked"), SCALES[:3])
+def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
+    """Draws of the weights, the effect formed anew for each."""
+    parts = averaged.parts
+    gp, fitted, state = parts.gp, parts.fitted, parts.training.state
+    new = mixed.iloc[::6]
+    table = averaged.marginal_effects(what, new, **asked)
+    h = 1e-3
+    for name in ("z", "x"):
+        sides = [state.replay(new.assign(**{name: new[name] + s}))[0] for s in (h, -h)]
+        j = rng.choice(len(fitted.weights), draws, p=fitted.weights)
+        effect = np.empty(draws)
+        for k, point in enumerate(fitted.points):
+            mine = np.flatnonzero(j == k)
+            S = np.linalg.inv(point.L_B @ point.L_B.T)
+            w = rng.multivariate_normal(point.w, 0.5 * (S + S.T), size=len(mine), method="cholesky")
+            sigma = gp.problem.units.scale * point.sigma
+            g = []
+            for design in sides:
+                A, _ = features_at(point, gp.inputs(design))
+                f = gp.known_mean(design) + gp.problem.units.scale * (w @ A.T)
+                if what == "observed":
+                    f = clipped_mean(f, sigma, new["low"].to_numpy(), np.full(len(new), 1.4), log_time=False)
+                elif what == "prob":
+                    f = ndtr((asked["below"] - f) / sigma)
+                g.append(f.mean(axis=1))
+            effect[mine] = (g[0] - g[1]) / (2 * h)
+        mine = table.loc[(name, "dy/dx")]
+        assert abs(effect.mean() - mine["dydx"]) < 5 * effect.std() / np.sqrt(draws) + 1e-3 * abs(effect).max()
+        assert np.isclose(effect.std(), mine["se"], rtol=0.06 if what == "latent" else 0.25)
+
+
+def test_decomposition(averaged, mixed):
+    table = averaged.marginal_effects("observed")
+    assert np.allclose(table["intensive"] + table["extensive"], table["dydx"])
+    free = tg.fit("y ~ z + gp(x)", mixed, hyper="maximize").marginal_effects("observed")
+    assert np.allclose(free["extensive"], 0.0, atol=1e-6)
+
+
+def test_mcdonald_and_moffitts_fraction():
+    """Their equation 7 for a linear Tobit, with rows enough for f to be known."""
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"x": rng.normal(size=20_000)})
+    data["y"] = (0.3 + data["x"] + rng.normal(size=20_000)).clip(lower=0.0)
+    res = tg.fit("y ~ x | censor(0)", data, fixed={"sigma": 1.0})
+    row = pd.DataFrame({"x": [-0.4]})
+    effect = res.marginal_effects("observed", row).iloc[0]
+    z = float(res.predict(row).iloc[0])
+    ratio = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / ndtr(z)
+    assert np.isclose(effect["dydx"], res.params["x"] * ndtr(z), rtol=2e-3)
+    assert np.isclose(effect["intensive"] / effect["dydx"], 1 - z * ratio - ratio**2, rtol=2e-3)
+
+
+def test_at_the_mean(averaged, mixed):
+    row = pd.DataFrame({"x": [mixed["x"].mean()], "z": [mixed["z"].mean()], "g": mixed["g"].mode()})
+    pd.testing.assert_frame_equal(averaged.marginal_effects(at="mean"), averaged.marginal_effects(at=row))
+    observed = averaged.marginal_effects("observed", "mean")
+    assert np.isfinite(observed).all(axis=None)
+
+
+def test_log_time_and_other_columns(lung, ammonium):
+    data = lung.assign(m=lung["sex"] == 1)
+    res = tg.fit("time ~ bs(age, df=4) + C(sex) + m:age | censor(event=event)", data, family="lognormal")
+    table = res.marginal_effects()
+    assert table.index.tolist() == [("age", "dy/dx"), ("sex", "2 - 1"), ("m", "True - False")]
+    expected = (res.predict(data.assign(m=True)) - res.predict(data.assign(m=False))).mean()
+    assert np.isclose(table.loc[("m", "True - False"), "dydx"], expected)
+    with pytest.raises(SpecError, match="limits"):
+        res.marginal_effects("observed")
+    assert (res.marginal_effects("prob", below=300.0)["se"] > 0).all()
+    effects = ammonium.marginal_effects("observed")
+    expected = differences(ammonium, tg.datasets.load("nh4"), "observed", {}, "time")
+    assert np.isclose(effects["dydx"].iloc[0], expected, rtol=1e-2)
+
+
+def test_weights_count(mixed):
+    weight = np.where(mixed["x"] < 2.0, 3.0, 1.0)
+    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, hyper="maximize")
+    h = 1e-4
+    slope = (res.predict(mixed.assign(x=mixed["x"] + h)) - res.predict(mixed.assign(x=mixed["x"] - h))) / (2 * h)
+    assert np.isclose(res.get_margeff()["dydx"].iloc[0], np.average(slope, weights=weight), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        ({"what": "median"}, "'latent', 'observed', 'prob'"),
+        ({"at": "median"}, "at="),
+        ({"at": 3}, "at="),
+        ({"what": "prob"}, "below="),
+        ({"what": "prob", "below": [0.1, 0.2]}, "one number"),
+        ({"below": 0.1}, "what='prob'"),
+        ({"alpha": 2}, "alpha="),
+    ],
+)
+def test_bad_arguments(averaged, asked, match):
+    with pytest.raises(SpecError, match=match):
+        averaged.marginal_effects(**asked)
+
+
+def test_without_training_rows(maximised):
+    parts = maximised.parts
+    with pytest.raises(SpecError, match="no training rows"):
+        tg.GPResults(parts.spec, parts.training, parts.gp, parts.fitted).marginal_effects()

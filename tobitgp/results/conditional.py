@@ -1,0 +1,244 @@
+r"""The response given what was seen of each row: imputation of censored values.
+
+A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore a normal variable
+truncated there, with the mean and variance it has **without the row's own word**, which must not count twice: for a
+training row the cavity, the posterior with one copy of the row's site taken out, plus the noise; for a new row the
+predictive distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tobitgp.data.response import build_response
+from tobitgp.data.table import Table, column_names, read_table
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.inference.posterior import CHUNK_ROWS, join_features, mean_variance
+from tobitgp.numerics.interval import interval, log_interval_mass
+from tobitgp.results.predict import moments
+from tobitgp.results.rows import Asked
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, Frame, IntArray
+
+NODES, REACH, CHUNK = 257, 8.0, 128
+_FAR = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """n rows without their own word, and what was seen of each.
+
+    Attributes
+    ----------
+    weight : (J, n) array
+        Of the components in each row, its own word included.
+    mean, sd : (J, n) array
+        Of f without the row's own word, in the user's units, log scale for log-time families.
+    sigma : (J,) array
+    lower, upper : (n,) array
+        What is known of y*, on the scale of f; equal where it is known exactly.
+    log_time : bool
+    """
+
+    weight: Array
+    mean: Array
+    sd: Array
+    sigma: Array
+    lower: Array
+    upper: Array
+    log_time: bool
+
+    def take(self, rows: IntArray) -> Seen:
+        """Some of the rows."""
+        picked = {name: getattr(self, name)[..., rows] for name in ("weight", "mean", "sd", "lower", "upper")}
+        return replace(self, **picked)
+
+    def latent(self) -> Seen:
+        """The same on the scale of f."""
+        return replace(self, log_time=False)
+
+
+def seen_in_training(parts: Parts) -> Seen:
+    """Training rows: the cavity of each."""
+    fitted, gp, response = parts.fitted, parts.gp, parts.training.response
+    design, units, order = parts.training.design, gp.problem.units, gp.problem.order
+    inputs, known = gp.inputs(design), gp.known_mean(design)
+    J, n = len(fitted.points), len(known)
+    mean, sd = np.empty((J, n)), np.empty((J, n))
+    for j, point in enumerate(fitted.points):
+        lambda1, lambda2 = np.empty(n), np.empty(n)
+        lambda1[order] = point.sites.lambda1
+        lambda2[order] = point.sites.lambda2
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            _, A, d = join_features(point.blocks, [X[rows] for X in inputs])
+            m, v_p = mean_variance(A, point.w, point.L_B)
+            copies = response.weight[rows]
+            v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
+            mean[j, rows] = known[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
+            sd[j, rows] = units.scale * np.sqrt(v_c + d)
+    sigma = units.scale * np.array([point.sigma for point in fitted.points])
+    weight = np.repeat(fitted.weights[:, None], n, axis=1)
+    ends = _ends(response.lower, response.upper, gp.family.log_time)
+    return Seen(weight, mean, sd, sigma, *ends, gp.family.log_time)
+
+
+def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
+    """Rows of new data in which the response is not missing."""
+    table = _what_was_seen(parts, new)
+    keep = ~table.missing(parts.spec.names("response"))[asked.usable]
+    design = asked.design
+    X = tuple(values[keep] for values in design.X)
+    usable = asked.usable.copy()
+    usable[usable] = keep
+    design = replace(design, H=design.H[keep], X=X, offset=design.offset[keep])
+    return replace(asked, design=design, usable=usable)
+
+
+def _what_was_seen(parts: Parts, new: Frame) -> Table:
+    """Columns of the response and the censoring."""
+    names = parts.spec.names("response", "event", "limit")
+    lacking = [name for name in names if name not in set(column_names(new))]
+    if lacking:
+        raise SpecError(
+            f"what='conditional' needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}."
+        )
+    return read_table(new, names)
+
+
+def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
+    """New rows: their predictive distribution, components weighted by what they say of the row.
+
+    Raises
+    ------
+    SpecError
+        If the new data lack columns of the response or the censoring.
+    """
+    gp = parts.gp
+    table = _what_was_seen(parts, new).take(asked.usable)
+    response, _ = build_response(parts.spec, table, np.ones(table.n))
+    mean, sd, sigma = moments(
+        parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
+    )
+    lower, upper = _ends(response.lower, response.upper, gp.family.log_time)
+    total = np.hypot(sd, sigma[:, None])
+    log_mass = _log_mass(*_standardise(mean, total, lower, upper))
+    exact = -0.5 * ((lower - mean) / total) ** 2 - np.log(total)
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(parts.fitted.weights)[:, None] + np.where(lower == upper, exact, log_mass)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    return Seen(weight / weight.sum(axis=0), mean, sd, sigma, lower, upper, gp.family.log_time)
+
+
+def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:
+    r"""``E[y* | what was seen]`` and the uncertainty of :math:`E[y^* | f, \sigma, l < y^* < u]`.
+
+    That quantity rises with f; its distribution comes from 257 values of f in every component, weighted by their
+    density given what was seen.
+    """
+    exact = seen.lower == seen.upper
+    out = {"mean": conditional_mean(seen)}
+    if not se and level is None:
+        return out
+    tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+    spread = {"se": np.zeros(len(exact))} | {name: out["mean"].copy() for name in ("lower", "upper")[: len(tails)]}
+    chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
+    with single_blas_thread():
+        done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
+    for rows, values in zip(chunks, done, strict=True):
+        for name, column in zip(spread, values, strict=True):
+            spread[name][rows] = column
+    out |= spread
+    if level is not None:
+        out["lower"] = np.minimum(out["lower"], out["mean"])
+        out["upper"] = np.maximum(out["upper"], out["mean"])
+    return out
+
+
+def conditional_mean(seen: Seen) -> Array:
+    """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
+    total = np.hypot(seen.sd, seen.sigma[:, None])
+    mean = truncated_mean(seen.mean, total, seen.lower, seen.upper, log_time=seen.log_time)
+    value = np.exp(seen.lower) if seen.log_time else seen.lower
+    return np.where(seen.lower == seen.upper, value, np.einsum("jn,jn->n", seen.weight, mean))
+
+
+def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+    """Mean of a normal variable, or of its exponential, that is known to lie between two ends on the normal scale.
+
+    Parameters
+    ----------
+    mean, sd, lower, upper : arrays that broadcast together
+    log_time : bool
+
+    Examples
+    --------
+    >>> zero, one = np.zeros(1), np.ones(1)
+    >>> truncated_mean(zero, one, zero, np.inf * one, log_time=False).round(6)
+    array([0.797885])
+    """
+    a, b = _standardise(mean, sd, lower, upper)
+    if log_time:
+        with np.errstate(over="ignore"):
+            value = np.exp(mean + 0.5 * sd * sd + _log_mass(a - sd, b - sd) - _log_mass(a, b))
+            return np.clip(value, np.exp(lower), np.exp(upper))
+    shape = a.shape
+    x = interval(a.ravel(), b.ravel(), _width(a, b, sd, lower, upper).ravel())
+    return np.clip(mean + sd * x.mean.reshape(shape), lower, upper)
+
+
+def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
+    """Standard deviation and quantiles of the conditional mean given f."""
+    sigma = seen.sigma[:, None]
+    total = np.hypot(seen.sd, sigma)
+    a, b = _standardise(seen.mean, total, seen.lower, seen.upper)
+    x = interval(a.ravel(), b.ravel(), _width(a, b, total, seen.lower, seen.upper).ravel())
+    share = np.square(seen.sd / total)
+    centre = seen.mean + share * total * x.mean.reshape(a.shape)
+    spread = seen.sd * np.sqrt(np.maximum(1.0 - share * x.complement.reshape(a.shape), 0.0))
+    f = centre[..., None] + spread[..., None] * np.linspace(-REACH, REACH, NODES)
+    lower, upper = seen.lower[:, None], seen.upper[:, None]
+    z = (f - seen.mean[..., None]) / np.maximum(seen.sd, 1e-300)[..., None]
+    noise = sigma[..., None]
+    log_density = _log_mass(*_standardise(f, noise, lower, upper)) - 0.5 * z * z
+    density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
+    weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
+    g = truncated_mean(f, noise, lower, upper, log_time=seen.log_time)
+    J, n = seen.mean.shape
+    g, weight = (values.transpose(1, 0, 2).reshape(n, J * NODES) for values in (g, weight))
+    mean = np.einsum("nk,nk->n", weight, g)
+    sd = np.sqrt(np.einsum("nk,nk->n", weight, np.square(g - mean[:, None])))
+    if not tails:
+        return [sd]
+    order = np.argsort(g, axis=1)
+    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
+    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
+    return [sd, *(np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in tails)]
+
+
+def _ends(lower: Array, upper: Array, log_time: bool) -> tuple[Array, Array]:
+    """What is known of y*, on the scale of f."""
+    if not log_time:
+        return lower, upper
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(lower, 0.0)), np.log(upper)
+
+
+def _standardise(mean: Array, sd: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    a, b = np.broadcast_arrays((lower - mean) / sd, (upper - mean) / sd)
+    return np.clip(a, -_FAR, _FAR), np.clip(b, -_FAR, _FAR)
+
+
+def _width(a: Array, b: Array, sd: Array, lower: Array, upper: Array) -> Array:
+    """``b - a``, from the ends as given where both are finite, never zero."""
+    known = np.isfinite(lower) & np.isfinite(upper)
+    width = np.where(known, (np.where(known, upper, 0.0) - np.where(known, lower, 0.0)) / sd, b - a)
+    return np.maximum(width, 1e-300)
+
+
+def _log_mass(a: Array, b: Array) -> Array:
+    """``log(Phi(b) - Phi(a))`` of any shape; b > a or the value is meaningless but finite."""
+    b = np.where(b > a, b, a + 1e-8)
+    return log_interval_mass(a.ravel(), b.ravel()).reshape(a.shape)

@@ -1,0 +1,252 @@
+r"""Marginal effects: how a prediction changes with a column of the data.
+
+An effect is a sum over rows :math:`\sum_n \omega_n [G(f_n^+) - G(f_n^-)]`, f at two values of the column, G the
+prediction on the scale asked for, averaged over what is unknown of f and over the noise. Derivatives are central
+differences of the replayed design, a ten-thousandth of the column's standard deviation wide on either side and kept
+inside the range of the training data; factors give differences from their base level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from tobitgp.data.shapes import Design
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.numerics.linalg import solve_lower
+from tobitgp.results.clipped import clipped_mean
+from tobitgp.results.conditional import truncated_mean
+from tobitgp.results.distribution import choose_scales
+from tobitgp.results.estimates import Linear
+from tobitgp.results.predict import check_alpha, features_at
+from tobitgp.results.rows import Limits, ask
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, Frame
+
+WHATS = ("latent", "observed", "prob")
+STEP, CHUNK = 1e-4, 2048
+SLOPE = "dy/dx"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Two values of a column in n rows.
+
+    Attributes
+    ----------
+    variable, contrast : str
+    high, low : Design
+    width : (n,) array
+        What the difference is divided by.
+    """
+
+    variable: str
+    contrast: str
+    high: Design
+    low: Design
+    width: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows at which effects are formed: covariates, weights that add up to one, limits of the instrument."""
+
+    frame: pd.DataFrame
+    weight: Array
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The scale of an effect: a name of ``WHATS``, limits (n,), and for "prob" the limit asked about and its side."""
+
+    what: str
+    log_time: bool
+    limit: float = np.nan
+    sign: float = 1.0
+
+    def mean(self, m: Array, S: Array, limits: Limits) -> Array:
+        """Prediction from mean and standard deviation of f plus noise, (n,)."""
+        if self.what == "latent":
+            return m
+        if self.what == "prob":
+            return np.asarray(ndtr(self.sign * (self.limit - m) / S))
+        return clipped_mean(m, S, *limits, log_time=self.log_time)
+
+    def slope(self, m: Array, S: Array, limits: Limits) -> Array:
+        """Derivative of ``mean`` in m, (n,)."""
+        h = STEP * S
+        return (self.mean(m + h, S, limits) - self.mean(m - h, S, limits)) / (2.0 * h)
+
+    def inside(self, m: Array, S: Array, limits: Limits) -> tuple[Array, Array]:
+        """Probability of lying between the limits, and the mean there; (n,) each."""
+        lower, upper = limits
+        if self.log_time:
+            with np.errstate(divide="ignore"):
+                lower, upper = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
+        mass = np.exp(log_interval_mass((lower - m) / S, (upper - m) / S))
+        return mass, truncated_mean(m, S, lower, upper, log_time=self.log_time)
+
+
+def effects_table(parts: Parts, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
+    """Effects of all columns; see ``GPResults.marginal_effects``."""
+    alpha, scale = check_alpha(alpha), _scale(parts, what, below, above)
+    rows = _rows(parts, at, need_limits=what == "observed")
+    found, labels = [], []
+    with single_blas_thread():
+        for change in _changes(parts, rows.frame):
+            found.append(_effect(parts, change, rows, scale))
+            labels.append((change.variable, change.contrast))
+    if not found:
+        raise SpecError("This model has no column whose effect could be formed.")
+    mean, variance = (np.column_stack([effect[k] for effect in found]) for k in (0, 1))
+    covariance = np.einsum("jk,kl->jkl", variance, np.eye(len(found)))
+    posterior = Linear(parts.fitted.weights, mean, covariance, np.zeros(len(found), dtype=bool))
+    value, se, ends = posterior.coefficients(), posterior.errors(), posterior.interval(alpha)
+    known = se > 0.0
+    z = np.divide(value, se, out=np.full_like(se, np.nan), where=known)
+    columns = {"dydx": value, "se": se, "z": z, "p": np.where(known, posterior.p_values(), np.nan)}
+    columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+    if what == "observed":
+        intensive = np.array([float(parts.fitted.weights @ effect[2]) for effect in found])
+        columns |= {"intensive": intensive, "extensive": value - intensive}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _scale(parts: Parts, what: str, below: Any, above: Any) -> Response:
+    if what not in WHATS:
+        raise SpecError(f"what={what!r} has no marginal effects; choose one of {', '.join(map(repr, WHATS))}.")
+    scales, listed = choose_scales(what, None, below, above)
+    log_time = parts.gp.family.log_time
+    if what != "prob":
+        return Response(what, log_time)
+    if listed:
+        raise SpecError("Marginal effects are on one probability: give below= or above= one number.")
+    limit = float(next(iter(scales)))
+    if log_time:
+        limit = float(np.log(limit)) if limit > 0.0 else -np.inf
+    return Response(what, log_time, limit, 1.0 if above is None else -1.0)
+
+
+def _rows(parts: Parts, at: Any, *, need_limits: bool) -> Rows:
+    """Rows that ``at`` names."""
+    covariates, weight = parts.covariates, parts.training.response.weight
+    if covariates is None:
+        raise SpecError("This fit holds no training rows, from which the columns and their steps are taken.")
+    unknown = np.full(len(covariates), -np.inf), np.full(len(covariates), np.inf)
+    limits = ask(parts).limits() if need_limits else unknown
+    if isinstance(at, str) and at == "overall":
+        return Rows(covariates, weight / weight.sum(), limits)
+    if isinstance(at, str) and at == "mean":
+        frame = pd.DataFrame({str(name): _typical(parts, str(name), weight) for name in covariates.columns})
+        low, high = (np.atleast_1d(np.average(ends, weights=weight)) for ends in limits)
+        return Rows(frame, np.ones(1), (low, high))
+    if isinstance(at, (pd.DataFrame, dict)):
+        asked = ask(parts, at)
+        frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
+        frame = frame.loc[asked.usable, list(covariates.columns)]
+        if not len(frame):
+            raise SpecError("at= has no row without missing values.")
+        n = len(frame)
+        limits = asked.limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
+        return Rows(frame, np.full(n, 1.0 / n), limits)
+    raise SpecError(f"at={at!r}: 'overall', 'mean' or a DataFrame of rows is needed.")
+
+
+def _typical(parts: Parts, name: str, weight: Array) -> Any:
+    """Weighted mean of numbers, heaviest level of a factor; one entry."""
+    assert parts.covariates is not None
+    values = parts.covariates[name]
+    if _levels(parts, name) is None:
+        return [float(np.average(values.to_numpy(dtype=np.float64), weights=weight))]
+    by_level = pd.Series(weight).groupby(values.to_numpy()).sum()
+    return values.iloc[[int(np.argmax(values.to_numpy() == by_level.idxmax()))]].reset_index(drop=True)
+
+
+def _levels(parts: Parts, name: str) -> list[Any] | None:
+    """Levels of a column that is used as a factor, or holds truth values."""
+    assert parts.covariates is not None
+    state = parts.training.state
+    known = state.levels.get(name)
+    if known is not None:
+        return list(known)
+    for coding, seen in zip(parts.spec.codings, state.coded, strict=True):
+        if coding.text.strip("`") == name and len(seen):
+            return seen.tolist()
+    return [False, True] if pd.api.types.is_bool_dtype(parts.covariates[name]) else None
+
+
+def _changes(parts: Parts, frame: pd.DataFrame) -> Iterator[Change]:
+    """Every contrast of every column of linear and process terms."""
+    for name in parts.spec.names("linear", "gp"):
+        levels = _levels(parts, name)
+        if levels is None:
+            yield _slope(parts, frame, name)
+            continue
+        base = _replay(parts, frame, name, _constant(parts, name, levels, 0, len(frame)))
+        for k, level in enumerate(levels[1:], start=1):
+            other = _replay(parts, frame, name, _constant(parts, name, levels, k, len(frame)))
+            shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
+            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)))
+
+
+def _slope(parts: Parts, frame: pd.DataFrame, name: str) -> Change:
+    assert parts.covariates is not None
+    seen = parts.covariates[name].to_numpy(dtype=np.float64)
+    x = frame[name].to_numpy(dtype=np.float64)
+    step = STEP * (float(seen.std()) or max(abs(float(seen[0])), 1.0))
+    room = step if np.ptp(seen) == 0.0 else 0.0
+    high = np.minimum(x + step, np.maximum(seen.max() + room, x))
+    low = np.maximum(x - step, np.minimum(seen.min() - room, x))
+    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low)
+
+
+def _constant(parts: Parts, name: str, levels: list[Any], k: int, n: int) -> Any:
+    """Column that holds one level."""
+    if parts.training.state.levels.get(name) is None:
+        return np.full(n, levels[k])
+    return pd.Categorical.from_codes(np.full(n, k, dtype=np.intp), categories=pd.Index(levels))
+
+
+def _replay(parts: Parts, frame: Frame, name: str, values: Any) -> Design:
+    assert isinstance(frame, pd.DataFrame)
+    return parts.training.state.replay(frame.assign(**{name: values}))[0]
+
+
+def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[Array, Array, Array]:
+    """Effect, its variance and its intensive part at every design point, (J,) each.
+
+    The variance is that of the effect linearised in the weights w, its gradient averaged over f.
+    """
+    fitted, gp, unit = parts.fitted, parts.gp, parts.gp.problem.units.scale
+    omega = rows.weight / change.width
+    sides = [(gp.inputs(design), gp.known_mean(design)) for design in (change.high, change.low)]
+    J = len(fitted.points)
+    value, variance, intensive = np.zeros(J), np.zeros(J), np.zeros(J)
+    for j, point in enumerate(fitted.points):
+        gradient = np.zeros(len(point.w))
+        for span in row_chunks(0, len(omega), CHUNK):
+            limits = rows.limits[0][span], rows.limits[1][span]
+            inside = []
+            for sign, (inputs, known) in zip((1.0, -1.0), sides, strict=True):
+                A, d = features_at(point, [X[span] for X in inputs])
+                T = solve_lower(point.L_B, A.T)
+                m = known[span] + unit * (A @ point.w)
+                S = unit * np.sqrt(np.einsum("mn,mn->n", T, T) + d + point.sigma**2)
+                value[j] += sign * float(omega[span] @ scale.mean(m, S, limits))
+                gradient += sign * unit * (A.T @ (omega[span] * scale.slope(m, S, limits)))
+                if scale.what == "observed":
+                    inside.append(scale.inside(m, S, limits))
+            if inside:
+                (mass, mean), (mass_low, mean_low) = inside
+                intensive[j] += float(omega[span] @ (0.5 * (mass + mass_low) * (mean - mean_low)))
+        spread = solve_lower(point.L_B, np.asfortranarray(gradient[:, None]))
+        variance[j] = float(np.sum(spread * spread))
+    return value, variance, intensive

@@ -1,0 +1,305 @@
+"""What one may ask a fit: predictions on every scale, terms, draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.results.joint import Posterior, joint_posterior, sample_table
+from tobitgp.results.margins import effects_table
+from tobitgp.results.prediction import PredictionResults
+from tobitgp.results.residuals import residual_table
+from tobitgp.results.tables import predict_table
+from tobitgp.results.views import Parts
+from tobitgp.typing import Frame
+
+
+class Questions:
+    """The questions that :class:`GPResults` answers."""
+
+    _parts: Parts
+
+    @property
+    def parts(self) -> Parts:
+        """Specification, training data, model and posteriors, as the rooms below hand them on."""
+        return self._parts
+
+    def predict(
+        self,
+        new: Frame | None = None,
+        what: str | None = None,
+        *,
+        interval: float | None = None,
+        se: bool = False,
+        q: float | Sequence[float] | None = None,
+        below: float | Sequence[float] | None = None,
+        above: float | Sequence[float] | None = None,
+        exclude: str | Sequence[str] = (),
+    ) -> pd.Series[float] | pd.DataFrame:
+        r"""Predict at new rows, or at those of the training data.
+
+        The posterior of f in a row is a mixture of normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise
+        :math:`\sigma_j` for each design point of the hyper-parameters. A scale is a quantity :math:`g(f, \sigma)`:
+
+        =============  =====================================  ==========================================
+        ``what``       value                                  quantity that ``se`` and ``interval`` are of
+        =============  =====================================  ==========================================
+        "latent"       :math:`E f`                            f
+        "median"       median of a new y*                     f; exp(f) for log-time families
+        "uncensored"   :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
+        "observed"     :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
+        "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
+        "quantile"     quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
+        "prob"         :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
+        "terms"        mean of each term of f                 the term
+        =============  =====================================  ==========================================
+
+        Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` and ``"terms"``
+        are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
+        it was seen, and elsewhere the mean of y* truncated to what is known of it, under the posterior without the
+        row's own word (new rows: under the predictive distribution, given their own columns of response and
+        censoring).
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            With the columns right of ``~``, for ``"observed"`` those of the limits, and for ``"conditional"`` those of
+            response and censoring; by default the training data.
+        what : str, optional
+            A scale of the table; ``"latent"`` by default.
+        interval : float, optional
+            Probability of an equal-tailed interval of the quantity, as 0.95: quantiles of the mixture itself, never an
+            interval for a new observation.
+        se : bool
+            Give the quantity's posterior standard deviation.
+        q : float or list of float, optional
+            Orders of quantiles.
+        below, above : float or list of float, optional
+            Limits on the scale of the response; one of the two.
+        exclude : str or list of str
+            Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``. New data need no columns that only they use.
+
+        Returns
+        -------
+        Series or DataFrame
+            A Series named after ``what``, or columns ``mean, se[, lower, upper]``, ``lower <= mean <= upper``; the
+            index of the data, NaN in rows with missing inputs and in training rows that were dropped. A list in ``q``,
+            ``below`` or ``above`` gives a column for each value, with ``se`` or ``interval`` columns
+            ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, the intercept and all
+            offsets together among them: their means add up to ``"latent"``.
+
+        Raises
+        ------
+        SpecError
+            For an unknown ``what``, an interval outside (0, 1), arguments that do not go with it, or ``"observed"``
+            where the limits are unknown.
+        DataError, UnseenLevelError
+            If the new data cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
+           mean    se  lower  upper
+        0  2.92  2.05   0.28   7.94
+        1  0.94  0.84   0.07   3.17
+        >>> res.predict({"age": [30.0, 60.0]}, what="quantile", q=[0.1, 0.9]).round(2)
+             0.1   0.9
+        0  -6.92  8.75
+        1 -10.94  3.82
+        >>> res.predict({"age": [30.0]}, what="terms")["age"].round(2)
+        statistic  mean
+        0         -4.48
+        """
+        return predict_table(
+            self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
+        )
+
+    def posterior(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
+        """Mean and covariance of f in all rows together, averaged over the hyper-parameters.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        mean : Series
+        covariance : DataFrame
+            By the law of total covariance; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
+            cannot be predicted.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
+        >>> covariance.round(2)
+               0     1
+        0  12.39 -6.42
+        1  -6.42  8.14
+        """
+        return joint_posterior(self._parts, new, exclude)
+
+    def sample(
+        self,
+        new: Frame | None = None,
+        draws: int = 100,
+        *,
+        what: str = "uncensored",
+        exclude: str | Sequence[str] = (),
+        rng: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Draw from the posterior, all rows of a draw together.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        draws : int
+        what : {"uncensored", "latent", "observed"}
+            New responses y*, f, or responses clipped at the limits.
+        exclude : str or list of str
+            Terms to set to zero.
+        rng : int or numpy Generator, optional
+            None is deterministic.
+
+        Returns
+        -------
+        DataFrame
+            A row for each row of the data, a column for each draw.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
+        >>> y.shape, bool((y >= 0).all(axis=None))
+        ((2, 4000), True)
+        """
+        return sample_table(self._parts, new, draws, what=what, rng=rng, exclude=exclude)
+
+    def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
+        """Residuals of the training rows.
+
+        ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
+        between the ends where a row is censored; standard normal if the model is right, but for the row's own part in
+        the posterior. ``"pearson"``: response, or its mean given what was seen, less the predictive mean, over the
+        predictive standard deviation, on the log scale for log-time families. ``"response"``: response, or its mean
+        given what was seen, less ``predict(what="uncensored")``.
+
+        Parameters
+        ----------
+        kind : {"quantile", "pearson", "response"}
+        rng : int or numpy Generator, optional
+            For the random part; None is deterministic.
+
+        Returns
+        -------
+        Series
+            A row for each row of the training data, NaN where it was dropped.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.residuals("response").head(2).round(2)
+        0   -2.36
+        1    2.90
+        Name: response, dtype: float64
+        """
+        return residual_table(self._parts, kind, rng)
+
+    def get_prediction(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
+        """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        PredictionResults
+            With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
+                           0
+        mean            0.92
+        mean_se         3.52
+        mean_ci_lower  -5.98
+        mean_ci_upper   7.82
+        obs_ci_lower  -11.07
+        obs_ci_upper   12.90
+        """
+        return PredictionResults(self._parts, new, exclude)
+
+    def marginal_effects(
+        self,
+        what: str = "latent",
+        at: Any = "overall",
+        *,
+        below: float | None = None,
+        above: float | None = None,
+        alpha: float = 0.05,
+    ) -> pd.DataFrame:
+        """How predictions change with each column: derivatives for numbers, differences from the base for factors.
+
+        Effects are those of ``predict``, averaged over rows. Their standard deviations, p-values and intervals come
+        from the posterior, the effect linearised in the weights of the features at every design point; on the latent
+        scale nothing is lost by that.
+
+        Parameters
+        ----------
+        what : {"latent", "observed", "prob"}
+            Of f, of the clipped mean, or of the probability of lying below or above a limit.
+        at : {"overall", "mean"}, or DataFrame
+            Average over the training rows with their weights, at the mean of numbers and the most frequent level of
+            factors, or over the rows of a DataFrame.
+        below, above : float, optional
+            With ``"prob"``, one of the two.
+        alpha : float
+            Probability left out of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
+            ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
+            times their probability, and ``extensive``, the rest, through the probabilities.
+
+        References
+        ----------
+        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
+        dydx        -0.055
+        se           0.074
+        z           -0.741
+        p            0.459
+        lower       -0.199
+        upper        0.090
+        intensive   -0.018
+        extensive   -0.036
+        Name: (age, dy/dx), dtype: float64
+        """
+        return effects_table(self._parts, what, at, below=below, above=above, alpha=alpha)
+
+    get_margeff = marginal_effects

@@ -1,0 +1,102 @@
+"""Which rows a question is about, which of them can be done, and under which labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.shapes import Design
+from tobitgp.data.table import read_table
+from tobitgp.errors import SpecError
+from tobitgp.results.terms import fill_columns, find_terms, without
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, BoolArray, Frame
+
+Limits = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Rows of new or training data.
+
+    Attributes
+    ----------
+    design : Design
+        Of the n usable rows, excluded terms set to zero.
+    usable : (n_data,) array of bool
+    index : pandas.Index, length n_data
+    limits : callable
+        Gives the limits of the instrument in the usable rows, (n,) each, or says why they are unknown.
+    skip : frozenset of int
+        Blocks of features that are zero.
+    """
+
+    design: Design
+    usable: BoolArray
+    index: pd.Index
+    limits: Callable[[], Limits]
+    skip: frozenset[int]
+
+    def spread(self, values: Array) -> Array:
+        """Values (n, ...) of the usable rows among all rows, NaN elsewhere."""
+        out = np.full((len(self.usable), *values.shape[1:]), np.nan)
+        out[self.usable] = values
+        return out
+
+    @property
+    def labels(self) -> pd.Index:
+        """Labels of the usable rows."""
+        return self.index[self.usable]
+
+
+def ask(parts: Parts, new: Frame | None = None, exclude: Any = ()) -> Asked:
+    """Rows of new data, or without any those of the training data.
+
+    Parameters
+    ----------
+    parts : Parts
+    new : DataFrame or dict of columns, optional
+    exclude : str or sequence of str
+        Terms to set to zero; columns that only they use need not be there.
+
+    Returns
+    -------
+    Asked
+    """
+    training, excluded = parts.training, find_terms(parts, exclude)
+    if new is None:
+        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(training)
+    else:
+        filled = fill_columns(parts, new, excluded) if excluded else new
+        design, usable = training.state.replay(filled)
+        index, limits = read_table(filled, []).index, _new_limits(training, new, usable)
+    skip: frozenset[int] = frozenset()
+    if excluded:
+        design, skip = without(design, excluded)
+    return Asked(design, usable, index, limits, skip)
+
+
+def _training_limits(training: TrainingData) -> Callable[[], Limits]:
+    def limits() -> Limits:
+        lower, upper = training.response.limit_lower, training.response.limit_upper
+        if np.isnan(lower).any() or np.isnan(upper).any():
+            raise SpecError(
+                "what='observed' needs the limits, and they are unknown: Surv() and censor(event=) say which rows were "
+                "censored, not where the others would have been. Write censor(lower, upper), or use what='uncensored'."
+            )
+        return lower, upper
+
+    return limits
+
+
+def _new_limits(training: TrainingData, new: Frame, usable: BoolArray) -> Callable[[], Limits]:
+    def limits() -> Limits:
+        _training_limits(training)()
+        return training.state.limits(new, usable)
+
+    return limits

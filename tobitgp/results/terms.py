@@ -1,0 +1,196 @@
+"""The additive terms of a fit: their names, their part of f, and how to leave them out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.shapes import Design
+from tobitgp.data.state import INPUT_ROLES
+from tobitgp.data.table import column_names, read_table
+from tobitgp.engines import row_chunks
+from tobitgp.errors import SpecError
+from tobitgp.inference.model import INTERCEPT
+from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
+from tobitgp.numerics.linalg import solve_lower
+from tobitgp.results.estimates import linear_posterior
+from tobitgp.results.mixture import Mixture
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, Frame
+
+OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of f.
+
+    Attributes
+    ----------
+    name : str
+        A term of the formula as written, ``Intercept``, or ``offset`` for all offsets together.
+    columns : tuple of int
+        Its columns of the linear part; empty for other terms.
+    block : int or None
+        Its block of features where it is a process.
+    texts : tuple of str
+        The expressions it is made of.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    block: int | None
+    texts: tuple[str, ...]
+
+
+def model_terms(parts: Parts) -> list[Term]:
+    """Terms in the order of the formula's kinds: linear, processes, offset."""
+    out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts)]
+    first = 0 if parts.gp.linear is None else 1
+    for t, term in enumerate(parts.gp.terms):
+        out.append(Term(term.name, (), first + t, tuple(x.text for x in term.inputs)))
+    if parts.spec.offsets:
+        out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
+    return out
+
+
+def _linear_terms(parts: Parts) -> list[tuple[str, tuple[int, ...]]]:
+    """Terms of the linear part with the positions of their columns."""
+    state = parts.training.state.linear
+    if state.model_spec is None:
+        return [(name, (j,)) for j, name in enumerate(state.columns)]
+    out = []
+    for term, columns in state.model_spec.term_indices.items():
+        name = INTERCEPT if str(term) == "1" else str(term)
+        for column, alias in state.aliases.items():
+            name = column if name == alias else name.replace(alias, f"`{column}`")
+        if columns:
+            out.append((name, tuple(int(j) for j in columns)))
+    return out
+
+
+def find_terms(parts: Parts, names: Any) -> list[Term]:
+    """Terms by name.
+
+    Raises
+    ------
+    SpecError
+        Listing the terms, if there is none of a name.
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    by_name = {term.name: term for term in model_terms(parts) if term.name != INTERCEPT}
+    for name in names:
+        if name not in by_name:
+            listed = ", ".join(map(repr, by_name)) or "none"
+            raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[int]]:
+    """Design in which terms are zero, and the blocks to pass over."""
+    skip: set[int] = set()
+    H = design.H.copy()
+    for term in terms:
+        H[:, list(term.columns)] = 0.0
+        if term.block is not None:
+            skip.add(term.block)
+        if term.name == OFFSET:
+            design = replace(design, offset=np.zeros_like(design.offset))
+    return replace(design, H=H), frozenset(skip)
+
+
+def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
+    """New data in which the columns that only excluded terms use hold a value of the training data."""
+    names = {term.name for term in excluded}
+    rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]
+    used = parts.spec.names(*INPUT_ROLES)
+    freed = [name for name in used if not any(mentions(text, name) for text in rest)]
+    if not freed or parts.covariates is None:
+        return new
+    present = [name for name in column_names(new) if name not in freed]
+    index = read_table(new, present[:1]).index if isinstance(new, dict) and present else read_table(new, []).index
+    filled = {name: new[name] for name in present}
+    for name in freed:
+        value: pd.Series[Any] = parts.covariates[name].iloc[[0] * len(index)]
+        filled[name] = value.set_axis(index)
+    return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
+
+
+def term_panels(parts: Parts) -> list[tuple[str, str, list[str]]]:
+    """Pictures of the terms: a term, a column it uses, and the others it uses."""
+    out = []
+    for term in model_terms(parts):
+        roles = ("gp",) if term.block is not None else ("linear",)
+        columns = [name for name in parts.spec.names(*roles) if any(mentions(text, name) for text in term.texts)]
+        if term.name not in (INTERCEPT, OFFSET):
+            out += [(term.name, column, [other for other in columns if other != column]) for column in columns]
+    return out
+
+
+def mentions(text: str, column: str) -> bool:
+    """Whether an expression uses a column.
+
+    Examples
+    --------
+    >>> mentions("log(dose)", "dose"), mentions("log(dose_2)", "dose"), mentions("log(`a b`)", "a b")
+    (True, False, True)
+    """
+    if text == column or f"`{column}`" in text:
+        return True
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
+
+
+def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Mixture]:
+    """Posterior of each term in every row, in the user's units; they add up to f.
+
+    Parameters
+    ----------
+    parts : Parts
+    design : Design
+        Of n rows.
+    skip : frozenset of int
+        Blocks that are zero.
+
+    Returns
+    -------
+    dict of Mixture
+    """
+    fitted, gp, n = parts.fitted, parts.gp, len(design.H)
+    linear = linear_posterior(fitted, gp)
+    inputs, scale = gp.inputs(design), gp.problem.units.scale
+    sigma = scale * np.array([point.sigma for point in fitted.points])
+    out: dict[str, Mixture] = {}
+    for term in model_terms(parts):
+        mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
+        if term.columns:
+            at = list(term.columns)
+            H = design.H[:, at]
+            mean = linear.mean[:, at] @ H.T
+            V = linear.covariance[:, at][:, :, at]
+            sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
+        elif term.block is not None and term.block not in skip:
+            for j, point in enumerate(fitted.points):
+                for rows in row_chunks(0, n, CHUNK_ROWS):
+                    m, v = _block_moments(point, term.block, inputs[term.block][rows])
+                    mean[j, rows], sd[j, rows] = scale * m, scale * np.sqrt(v)
+        elif term.name == OFFSET:
+            mean += design.offset
+        out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
+    return out
+
+
+def _block_moments(point: Posterior, block: int, X: Array) -> tuple[Array, Array]:
+    """Mean and variance of one block's part of the standardised f, (n,) each."""
+    features = point.blocks[block].features(X)
+    start = sum(b.size for b in point.blocks[:block])
+    E = np.zeros((len(point.w), len(X)), order="F")
+    E[start : start + features.A.shape[1]] = features.A.T
+    T = solve_lower(point.L_B, E)
+    m = features.A @ point.w[start : start + features.A.shape[1]]
+    v = np.einsum("mn,mn->n", T, T)
+    return m, v if features.d is None else v + features.d
