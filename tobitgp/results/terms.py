@@ -15,7 +15,6 @@ from tobitgp.data.state import INPUT_ROLES
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.inference.model import INTERCEPT
 from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
 from tobitgp.numerics.linalg import solve_lower
 from tobitgp.results.estimates import linear_posterior
@@ -23,7 +22,7 @@ from tobitgp.results.mixture import Mixture
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
-OFFSET = "offset"
+INTERCEPT, OFFSET = "Intercept", "offset"
 
 
 @dataclass(frozen=True, slots=True)

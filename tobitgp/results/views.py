@@ -90,7 +90,7 @@ def view_model(parts: Parts, frame: pd.DataFrame | None) -> ModelView:
     """Put formula, specification and names side by side."""
     spec = parts.spec
     data = ModelData(parts.names, frame)
-    return ModelView(spec.formula, spec, _plain(spec.response.value.text), list(parts.gp.columns), data)
+    return ModelView(spec.formula, spec, _plain(spec.response.label), list(parts.gp.columns), data)
 
 
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
