@@ -34,7 +34,7 @@ from tobitgp.prior.kernel import GPPrior
 from tobitgp.typing import Array, IntArray
 
 NATS = 0.01
-FIRST_CAP, CAP = 200, 500
+FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS = 300, 100
 RUNS = 3
 INTEGRATE_ROWS, INTEGRATE_DIMENSION = 20_000, 10
@@ -225,6 +225,9 @@ class _Fit:
         self.on_step = on_step
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
+        # Only along a single input can rows be dense enough to show length-scales that need many features.
+        self.single = any(gp.X.shape[1] == 1 for gp in prior.gps)
+        self.first_cap = SHORT_CAP if self.single else FIRST_CAP
 
     def run(self) -> FittedGP:
         """Search, maximise, integrate."""
@@ -258,7 +261,7 @@ class _Fit:
             here = theta.copy()
             here[free] = start
             precision = _guess(problem, here) if sites is None else sites.lambda2
-            objective = self._objective("search", problem, prior, here, precision, FIRST_CAP)
+            objective = self._objective("search", problem, prior, here, precision, self.first_cap)
             objective.sites = sites
             return objective
 
@@ -267,7 +270,7 @@ class _Fit:
             objective.method = replace(self.method, tol=ROUGH)  # type: ignore[type-var]
             return objective.value(start)
 
-        short = problem.n >= DENSE_ROWS and any(gp.X.shape[1] == 1 for gp in prior.gps)
+        short = self.single and problem.n >= DENSE_ROWS
         candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short)
         ends, evaluations, sweeps = [], 0, 0
         for start in candidates:
@@ -289,7 +292,7 @@ class _Fit:
         precision, sites = _guess(self.problem, theta), None
         free = theta[self.parameters.free]
         if scale is not None:
-            objective = self._objective("approach", self.problem, self.prior, theta, precision, FIRST_CAP)
+            objective = self._objective("approach", self.problem, self.prior, theta, precision, self.first_cap)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, sites = objective.theta(free), objective.sites

@@ -154,14 +154,14 @@ def starts(
         enough to show them.
     """
     given = ~np.isnan(parameters.start)
-    candidates = []
-    lengths = (0.015, 0.05, 0.15, 0.5, 1.5) if short else (0.15, 0.5, 1.5)
-    grid = {"lengthscale": lengths, "sigma": (0.1, 0.4), "sd": (1.0,)}
-    roles = [r for r in grid if any(p == r and not g for p, g in zip(parameters.roles, given, strict=True))]
-    for choice in itertools.product(*(grid[r] for r in roles)):
-        level = dict(zip(roles, np.log(choice), strict=True))
-        theta = np.array([level.get(r, 0.0) for r in parameters.roles])
-        candidates.append(np.where(given, parameters.start, theta)[parameters.free])
+    levels = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
+    candidates: list[Array] = []
+    for lengthscale, sigma in levels:
+        level = {"lengthscale": lengthscale, "sigma": sigma, "sd": 1.0}
+        theta = np.log([level[role] for role in parameters.roles])
+        candidate = np.where(given, parameters.start, theta)[parameters.free]
+        if not any(np.array_equal(candidate, other) for other in candidates):
+            candidates.append(candidate)
     if len(candidates) == 1:
         return candidates
     ranked = sorted(candidates, key=value, reverse=True)
