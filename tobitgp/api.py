@@ -14,7 +14,8 @@ from tobitgp.data.table import column_names
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
-from tobitgp.inference.fit import FittedGP, Settings, fit_gp
+from tobitgp.inference.fit import fit_gp
+from tobitgp.inference.fitted import FittedGP, Settings
 from tobitgp.inference.model import GPModel, assemble
 from tobitgp.inference.parameters import LOG_BOUND
 from tobitgp.likelihoods import FAMILIES, Family

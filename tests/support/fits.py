@@ -4,7 +4,8 @@ import numpy as np
 
 from support.problems import GAUSSIAN
 from tobitgp.inference import EP
-from tobitgp.inference.fit import Prior, Settings, fit_gp
+from tobitgp.inference.fit import Prior, fit_gp
+from tobitgp.inference.fitted import Settings
 from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.kernels import KERNELS

@@ -6,7 +6,8 @@ import numpy as np
 
 from tobitgp.data.problem import Problem, Rows, Units
 from tobitgp.inference import METHODS
-from tobitgp.inference.posterior import join_features, mean_variance, settle
+from tobitgp.inference.posterior import join_features, mean_variance
+from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import KernelBlock

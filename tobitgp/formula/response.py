@@ -59,7 +59,7 @@ def read_response(syntax: Syntax, found: ResponseFound) -> tuple[ResponseSpec, E
     if isinstance(node, ast.Call) and called_name(syntax, node) == "interval":
         return _read_interval(syntax, node, found.bounds), None
     if isinstance(node, ast.Tuple):
-        syntax.fail(node.elts[1], "A model has one response")
+        syntax.fail(node.elts[1] if len(node.elts) > 1 else node, "A model has one response")
     check_expression(syntax, node, found.values)
     if not found.values.names:
         syntax.fail(node, "The response names no column")

@@ -14,7 +14,8 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.posterior import Posterior, Sites, settle
+from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array, BoolArray

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.fit import SEARCH_ROWS
 from tobitgp.report.plots import (
     BLUE,
     GREEN,
@@ -190,8 +189,8 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     matplotlib axes
     """
     history = results.fit_history.assign(total=lambda table: table["evaluations"].cumsum())
-    if results.parts.gp.problem.n > 2 * SEARCH_ROWS:
-        # The first search sees some of the rows, and its density is no part of this curve.
+    if "approach" in set(history["stage"]):
+        # The first search then saw some of the rows, and its density is no part of this curve.
         history = history[history["stage"] != "search"]
     if not len(history):
         raise SpecError("This fit has no history to draw.")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.numerics.linalg import solve_lower
 from tobitgp.results.mixture import normal_quantile, total_sd

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior

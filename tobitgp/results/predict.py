@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.shapes import Design
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.fit import FittedGP
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import Posterior, join_features, mean_variance
 from tobitgp.results.mixture import Mixture

@@ -1,0 +1,101 @@
+"""What a fit is asked to do, and what it hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.inference.method import Method
+from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.posterior import Posterior
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to search.
+
+    Attributes
+    ----------
+    integrate : bool or None
+        Average over hyper-parameters; None: up to 20,000 rows and 10 free hyper-parameters.
+    n_starts : int
+    max_iter : int
+        Of each L-BFGS run.
+    tol : float
+        Nats a Newton step may still gain at the end.
+    rng : int, Generator or None
+        Chooses the rows of the first search where there are many.
+    """
+
+    integrate: bool | None = None
+    n_starts: int = 2
+    max_iter: int = 200
+    tol: float = 1e-6
+    rng: int | np.random.Generator | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FitTrace:
+    """What a fit did.
+
+    Attributes
+    ----------
+    stages : tuple of (str, int, int, float)
+        Name, evaluations, sweeps over the rows and log posterior density after each stage.
+    converged : bool
+        The search ended at a maximum and every posterior settled.
+    message : str
+    gain_left : float
+        Nats a Newton step would still gain.
+    fell_back : bool
+        EP did not settle and VI took over.
+    """
+
+    stages: tuple[tuple[str, int, int, float], ...]
+    converged: bool
+    message: str
+    gain_left: float
+    fell_back: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FittedGP:
+    """A weighted list of posteriors: one when maximised, a design's worth when integrated.
+
+    Attributes
+    ----------
+    points : tuple of Posterior
+        The maximum first; without their chunks.
+    weights : (J,) array
+        Sum to one.
+    n_linear : int
+        Leading features that are linear columns.
+    parameters : Parameters
+    log_covariance : (k, k) array
+        Of theta, from the curvature at the maximum; zero for fixed parameters.
+    method : Method
+    evidence, elbo, log_marginal : float
+        In the user's units; ``log_marginal`` is NaN unless integrated.
+    nats_left : float
+        ``1/2 sum lambda2 d``: what the features leave out.
+    n_features : int
+    effective : float
+        Effective number of parameters at the maximum.
+    trace : FitTrace
+    """
+
+    points: tuple[Posterior, ...]
+    weights: Array
+    n_linear: int
+    parameters: Parameters
+    log_covariance: Array
+    method: Method
+    evidence: float
+    elbo: float
+    log_marginal: float
+    nats_left: float
+    n_features: int
+    effective: float
+    trace: FitTrace

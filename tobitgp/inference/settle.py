@@ -1,0 +1,216 @@
+"""The fixed-point iteration that finds a method's posterior at given parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.problem import Problem
+from tobitgp.engines import add_up
+from tobitgp.inference.anderson import Anderson
+from tobitgp.inference.method import Marginals, Method
+from tobitgp.inference.posterior import Chunk, Posterior, Sites, make_chunks, mean_variance, split_theta
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.linalg import cholesky, gram, log_det, solve_vector
+from tobitgp.prior.block import Block
+from tobitgp.typing import Array
+
+# Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
+# stepped over, not one approached.
+SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
+
+
+def settle(
+    problem: Problem,
+    blocks: Sequence[Block],
+    theta: Array,
+    method: Method,
+    likelihood: Likelihood,
+    start: Sites | None = None,
+) -> Posterior:
+    """Find the method's fixed point at given parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+    blocks : sequence of Block
+    theta : (k,) array
+        Each block's unconstrained parameters, then log sigma.
+    method : Method
+    likelihood : Likelihood
+    start : Sites, optional
+        Sites to start from; without them those of the method's ``warm_up``, or uninformative ones on censored rows.
+
+    Returns
+    -------
+    Posterior
+        With ``converged=False`` where ``max_sweeps`` did not suffice.
+
+    Raises
+    ------
+    NumericalError
+        If a factorisation breaks down at these parameters.
+    """
+    if start is None and method.warm_up is not None:
+        start = settle(problem, blocks, theta, method.warm_up, likelihood).sites
+    at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
+    chunks = make_chunks(problem, blocks, at)
+    sigma = float(np.exp(theta[-1]))
+    exact = [c for c in chunks if c.rows.kind == "exact"]
+    censored = [c for c in chunks if c.rows.kind != "exact"]
+    sites = Sites(np.zeros(problem.n), np.zeros(problem.n)) if start is None else start.copy()
+
+    base = _exact_sums(exact, method, sigma, sites, sum(b.size for b in at))
+    end = _iterate(censored, base, method, likelihood, sigma, sites)
+
+    def exact_part(chunk: Chunk) -> tuple[float]:
+        _, A, d = chunk.features()
+        return (float(method.exact_part(chunk.rows, A @ end.q.w, d, sigma).sum()),)
+
+    D = end.D + sum(add_up(exact_part, exact) or [0.0])
+    evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * log_det(end.q.L_B)
+    return Posterior(theta, at, end.q.w, end.q.L_B, sites, evidence, chunks, end.sweeps, end.residual, end.converged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What exact rows contribute to B (identity included), to r, and ``y' Lambda y``."""
+
+    B: Array
+    r: Array
+    yy: float
+
+    def misfit(self, w: Array) -> float:
+        """``sum lambda2 (y - a'w)^2 / 2`` over exact rows, without visiting them."""
+        Bw = self.B @ w + np.tril(self.B, -1).T @ w - w
+        return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ Bw))
+
+
+def _exact_sums(chunks: list[Chunk], method: Method, sigma: float, sites: Sites, M: int) -> _Base:
+    def sums(chunk: Chunk) -> tuple[Array, Array, float]:
+        _, A, d = chunk.features()
+        precision = chunk.rows.weight / method.exact_variance(d, sigma)
+        y = chunk.rows.limit
+        sites.lambda2[chunk.span] = precision
+        sites.lambda1[chunk.span] = precision * y
+        return gram(A.T, precision), A.T @ (precision * y), float(precision @ (y * y))
+
+    eye = np.eye(M, order="F")
+    total = add_up(sums, chunks)
+    return _Base(eye, np.zeros(M), 0.0) if total is None else _Base(total[0] + eye, total[1], total[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaussian:
+    """``q(w)`` from one set of sites."""
+
+    w: Array
+    L_B: Array
+
+    @classmethod
+    def from_sums(cls, base: _Base, sums: Sequence[Array] | None) -> _Gaussian:
+        B, r = (base.B, base.r) if sums is None else (base.B + sums[0], base.r + sums[1])
+        L_B = cholesky(B)
+        return cls(solve_vector(L_B, r), L_B)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    q: _Gaussian
+    D: float
+    sweeps: int
+    residual: float
+    converged: bool
+
+
+def _iterate(
+    chunks: list[Chunk], base: _Base, method: Method, likelihood: Likelihood, sigma: float, sites: Sites
+) -> _End:
+    """Damped fixed-point iteration on the sites of censored rows, in place.
+
+    One visit to the rows updates their sites and sums what the next posterior needs, so a sweep is one pass. Bounds,
+    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass.
+    """
+
+    def accumulate(chunk: Chunk) -> tuple[Array, Array]:
+        _, A, _ = chunk.features()
+        return gram(A.T, sites.lambda2[chunk.span]), A.T @ sites.lambda1[chunk.span]
+
+    def visit(chunk: Chunk) -> tuple[float, float, Array, Array]:
+        _, A, d = chunk.features()
+        span = chunk.span
+        lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
+        m, v_p = mean_variance(A, q.w, q.L_B)
+        u = method.update(likelihood, chunk.rows, Marginals(m, v_p, d, lambda1, lambda2), sigma)
+        g1, g2 = u.lambda1 - lambda1, u.lambda2 - lambda2
+        scale = sigma / chunk.rows.weight
+        gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
+        step.lambda1[span], step.lambda2[span] = g1, g2
+        lambda1 += rho * g1
+        lambda2 += rho * g2
+        return gap, float(u.D.sum()), gram(A.T, lambda2), A.T @ lambda1
+
+    q = _Gaussian.from_sums(base, add_up(accumulate, chunks))
+    if not chunks:
+        return _End(q, 0.0, 0, 0.0, True)
+    n = sum(len(c.rows) for c in chunks)
+    step, last_step, last = sites.zeros(), sites.zeros(), sites.copy()
+    mixer = _SiteMixer(chunks[0].span.start, sigma) if method.ascends == "bound" else None
+    rho, merit, residual, mixed, turned = method.damping, -np.inf, np.inf, False, False
+    for sweep in range(1, method.max_sweeps + 1):
+        here = sites.copy()
+        gap, D, *sums = add_up(visit, chunks) or []
+        gap = float(np.sqrt(gap / n))
+        if gap < method.tol or sweep == method.max_sweeps:
+            sites.take(here)
+            return _End(q, D, sweep, gap, gap < method.tol)
+        if method.ascends:
+            value = _merit(method, base, q, D)
+            if value < merit - 1e-10 * max(1.0, abs(merit)):
+                rho = rho if mixed else SHORTEN * rho
+                sites.take(last, last_step, rho)
+                q, mixed = _Gaussian.from_sums(base, add_up(accumulate, chunks)), False
+                if mixer is not None:
+                    mixer.clear()
+                continue
+            merit = value
+        else:
+            turned = gap > TURNED * residual and last_step.along(step) < 0.0
+            rho = max(SHORTEN * rho, SHORTEST) if gap > residual or turned else rho
+        rho = min(1.0, rho * (LENGTHEN if gap < residual and not turned else 1.0))
+        residual, last = gap, here
+        if mixer is not None:
+            mixed = mixer.mix(here, step, rho, sites)
+            sums = add_up(accumulate, chunks) or []
+        step, last_step = last_step, step
+        q = _Gaussian.from_sums(base, sums)
+    raise AssertionError("unreachable")
+
+
+def _merit(method: Method, base: _Base, q: _Gaussian, D: float) -> float:
+    """What an ascending method must not lose, from the censored rows' ``D`` and the exact rows' sums."""
+    joint = D - base.misfit(q.w) - 0.5 * float(q.w @ q.w)
+    return joint - 0.5 * log_det(q.L_B) if method.ascends == "bound" else joint
+
+
+class _SiteMixer:
+    """Anderson's acceleration in standardised natural parameters of the rows from ``first`` on."""
+
+    def __init__(self, first: int, sigma: float):
+        self._anderson, self._rows, self._sigma = Anderson(), slice(first, None), sigma
+
+    def clear(self) -> None:
+        self._anderson.clear()
+
+    def mix(self, here: Sites, step: Sites, rho: float, out: Sites) -> bool:
+        """Write the next sites; False where that was the plain damped step."""
+        x = self._anderson.mix(self._flat(here), self._flat(step), rho)
+        half = len(x) // 2
+        out.lambda1[self._rows] = x[:half] / self._sigma
+        out.lambda2[self._rows] = np.maximum(x[half:], 0.0) / self._sigma**2
+        return self._anderson.depth > 1
+
+    def _flat(self, sites: Sites) -> Array:
+        return np.concatenate([self._sigma * sites.lambda1[self._rows], self._sigma**2 * sites.lambda2[self._rows]])
