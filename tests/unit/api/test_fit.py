@@ -8,7 +8,7 @@ import pytest
 from support.reference import load
 
 import tobitgp as tg
-from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, SpecError
 
 
 @pytest.fixture(scope="module")
@@ -325,3 +325,34 @@ def test_a_large_offset_is_not_constant(clipped):
 def test_a_computation_that_breaks_down_names_what_is_fixed(clipped):
     with pytest.raises(tg.errors.NumericalError, match="fixed values of sigma"):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": 1e-9})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"weights": np.arange(1.0, 41.0)}, {"fixed": {"sigma": 1e-4}}, {"fixed": {"sigma": 1e-4}, "method": "laplace"}],
+)
+def test_a_hard_search_never_ends_in_nan(options):
+    rng = np.random.default_rng(0)
+    x, z = np.sort(rng.uniform(0, 10, 40)), rng.normal(size=40)
+    y = np.maximum(np.sin(x) + 0.5 * z + 0.2 * rng.normal(size=40), -0.3)
+    with warnings.catch_warnings():
+        for ours in (BoundaryWarning, ConvergenceWarning, ApproximationWarning):
+            warnings.simplefilter("ignore", ours)
+        res = tg.fit("y ~ z + gp(x) | censor(-0.3)", {"x": x, "z": z, "y": y}, **options)
+    assert np.isfinite(res.predict(interval=0.9)).all().all()
+    assert np.isfinite(res.params).all()
+    assert np.isfinite(res.log_marginal)
+
+
+def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
+    from dataclasses import replace
+
+    from tobitgp.inference import fit as room
+
+    found = room.polish
+    monkeypatch.setattr(room, "polish", lambda *args, **options: replace(found(*args, **options), gain_left=5.0))
+    with pytest.warns(ConvergenceWarning, match="5 nats before a maximum"):
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped)
+    assert not res.converged
+    assert np.isnan(res.log_marginal)
+    assert np.isfinite(res.predict()).all()
