@@ -71,7 +71,7 @@ def fit(
         locations in the user's units.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
-        20,000 rows.
+        20,000 rows and 10 free hyper-parameters.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -88,7 +88,7 @@ def fit(
     n_starts : int
         Starts of the search, taken from a screened grid.
     max_iter : int
-        Iterations of each optimiser run.
+        Iterations of each optimiser run, and the most Newton steps at its end (never more than 10).
     tol : float
         Nats a further Newton step may gain when the search stops.
     rng : int or numpy Generator, optional

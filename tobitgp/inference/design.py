@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
 F0 = 1.1
@@ -54,6 +55,11 @@ def central_composite(k: int) -> tuple[Array, Array]:
     weights : (J,) array
         To be multiplied by the density at the point relative to that at the centre.
 
+    Raises
+    ------
+    SpecError
+        If k is more than 18.
+
     Notes
     -----
     Rue, Martino and Chopin, JRSS B 71 (2009), section 6.5.
@@ -67,6 +73,11 @@ def central_composite(k: int) -> tuple[Array, Array]:
     >>> bool(np.allclose(z.T @ (p[:, None] * z), np.eye(3))), len(z)
     (True, 15)
     """
+    if k > MAX_DIMENSION:
+        raise SpecError(
+            f"hyper='integrate' averages over at most {MAX_DIMENSION} hyper-parameters, and {k} are free. "
+            "Use hyper='maximize', ard=False in gp(), or fixed=."
+        )
     if k == 0:
         return np.zeros((1, 0)), np.ones(1)
     cube = F0 * two_level(k) if k > 1 else np.zeros((0, 1))

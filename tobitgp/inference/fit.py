@@ -99,15 +99,17 @@ def fit_gp(
     -------
     FittedGP
 
-    Warns
-    -----
-    ConvergenceWarning
-        If the search or a fixed point did not settle, or EP gave way to VI.
-
     Raises
     ------
     NumericalError
         If the computation breaks down at every start, or at the values that are fixed.
+    SpecError
+        If more hyper-parameters are to be integrated than the designs hold.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the search or a fixed point did not settle, or EP gave way to VI.
     """
     with single_blas_thread():
         fit = _Fit(problem, prior, parameters, method, likelihood, settings or Settings(), on_step)
@@ -167,6 +169,7 @@ class _Fit:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
         free = self.parameters.free
+        made: list[Objective] = []
 
         def at(start: Array, sites: Sites | None = None) -> Objective:
             """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
@@ -175,6 +178,7 @@ class _Fit:
             precision = _guess(problem, here) if sites is None else sites.lambda2
             objective = self._objective("search", problem, prior, here, precision, self.first_cap)
             objective.sites = sites
+            made.append(objective)
             return objective
 
         def rough_value(start: Array) -> float:
@@ -184,15 +188,14 @@ class _Fit:
 
         short = self.single and problem.n >= DENSE_ROWS
         candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short)
-        ends, evaluations, sweeps = [], 0, 0
+        ends = []
         for start in candidates:
             objective = at(start)
             end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
             again = at(end, objective.sites)
             ends.append((again.value(end), end, again))
-            evaluations, sweeps = evaluations + objective.evaluations + 1, sweeps + objective.sweeps + again.sweeps
         value, best, objective = max(ends, key=lambda found: found[0])
-        self.stages.append(("search", evaluations, sweeps, value))
+        self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
 
     def _maximise(self, theta: Array, scale: Array | None) -> tuple[Objective, Maximum]:
@@ -202,6 +205,7 @@ class _Fit:
         rows.
         """
         precision, sites = _guess(self.problem, theta), None
+        tol, steps = self.settings.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None:
             objective = self._objective("approach", self.problem, self.prior, theta, precision, self.first_cap)
@@ -213,10 +217,10 @@ class _Fit:
                 precision = sites.lambda2
             objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
             objective.sites = sites
-            maximum = polish(objective, theta[self.parameters.free], tol=self.settings.tol, max_iter=NEWTON_STEPS)
+            maximum = polish(objective, theta[self.parameters.free], tol=tol, max_iter=steps)
             if maximum.gain_left > CONVERGED:
                 free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
-                maximum = polish(objective, free, tol=self.settings.tol, max_iter=NEWTON_STEPS)
+                maximum = polish(objective, free, tol=tol, max_iter=steps)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
             if isinstance(self.method, EP) and not last.converged:
@@ -326,7 +330,7 @@ def _complaint(centre: Posterior, maximum: Maximum) -> str:
     if not centre.converged:
         remedy = "Give the method more max_sweeps, or use another method."
         return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
-    remedy = "Try start=, or stronger priors=."
+    remedy = "Try a larger max_iter=, another start=, or stronger priors=."
     return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
 
 

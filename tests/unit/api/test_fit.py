@@ -356,3 +356,29 @@ def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
     assert not res.converged
     assert np.isnan(res.log_marginal)
     assert np.isfinite(res.predict()).all()
+
+
+def test_too_many_hyper_parameters_to_integrate_are_refused():
+    rng = np.random.default_rng(0)
+    data = {f"x{i}": rng.uniform(size=30) for i in range(18)} | {"y": rng.normal(size=30)}
+    formula = "y ~ gp(" + ", ".join(f"x{i}" for i in range(18)) + ")"
+    with pytest.raises(SpecError, match="at most 18 hyper-parameters, and 20 are free"):
+        tg.fit(formula, data, hyper="integrate", n_starts=1)
+    assert np.isnan(tg.fit(formula, data, n_starts=1).log_marginal)
+
+
+def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):
+    far = {"sigma": 50.0, "sd(gp(x))": 0.1, "lengthscale(gp(x))": 5.0}
+    full = tg.fit("y ~ gp(x) | censor(lower)", clipped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        res = tg.fit("y ~ gp(x) | censor(lower)", clipped, max_iter=1, start=far)
+    at_maximum = np.allclose(res.params, full.params, rtol=0.05)
+    assert res.converged == at_maximum
+
+
+def test_the_history_counts_the_screening(clipped):
+    res = tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize")
+    seen = []
+    tg.fit("y ~ gp(x) | censor(lower)", clipped, hyper="maximize", progress=lambda stage, *_: seen.append(stage))
+    assert res.fit_history.set_index("stage").loc["search", "evaluations"] == seen.count("search")
