@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,21 @@ class CensoredResponse:
     weight: Array
 
 
+class Groups(NamedTuple):
+    """Group of each row.
+
+    Attributes
+    ----------
+    code : (n,) integer array
+        Position among the levels of the training data; -1, -2, ... for the levels that were not among them.
+    size : int
+        Number of levels in the training data.
+    """
+
+    code: IntArray
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class Design:
     """Covariates of n rows, in the user's units.
@@ -45,11 +61,14 @@ class Design:
     columns : tuple of str, length p
         formulaic's column names.
     X : tuple of (n, d_t) arrays
-        Inputs of each ``gp()`` term.
+        Inputs of each process; no columns for ``re()``.
     offset : (n,) array
+    groups : tuple of Groups or None
+        Of each process that has ``by=`` or is ``re()``.
     """
 
     H: Array
     columns: tuple[str, ...]
     X: tuple[Array, ...]
     offset: Array
+    groups: tuple[Groups | None, ...]

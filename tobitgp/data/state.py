@@ -225,7 +225,7 @@ def _assemble(spec: ModelSpec, table: Table, H: Array, linear: LinearState) -> D
     offset = np.zeros(table.n)
     for item in spec.offsets:
         offset += finite(evaluate(item, table), table, f"offset({item.text})")
-    return Design(H, linear.columns, X, offset)
+    return Design(H, linear.columns, X, offset, (None,) * len(X))
 
 
 def _used_levels(column: Column) -> Column:

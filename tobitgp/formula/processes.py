@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from tobitgp.formula.expressions import Found, check_expression, expression
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, nearest
-from tobitgp.formula.spec import GPTerm
+from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.formula.syntax import Syntax
 
 _OPTIONS = ("kernel", "ard", "name")
@@ -61,7 +61,7 @@ def read_gp(syntax: Syntax, node: ast.Call, found: Found, taken: Sequence[str]) 
     if label in taken:
         remedy = "choose another" if "name" in options else f'give this one a name, as in gp({texts[0]}, name="short")'
         syntax.fail(options.get("name", node), f"There is already a term {label!r}; {remedy}")
-    return GPTerm(tuple(expression(syntax, arg) for arg in node.args), kernel, ard, label)
+    return GPTerm((GPFactor(tuple(expression(syntax, arg) for arg in node.args), kernel, ard),), label)
 
 
 def _read_options(syntax: Syntax, node: ast.Call) -> dict[str, ast.expr]:

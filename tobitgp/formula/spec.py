@@ -133,13 +133,48 @@ class TruncationSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class GPTerm:
-    """One ``gp(...)`` term; ``name`` is its label in parameter names, ``gp(x)`` unless ``name=`` was given."""
+class GPFactor:
+    """One kernel of a process and the inputs it is of.
+
+    Attributes
+    ----------
+    inputs : tuple of Expression
+    kernel : str
+        One of ``KERNEL_NAMES``.
+    ard : bool
+        A length-scale for each input, or one for all.
+    period : float or None
+        Of a periodic kernel, where it is known.
+    """
 
     inputs: tuple[Expression, ...]
     kernel: str
     ard: bool
+    period: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GPTerm:
+    """One process: ``gp(...)``, a product with others, or ``re(...)``.
+
+    Attributes
+    ----------
+    factors : tuple of GPFactor
+        Their kernels multiply; none for ``re(g)``, which is constant within a group.
+    name : str
+        Label in parameter names, ``gp(x)`` unless ``name=`` was given.
+    by : Expression or None
+        The column whose every level has a process of its own, with shared hyper-parameters.
+    """
+
+    factors: tuple[GPFactor, ...]
     name: str
+    by: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Expression, ...]:
+        """Inputs of all factors, in order."""
+        return tuple(item for factor in self.factors for item in factor.inputs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,5 +86,5 @@ def _process(term: GPTerm) -> str:
     inputs = ", ".join(item.text for item in term.inputs)
     scales = "one length-scale"
     if len(term.inputs) > 1:
-        scales = "a length-scale for each input" if term.ard else "one length-scale for all inputs"
-    return f"{term.name}: zero-mean Gaussian process over {inputs}, kernel {term.kernel}, {scales}"
+        scales = "a length-scale for each input" if term.factors[0].ard else "one length-scale for all inputs"
+    return f"{term.name}: zero-mean Gaussian process over {inputs}, kernel {term.factors[0].kernel}, {scales}"

@@ -118,7 +118,11 @@ def assemble(
         centre[intercept] = 0.0
     shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
     problem = standardise(
-        response, shifted, log_time=family.log_time, centre=intercept is not None, ard=tuple(t.ard for t in spec.gps)
+        response,
+        shifted,
+        log_time=family.log_time,
+        centre=intercept is not None,
+        ard=tuple(t.factors[0].ard for t in spec.gps),
     )
     linear = None
     if design.columns:
@@ -127,7 +131,7 @@ def assemble(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
     dense = None if linear is None else DenseBlock(linear.features(problem.H, problem.units.scale))
     gps = tuple(
-        GPPrior(X, KERNELS[term.kernel], term.ard, chosen)
+        GPPrior(X, KERNELS[term.factors[0].kernel], term.factors[0].ard, chosen)
         for X, term, chosen in zip(problem.X, spec.gps, _inducing(inducing, spec.gps, problem), strict=True)
     )
     parameters = _parameters(spec.gps, names, roles, problem, fixed, start, priors)
@@ -138,7 +142,7 @@ def _hyper_names(terms: Sequence[GPTerm]) -> tuple[list[str], list[str]]:
     """Names and roles of all hyper-parameters in the order of theta."""
     names, roles = [], []
     for term in terms:
-        scales = [f"[{x.text}]" for x in term.inputs] if term.ard and len(term.inputs) > 1 else [""]
+        scales = [f"[{x.text}]" for x in term.inputs] if term.factors[0].ard and len(term.inputs) > 1 else [""]
         names += [f"sd({term.name})", *(f"lengthscale({term.name}){which}" for which in scales)]
         roles += ["sd", *("lengthscale" for _ in scales)]
     return [*names, "sigma"], [*roles, "sigma"]
@@ -252,7 +256,7 @@ def _parameters(
 ) -> Parameters:
     units, sizes = [], []
     for term, scale in zip(terms, problem.units.x_scale, strict=True):
-        scales = scale if term.ard else scale[:1]
+        scales = scale if term.factors[0].ard else scale[:1]
         units += [problem.units.scale, *scales]
         sizes += [len(term.inputs)] * (1 + len(scales))
     unit = np.array([*units, problem.units.scale])

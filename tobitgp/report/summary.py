@@ -87,7 +87,7 @@ def _model_lines(results: Fit) -> list[tuple[str, str]]:
         ("Method:", results.method),
     ]
     for i, term in enumerate(gp.terms):
-        kernel = term.kernel + (" (ARD)" if term.ard and len(term.inputs) > 1 else "")
+        kernel = term.factors[0].kernel + (" (ARD)" if term.factors[0].ard and len(term.inputs) > 1 else "")
         lines.append(("GP terms:" * (i == 0), f"{_short(term.name)} {kernel}"))
     lines += [("Hyper-parameters:", hyper), ("Features:", str(fitted.n_features))]
     if gp.terms:

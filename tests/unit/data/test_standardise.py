@@ -17,7 +17,7 @@ def problem(lower, upper, *, log_time=False, offset=0.0):
     n = len(lower)
     one = np.ones(n)
     response = CensoredResponse(lower, upper, -np.inf * one, np.inf * one, -np.inf * one, np.inf * one, one)
-    design = Design(np.ones((n, 1)), ("Intercept",), (np.arange(n, dtype=float)[:, None],), offset * one)
+    design = Design(np.ones((n, 1)), ("Intercept",), (np.arange(n, dtype=float)[:, None],), offset * one, (None,))
     return standardise(response, design, log_time=log_time, centre=True)
 
 

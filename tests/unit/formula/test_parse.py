@@ -94,7 +94,7 @@ def test_a_column_taken_out_is_not_used():
 )
 def test_process_terms(term, inputs, kernel, ard, name):
     (found,) = parse_formula(f"y ~ z + {term}", COLUMNS).gps
-    assert (tuple(item.text for item in found.inputs), found.kernel, found.ard, found.name) == (
+    assert (tuple(item.text for item in found.inputs), found.factors[0].kernel, found.factors[0].ard, found.name) == (
         inputs,
         kernel,
         ard,
