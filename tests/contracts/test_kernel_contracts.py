@@ -6,13 +6,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.differences import gradient
-from support.oracles import covariance
+from support.oracles import correlation
 
+from tobitgp.prior.covariance import Covariance, Factor
 from tobitgp.prior.kernels import KERNELS
 
 LENGTHS = np.array([0.4, 1.3, 2.0])
+SHAPES = {"alpha": 1.4, "lengthscale": 0.8, "period": 1.7}
 ROUNDING = 1e-12  # scaled inputs up to 30, whose squares carry 1e-13
-INPUTS = arrays(float, (9, 2), elements=st.floats(-30.0, 30.0))
+ONE_INPUT = ("periodic",)
+STATIONARY = [name for name, kernel in KERNELS.items() if kernel.stationary]
+NO_SHAPE = np.empty(0)
+
+
+def shape(name):
+    return np.array([SHAPES[role] for role in KERNELS[name].shape])
+
+
+def inputs(name, n, rng, d=3):
+    return rng.standard_normal((n, 1 if name in ONE_INPUT else d))
+
+
+def parameters(name, d):
+    return np.concatenate([LENGTHS[: d if KERNELS[name].scaled else 0], shape(name)])
 
 
 @pytest.fixture(params=KERNELS)
@@ -21,10 +37,11 @@ def name(request):
 
 
 @settings(max_examples=30, deadline=None)
-@given(X=INPUTS)
-@pytest.mark.parametrize("kernel", KERNELS)
+@given(X=arrays(float, (9, 2), elements=st.floats(-30.0, 30.0)))
+@pytest.mark.parametrize("kernel", STATIONARY)
 def test_is_a_correlation_matrix(kernel, X):
-    K = KERNELS[kernel].value(X, X)
+    X = X[:, :1] if kernel in ONE_INPUT else X
+    K = KERNELS[kernel].value(X, X, shape(kernel))
     np.testing.assert_allclose(K, K.T, rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(np.diag(K), 1.0, rtol=0, atol=ROUNDING)
     assert (K >= 0.0).all()
@@ -33,44 +50,96 @@ def test_is_a_correlation_matrix(kernel, X):
 
 
 def test_agrees_with_its_formula(name, rng):
-    X, Z = rng.standard_normal((20, 3)), rng.standard_normal((7, 3))
-    got = KERNELS[name].value(X / LENGTHS, Z / LENGTHS)
-    np.testing.assert_allclose(got, covariance(name, X, Z, np.log([1.0, *LENGTHS])), rtol=1e-12, atol=1e-15)
+    X, Z = inputs(name, 20, rng), inputs(name, 7, rng)
+    at = parameters(name, X.shape[1])
+    factor = Factor(KERNELS[name], slice(0, X.shape[1]))
+    np.testing.assert_allclose(factor.value(X, Z, at), correlation(name, X, Z, at), rtol=1e-11, atol=1e-14)
 
 
 def test_agrees_with_scikit_learn(name, rng):
     kernels = pytest.importorskip("sklearn.gaussian_process.kernels")
-    order = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
-    theirs = kernels.Matern(LENGTHS, nu=order[name]) if name in order else kernels.RBF(LENGTHS)
-    X, Z = rng.standard_normal((20, 3)), rng.standard_normal((7, 3))
-    np.testing.assert_allclose(KERNELS[name].value(X / LENGTHS, Z / LENGTHS), theirs(X, Z), rtol=1e-11, atol=1e-14)
+    theirs = {
+        "rbf": kernels.RBF(LENGTHS),
+        "matern12": kernels.Matern(LENGTHS, nu=0.5),
+        "matern32": kernels.Matern(LENGTHS, nu=1.5),
+        "matern52": kernels.Matern(LENGTHS, nu=2.5),
+        "rq": kernels.RationalQuadratic(1.0, alpha=SHAPES["alpha"]),
+        "periodic": kernels.ExpSineSquared(SHAPES["lengthscale"], SHAPES["period"]),
+        "linear": kernels.DotProduct(0.0),
+    }[name]
+    X, Z = inputs(name, 20, rng), inputs(name, 7, rng)
+    scale = LENGTHS if KERNELS[name].scaled else np.ones(X.shape[1])
+    ours = KERNELS[name].value(X / scale, Z / scale, shape(name))
+    # Their rational quadratic has one length-scale, so it is given scaled inputs.
+    want = theirs(X / scale, Z / scale) if name == "rq" else theirs(X, Z)
+    np.testing.assert_allclose(ours, want, rtol=1e-11, atol=1e-14)
 
 
-def test_knows_only_differences(name, rng):
-    X, Z, shift = rng.standard_normal((20, 2)), rng.standard_normal((7, 2)), np.array([3.0, -5.0])
-    here, there = KERNELS[name].value(X, Z), KERNELS[name].value(X + shift, Z + shift)
+@pytest.mark.parametrize("kernel", STATIONARY)
+def test_knows_only_differences(kernel, rng):
+    X, Z, shift = inputs(kernel, 20, rng, 2), inputs(kernel, 7, rng, 2), np.array([3.0, -5.0])
+    shift = shift[: X.shape[1]]
+    here = KERNELS[kernel].value(X, Z, shape(kernel))
+    there = KERNELS[kernel].value(X + shift, Z + shift, shape(kernel))
     np.testing.assert_allclose(here, there, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("coincident", [False, True])
-def test_contract_is_the_derivative_in_log_lengthscales(name, coincident, rng):
-    X = rng.standard_normal((12, 3))
-    Z = X if coincident else rng.standard_normal((5, 3))
+def test_diagonal(name, rng):
+    X = inputs(name, 9, rng)
+    K = KERNELS[name].value(X, X, shape(name))
+    np.testing.assert_allclose(KERNELS[name].diagonal(X), np.diag(K), rtol=1e-13)
+
+
+def check_contract(covariance, X, Z, at, rng):
     G = rng.standard_normal((len(X), len(Z)))
+    got = covariance.contract(X, Z, at, covariance.value(X, Z, at), G)
+    want = gradient(lambda t: float((G * covariance.value(X, Z, np.exp(t))).sum()), np.log(at), 1e-3)
+    assert got.shape == (covariance.n_parameters,)
+    np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7)
 
-    def total(log_lengths):
-        return float((G * KERNELS[name].value(X / np.exp(log_lengths), Z / np.exp(log_lengths))).sum())
 
-    at = np.log(LENGTHS)
-    U, V = X / LENGTHS, Z / LENGTHS
-    got = KERNELS[name].contract(U, V, KERNELS[name].value(U, V), G)
-    np.testing.assert_allclose(got, gradient(total, at, 1e-3), rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize("coincident", [False, True])
+def test_contract_is_the_derivative_in_log_parameters(name, coincident, rng):
+    X = inputs(name, 12, rng)
+    Z = X if coincident else inputs(name, 5, rng)
+    covariance = Covariance((Factor(KERNELS[name], slice(0, X.shape[1])),))
+    check_contract(covariance, X, Z, parameters(name, X.shape[1]), rng)
+
+
+@pytest.mark.parametrize("second", KERNELS)
+def test_contract_of_products(name, second, rng):
+    X, Z = rng.standard_normal((12, 2)), rng.standard_normal((5, 2))
+    covariance = Covariance((Factor(KERNELS[name], slice(0, 1)), Factor(KERNELS[second], slice(1, 2))))
+    check_contract(covariance, X, Z, np.concatenate([parameters(name, 1), 1.1 * parameters(second, 1)]), rng)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if KERNELS[name].scaled])
+def test_one_lengthscale_for_all_inputs(kernel, rng):
+    X, Z, at = rng.standard_normal((12, 3)), rng.standard_normal((5, 3)), parameters(kernel, 1)
+    same = np.concatenate([np.full(3, at[0]), at[1:]])
+    isotropic, ard = (Covariance((Factor(KERNELS[kernel], slice(0, 3), own),)) for own in (False, True))
+    np.testing.assert_array_equal(isotropic.value(X, Z, at), ard.value(X, Z, same))
+    check_contract(isotropic, X, Z, at, rng)
+
+
+def test_product_of_rbf_kernels_is_one_over_both_inputs(rng):
+    X, Z, rbf = rng.standard_normal((12, 2)), rng.standard_normal((5, 2)), KERNELS["rbf"]
+    both = Covariance((Factor(rbf, slice(0, 2)),))
+    apart = Covariance((Factor(rbf, slice(0, 1)), Factor(rbf, slice(1, 2))))
+    np.testing.assert_allclose(both.value(X, Z, LENGTHS[:2]), apart.value(X, Z, LENGTHS[:2]), rtol=1e-12)
+
+
+def test_without_factors_it_is_constant():
+    X, Z, constant = np.empty((4, 0)), np.empty((2, 0)), Covariance(())
+    np.testing.assert_array_equal(constant.value(X, Z, NO_SHAPE), np.ones((4, 2)))
+    np.testing.assert_array_equal(constant.diagonal(X), np.ones(4))
+    assert constant.contract(X, Z, NO_SHAPE, np.ones((4, 2)), np.ones((4, 2))).shape == (0,)
 
 
 def test_contract_leaves_its_arguments_alone(name, rng):
-    X, Z, G = rng.standard_normal((6, 2)), rng.standard_normal((4, 2)), rng.standard_normal((6, 4))
-    K = KERNELS[name].value(X, Z)
+    X, Z, G = inputs(name, 6, rng, 2), inputs(name, 4, rng, 2), rng.standard_normal((6, 4))
+    K = KERNELS[name].value(X, Z, shape(name))
     copies = [a.copy() for a in (X, Z, K, G)]
-    KERNELS[name].contract(X, Z, K, G)
+    KERNELS[name].contract(X, Z, shape(name), K, G)
     for before, after in zip(copies, (X, Z, K, G), strict=True):
         np.testing.assert_array_equal(before, after)

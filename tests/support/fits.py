@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from support.problems import GAUSSIAN
+from support.problems import GAUSSIAN, product
 from tobitgp.inference import EP
 from tobitgp.inference.fit import Prior, fit_gp
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.prior.block import Inputs
 from tobitgp.prior.kernel import GPPrior
-from tobitgp.prior.kernels import KERNELS
 
 ROLES = ("sd", "lengthscale", "sigma")
 
@@ -24,5 +24,5 @@ def parameters(fixed=None, start=None, flat=()):
 
 
 def fit(problem, chosen=None, method=None, kernel="rbf", inducing="auto", on_step=None, **options):
-    prior = Prior(None, (GPPrior(problem.X[0], KERNELS[kernel], True, inducing),))
+    prior = Prior(None, (GPPrior(Inputs(problem.X[0]), product((kernel, problem.X[0].shape[1])), inducing),))
     return fit_gp(problem, prior, chosen or parameters(), method or EP(), GAUSSIAN, Settings(**options), on_step)

@@ -12,6 +12,20 @@ _PROFILES = {
 }
 
 
+def correlation(kernel, X, Z, parameters):
+    """Correlations (n, M) of one kernel at natural parameters: length-scales, then its shape."""
+    if kernel == "linear":
+        return np.array([[sum(x * z) for z in Z] for x in X])
+    if kernel == "periodic":
+        lengthscale, period = parameters
+        return np.exp(-2.0 * (np.sin(np.pi * (X - Z.T) / period) / lengthscale) ** 2)
+    d = X.shape[1]
+    r = np.sqrt((((X[:, None, :] - Z[None, :, :]) / parameters[:d]) ** 2).sum(axis=-1))
+    if kernel == "rq":
+        return (1.0 + r * r / (2.0 * parameters[d])) ** -parameters[d]
+    return _PROFILES[kernel](r)
+
+
 def covariance(kernel, X, Z, theta):
     """``sd^2 k(|x - z| / lengthscale)``, (n, M), with theta = (log sd, log length-scales)."""
     steps = (X[:, None, :] - Z[None, :, :]) / np.exp(theta[1:])

@@ -6,15 +6,17 @@ import numpy as np
 
 from tobitgp.data.problem import Problem, Rows, Units
 from tobitgp.inference import METHODS
-from tobitgp.inference.posterior import join_features, mean_variance
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.prior.block import Grouping, Inputs
+from tobitgp.prior.covariance import Covariance, Factor
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import KernelBlock
 from tobitgp.prior.kernels import KERNELS
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
+RADIAL = [name for name, kernel in KERNELS.items() if kernel.scaled and not kernel.shape]
 TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
 
 
@@ -33,7 +35,7 @@ def make_rows(lower, upper, weight=None):
     return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower)
 
 
-def make_problem(X, lower, upper, weight=None, H=None):
+def make_problem(X, lower, upper, weight=None, H=None, code=None):
     """Problem from inputs (n, d) or a tuple of them, already standardised."""
     X = X if isinstance(X, tuple) else (X,)
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
@@ -45,7 +47,9 @@ def make_problem(X, lower, upper, weight=None, H=None):
     rows = tuple(make_rows(lower[g], upper[g], weight[g]) for g in groups if len(g))
     none = tuple(np.zeros(x.shape[1]) for x in X)
     units = Units(0.0, 1.0, False, none, tuple(1.0 + z for z in none), 0.0)
-    return Problem(rows, order, H[order], tuple(x[order] for x in X), units)
+    code = (None,) * len(X) if code is None else code
+    code = tuple(None if c is None else np.asarray(c)[order] for c in code)
+    return Problem(rows, order, H[order], tuple(x[order] for x in X), code, units)
 
 
 def from_codes(X, y, censored):
@@ -99,10 +103,21 @@ def see(y, censoring):
     return lower, upper
 
 
-def gp(problem, kernel="rbf", Z=None, ard=True, t=0):
-    """Kernel block on the problem's t-th inputs; all of them induce unless Z is given."""
-    X = problem.X[t]
-    return KernelBlock(X, KERNELS[kernel], ard, X if Z is None else Z)
+def product(*factors):
+    """Covariance from (kernel, number of inputs) pairs, with a third entry False for one length-scale."""
+    made, start = [], 0
+    for name, d, *ard in factors:
+        made.append(Factor(KERNELS[name], slice(start, start + d), *ard))
+        start += d
+    return Covariance(tuple(made))
+
+
+def gp(problem, kernel="rbf", Z=None, ard=True, t=0, name="g"):
+    """Kernel block on the problem's t-th inputs and groups; all inputs induce unless Z is given."""
+    X, code = problem.X[t], problem.code[t]
+    made = product((kernel, X.shape[1], ard)) if isinstance(kernel, str) else kernel
+    grouping = None if code is None else Grouping(name, int(code.max()) + 1)
+    return KernelBlock(Inputs(X, code), made, X if Z is None else Z, grouping)
 
 
 def dense(problem):
@@ -127,6 +142,5 @@ def marginals(posterior, problem):
 
 def predict(posterior, *inputs):
     """Mean and sd of f at new rows."""
-    _, A, d = join_features(posterior.blocks, inputs)
-    m, v_p = mean_variance(A, posterior.w, posterior.L_B)
-    return m, np.sqrt(v_p + d)
+    A, d = posterior.features([at if isinstance(at, Inputs) else Inputs(at) for at in inputs])
+    return A.times(posterior.w), np.sqrt(posterior.factor.variance(A) + d)

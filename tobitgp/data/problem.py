@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class Units:
     log_time : bool
         y stands for log time.
     x_centre, x_scale : tuple of (d_t,) arrays
-        Of each ``gp()`` term's inputs.
+        Of each process's inputs.
     log_jacobian : float
         What the log evidence of the standardised exact rows needs to be that of the response as written.
     """
@@ -86,7 +87,9 @@ class Problem:
     H : (n, p) array
         Linear columns in the problem's order, in the user's units.
     X : tuple of (n, d_t) arrays
-        Standardised inputs of each ``gp()`` term in the problem's order.
+        Standardised inputs of each process in the problem's order.
+    code : tuple of (n,) integer arrays or None
+        Group of each row for each process that has groups.
     units : Units
     """
 
@@ -94,6 +97,7 @@ class Problem:
     order: IntArray
     H: Array
     X: tuple[Array, ...]
+    code: tuple[IntArray | None, ...]
     units: Units
 
     @property
@@ -117,11 +121,35 @@ class Problem:
             positions.append(start + take)
             start += len(rows)
         at = np.concatenate(positions)
-        return Problem(tuple(parts), self.order[at], self.H[at], tuple(X[at] for X in self.X), self.units), at
+        X, code = tuple(X[at] for X in self.X), tuple(None if c is None else c[at] for c in self.code)
+        return Problem(tuple(parts), self.order[at], self.H[at], X, code, self.units), at
+
+
+class Scaling(NamedTuple):
+    """How some inputs of a process are standardised.
+
+    Attributes
+    ----------
+    columns : slice
+        Of the process's inputs.
+    centred : bool
+        Take their means away; not where zero has a meaning.
+    own : bool
+        Scale every input on its own, or all by one factor, which keeps distances as they are up to that factor.
+    """
+
+    columns: slice
+    centred: bool = True
+    own: bool = True
 
 
 def standardise(
-    response: CensoredResponse, design: Design, *, log_time: bool, centre: bool, ard: tuple[bool, ...] | None = None
+    response: CensoredResponse,
+    design: Design,
+    *,
+    log_time: bool,
+    centre: bool,
+    scaling: Sequence[Sequence[Scaling]] | None = None,
 ) -> Problem:
     """Scale response and inputs, and sort the rows by what is known of them.
 
@@ -133,9 +161,8 @@ def standardise(
         Model the logarithm of the response; the evidence keeps the Jacobian ``-sum log y`` over exact rows.
     centre : bool
         Take the mean away; only right where the model has a free intercept.
-    ard : tuple of bool, optional
-        Per ``gp()`` term: scale every input on its own (default), or all by one factor, which keeps distances as
-        they are up to that factor.
+    scaling : sequence of sequences of Scaling, optional
+        Of each process's inputs; centred and on their own by default.
 
     Returns
     -------
@@ -163,13 +190,14 @@ def standardise(
     order = np.argsort(np.where(exact, 0, np.where(interval, 2, 1)), kind="stable")
     counts = (int(exact.sum()), len(exact) - int(exact.sum()) - int(interval.sum()), int(interval.sum()))
     weight = response.weight
-    x_centre = tuple(np.average(X, axis=0, weights=weight) for X in design.X)
-    own = ard or (True,) * len(design.X)
-    x_scale = tuple(_column_scale(X - c, weight, a) for X, c, a in zip(design.X, x_centre, own, strict=True))
+    rules = scaling or [[Scaling(slice(None))]] * len(design.X)
+    units_of_x = [_input_units(X, weight, rule) for X, rule in zip(design.X, rules, strict=True)]
+    x_centre, x_scale = tuple(c for c, _ in units_of_x), tuple(s for _, s in units_of_x)
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
     rows = _split(lower[order], upper[order], response.weight[order], width[order] / scale, counts)
     units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
-    return Problem(rows, order, design.H[order], X, units)
+    code = tuple(None if g is None else g.code[order] for g in design.groups)
+    return Problem(rows, order, design.H[order], X, code, units)
 
 
 def _log_ends(lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -201,6 +229,18 @@ def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> 
     if spread <= 8.0 * np.finfo(float).eps * abs(mean):
         spread = abs(mean) if mean else 1.0
     return (mean if centre else 0.0), spread
+
+
+def _input_units(X: Array, weight: Array, rules: Sequence[Scaling]) -> tuple[Array, Array]:
+    """Centres and scales (d,) of a process's inputs."""
+    centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for rule in rules:
+        at = rule.columns
+        if rule.centred and X.shape[1]:
+            centre[at] = np.average(X[:, at], axis=0, weights=weight)
+        if X.shape[1]:
+            scale[at] = _column_scale(X[:, at] - centre[at], weight, rule.own)
+    return centre, scale
 
 
 def _column_scale(X: Array, weight: Array, own: bool) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +72,8 @@ class Design:
     X: tuple[Array, ...]
     offset: Array
     groups: tuple[Groups | None, ...]
+
+    def rows(self, at: BoolArray) -> Design:
+        """Some of the rows."""
+        groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
+        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tobitgp.engines import add_up
 from tobitgp.inference.posterior import Chunk, Posterior
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.linalg import inverse_factor, log_det
 
 
 def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
@@ -30,12 +27,11 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
         value = likelihood.expected(chunk.rows, q.m, q.v_p + q.d, posterior.sigma).value
         return (float(chunk.rows.weight @ value),)
 
-    w, L_B = posterior.w, posterior.L_B
-    trace = float(np.square(inverse_factor(L_B)).sum())
-    divergence = 0.5 * (trace + float(w @ w) - len(w) + log_det(L_B))
+    w, factor = posterior.w, posterior.factor
+    divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
     return float((add_up(expected, posterior.chunks) or [0.0])[0]) - divergence
 
 
 def effective_parameters(posterior: Posterior) -> float:
     """``tr(S A' diag(lambda2) A) = M - tr S``: how many parameters the data determine."""
-    return len(posterior.w) - float(np.square(inverse_factor(posterior.L_B)).sum())
+    return len(posterior.w) - posterior.factor.trace_inverse()

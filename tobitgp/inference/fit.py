@@ -140,7 +140,7 @@ class _Fit:
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
         # Only along a single input can rows be dense enough to show length-scales that need many features.
-        self.single = any(gp.X.shape[1] == 1 for gp in prior.gps)
+        self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
         self.first_cap = SHORT_CAP if self.single else FIRST_CAP
 
     def run(self) -> FittedGP:
@@ -296,7 +296,7 @@ class _Fit:
                 self.on_step("integrate", len(design), p.evidence)
             return replace(p, chunks=()) if p.converged else None
 
-        heavy = is_heavy(self.problem.n, len(centre.w))
+        heavy = is_heavy(self.problem.n, centre.layout.row_features)
         found = [centre, *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
         log_density = np.array([objective.density(p) for p, _ in kept])

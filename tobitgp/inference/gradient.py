@@ -8,15 +8,13 @@ Each block turns its columns of that, and ``dF/dd``, into derivatives of its own
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from tobitgp.engines import add_up
+from tobitgp.inference.layout import block_slopes
 from tobitgp.inference.method import Method
 from tobitgp.inference.posterior import Chunk, Posterior
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.linalg import solve_lower, solve_upper, solve_vector
 from tobitgp.typing import Array
 
 
@@ -30,28 +28,30 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
     method : Method
     likelihood : Likelihood
     """
-    blocks, w, L_B, sigma = posterior.blocks, posterior.w, posterior.L_B, posterior.sigma
-    ends = np.cumsum([0, *(b.size for b in blocks)])
-    columns = [slice(i, j) for i, j in itertools.pairwise(ends)]
+    blocks, w, sigma = posterior.blocks, posterior.w, posterior.sigma
     q = _implicit_weights(posterior, method, likelihood)
 
     def visit(chunk: Chunk) -> list[Array | float]:
         parts, A, marginals = posterior.marginals(chunk)
         s = method.slopes(likelihood, chunk.rows, marginals, sigma)
-        alpha = marginals.lambda1 - marginals.lambda2 * marginals.m
-        AS = solve_upper(L_B, solve_lower(L_B, A.T)).T
-        AS *= -marginals.lambda2[:, None]
-        G_A = AS
+        lambda2 = marginals.lambda2
+        alpha = marginals.lambda1 - lambda2 * marginals.m
+        G = posterior.factor.smooth(A)
+        for columns in G:
+            if columns is not None:
+                columns *= -lambda2[:, None]
+        A.add_slope(G, alpha, w)
         e = float(s.e.sum())
-        G_A += np.multiply.outer(alpha, w)
         if q is not None and s.implicit is not None:
             u, e_m = s.implicit
-            Aq = A @ q
-            G_A += np.multiply.outer(alpha, q) + np.multiply.outer(u - marginals.lambda2 * Aq, w)
+            Aq = A.times(q)
+            A.add_slope(G, alpha, q)
+            A.add_slope(G, u - lambda2 * Aq, w)
             e += float(e_m @ Aq)
         out: list[Array | float] = [e]
-        for block, X, part, here in zip(blocks, chunk.inputs, parts, columns, strict=True):
-            out.extend(block.backward(X, part, G_A[:, here], s.g_d))
+        slopes = block_slopes(chunk.layout, chunk.inputs, [b.size for b in blocks], G)
+        for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
+            out.extend(block.backward(at.X, part, G_A, s.g_d))
         return out
 
     sums = add_up(visit, posterior.chunks) or [0.0]
@@ -68,9 +68,9 @@ def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likeliho
     def visit(chunk: Chunk) -> tuple[Array]:
         _, A, marginals = posterior.marginals(chunk)
         implicit = method.slopes(likelihood, chunk.rows, marginals, posterior.sigma).implicit
-        return (np.zeros(A.shape[1]) if implicit is None else A.T @ implicit[0],)
+        return (np.zeros_like(posterior.w) if implicit is None else A.adjoint(implicit[0]),)
 
     if method.ascends != "joint":
         return None
     sums = add_up(visit, [c for c in posterior.chunks if c.rows.kind != "exact"])
-    return np.zeros_like(posterior.w) if sums is None else solve_vector(posterior.L_B, sums[0])
+    return np.zeros_like(posterior.w) if sums is None else posterior.factor.solve(sums[0])

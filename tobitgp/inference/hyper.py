@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +64,8 @@ class Objective:
 
     @property
     def features(self) -> int:
-        """Number of features where it was last evaluated."""
-        return 0 if self.last is None else len(self.last.w)
+        """Number of features of a row where it was last evaluated."""
+        return 0 if self.last is None else self.last.layout.row_features
 
     def theta(self, free: Array) -> Array:
         """All of theta from its free part."""
@@ -155,10 +155,8 @@ def starts(
         enough to show them.
     """
     given = ~np.isnan(parameters.start)
-    levels = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
     candidates: list[Array] = []
-    for lengthscale, sigma in levels:
-        level = {"lengthscale": lengthscale, "sigma": sigma, "sd": 1.0}
+    for level in _levels(short, any(role == "period" for role in np.array(parameters.roles)[~given])):
         theta = np.log([level[role] for role in parameters.roles])
         candidate = np.where(given, parameters.start, theta)[parameters.free]
         if not any(np.array_equal(candidate, other) for other in candidates):
@@ -167,6 +165,17 @@ def starts(
         return candidates
     ranked = sorted(candidates, key=value, reverse=True)
     return ranked[: max(n_starts, 1)]
+
+
+def _levels(short: bool, periodic: bool) -> Iterator[dict[str, float]]:
+    """Values of every role to screen, standardised."""
+    rest = {"sd": 1.0, "group": 0.5, "alpha": 1.0}
+    scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
+    for lengthscale, sigma in scales:
+        yield {**rest, "lengthscale": lengthscale, "sigma": sigma, "period": 1.0}
+    # The evidence has a peak for every frequency, about one over the range of the input wide.
+    for frequency in np.arange(0.25, 8.0, 0.1) if periodic else ():
+        yield {**rest, "lengthscale": 1.0, "sigma": 0.4, "period": 1.0 / frequency}
 
 
 def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:

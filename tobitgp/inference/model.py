@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.problem import Problem, standardise
-from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.problem import Problem, Scaling, standardise
+from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.processes import SIGMA, HyperParameter, term_covariance, term_parameters
 from tobitgp.likelihoods import Family
+from tobitgp.prior.block import Grouping, Inputs
+from tobitgp.prior.covariance import Covariance, Factor
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
-from tobitgp.prior.kernels import KERNELS
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
 from tobitgp.typing import Array
 
@@ -49,13 +51,15 @@ class GPModel:
     terms: tuple[GPTerm, ...]
     parameters: Parameters
 
-    def inputs(self, design: Design) -> tuple[Array, ...]:
-        """Standardised inputs of each block for any rows, (n, p) first where there are linear columns."""
+    def inputs(self, design: Design) -> tuple[Inputs, ...]:
+        """Standardised inputs of each block for any rows, linear columns first where there are any."""
         units = self.problem.units
-        gps = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
+        codes = [None if groups is None else groups.code for groups in design.groups]
+        X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
+        gps = [Inputs(*pair) for pair in zip(X, codes, strict=True)]
         if self.linear is None:
             return tuple(gps)
-        return (self.linear.features(design.H, units.scale), *gps)
+        return (Inputs(self.linear.features(design.H, units.scale)), *gps)
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
@@ -101,7 +105,8 @@ def assemble(
     """
     fixed, start = _mapping("fixed", fixed) or {}, _mapping("start", start) or {}
     priors = _mapping("priors", priors)
-    names, roles = _hyper_names(spec.gps)
+    hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + [SIGMA]
+    names = [hyper.name for hyper in hypers]
     if not design.columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
     _check_columns(design.columns, names)
@@ -117,13 +122,9 @@ def assemble(
         centre = np.average(design.H, axis=0, weights=response.weight)
         centre[intercept] = 0.0
     shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
-    problem = standardise(
-        response,
-        shifted,
-        log_time=family.log_time,
-        centre=intercept is not None,
-        ard=tuple(t.factors[0].ard for t in spec.gps),
-    )
+    covariances = [term_covariance(term) for term in spec.gps]
+    scaling = [[_scaling(factor) for factor in covariance.factors] for covariance in covariances]
+    problem = standardise(response, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if design.columns:
         weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
@@ -131,21 +132,22 @@ def assemble(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
     dense = None if linear is None else DenseBlock(linear.features(problem.H, problem.units.scale))
     gps = tuple(
-        GPPrior(X, KERNELS[term.factors[0].kernel], term.factors[0].ard, chosen)
-        for X, term, chosen in zip(problem.X, spec.gps, _inducing(inducing, spec.gps, problem), strict=True)
+        GPPrior(Inputs(problem.X[t], problem.code[t]), covariance, chosen, _grouping(term, design.groups[t]))
+        for t, (term, covariance, chosen) in enumerate(
+            zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
+        )
     )
-    parameters = _parameters(spec.gps, names, roles, problem, fixed, start, priors)
+    parameters = _parameters(hypers, _units(spec.gps, covariances, problem), fixed, start, priors)
     return GPModel(family, problem, Prior(dense, gps), linear, design.columns, spec.gps, parameters)
 
 
-def _hyper_names(terms: Sequence[GPTerm]) -> tuple[list[str], list[str]]:
-    """Names and roles of all hyper-parameters in the order of theta."""
-    names, roles = [], []
-    for term in terms:
-        scales = [f"[{x.text}]" for x in term.inputs] if term.factors[0].ard and len(term.inputs) > 1 else [""]
-        names += [f"sd({term.name})", *(f"lengthscale({term.name}){which}" for which in scales)]
-        roles += ["sd", *("lengthscale" for _ in scales)]
-    return [*names, "sigma"], [*roles, "sigma"]
+def _scaling(factor: Factor) -> Scaling:
+    """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
+    return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
+
+
+def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
+    return None if term.by is None or groups is None else Grouping(term.by.text, groups.size)
 
 
 def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
@@ -220,7 +222,7 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[
     _check_names("inducing", by_name, [t.name for t in terms], "gp() term")
     out: list[Any] = []
     for t, term in enumerate(terms):
-        choice = by_name.get(term.name, "auto")
+        choice = by_name.get(term.name, "auto") if term.inputs else "auto"
         if choice is None or (isinstance(choice, str) and choice == "auto"):
             out.append(choice)
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
@@ -245,28 +247,33 @@ def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
     return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
 
 
+def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: Problem) -> Array:
+    """One standardised unit of each hyper-parameter in the user's units."""
+    y, units = problem.units.scale, []
+    for covariance, scale in zip(covariances, problem.units.x_scale, strict=True):
+        sd, rest = y, []
+        for factor in covariance.factors:
+            own = scale[factor.columns]
+            rest += list(own[: factor.n_scales])
+            rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
+            sd = sd if factor.kernel.stationary else sd / own[0]
+        units += [sd, *rest]
+    return np.array([*units, y])
+
+
 def _parameters(
-    terms: Sequence[GPTerm],
-    names: list[str],
-    roles: list[str],
-    problem: Problem,
+    hypers: Sequence[HyperParameter],
+    unit: Array,
     fixed: Mapping[str, float],
     start: Mapping[str, float],
     priors: Mapping[str, Any] | None,
 ) -> Parameters:
-    units, sizes = [], []
-    for term, scale in zip(terms, problem.units.x_scale, strict=True):
-        scales = scale if term.factors[0].ard else scale[:1]
-        units += [problem.units.scale, *scales]
-        sizes += [len(term.inputs)] * (1 + len(scales))
-    unit = np.array([*units, problem.units.scale])
-    sizes.append(1)
-
-    k = len(names)
+    k = len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)
-    for i, name in enumerate(names):
-        mean[i], sd[i] = default_prior(roles[i], sizes[i])
+    for i, hyper in enumerate(hypers):
+        name = hyper.name
+        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
         prior = (priors or {}).get(name)
         if isinstance(prior, LogNormal):
             mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
@@ -279,6 +286,7 @@ def _parameters(
             sd[i] = np.inf
         if name in start:
             first[i] = np.log(_positive("start", name, start[name]) / unit[i])
-        if name in fixed:
-            first[i], free[i] = np.log(_positive("fixed", name, fixed[name]) / unit[i]), False
-    return Parameters(tuple(names), tuple(roles), unit, mean, sd, free, first)
+        if name in fixed or hyper.known is not None:
+            known = fixed.get(name, hyper.known)
+            first[i], free[i] = np.log(_positive("fixed", name, known) / unit[i]), False
+    return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)

@@ -20,7 +20,7 @@ class Parameters:
     Attributes
     ----------
     names : tuple of str, length k
-    roles : tuple of {"sd", "lengthscale", "sigma"}, length k
+    roles : tuple of {"sd", "group", "lengthscale", "alpha", "period", "sigma"}, length k
     units : (k,) array
         Size of one standardised unit in the user's units.
     prior_mean, prior_sd : (k,) array
@@ -68,5 +68,11 @@ def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
         return float(np.log(0.7 * np.sqrt(n_inputs))), 0.7 if n_inputs == 1 else 1.0
-    median, spread = {"sd": (1.5, 0.8), "sigma": (0.1, 1.0)}[role]
+    median, spread = {
+        "sd": (1.5, 0.8),
+        "group": (0.5, 1.0),
+        "alpha": (1.0, 1.0),
+        "period": (1.0, 1.0),
+        "sigma": (0.1, 1.0),
+    }[role]
     return float(np.log(median)), spread

@@ -14,9 +14,10 @@ import numpy as np
 
 from tobitgp.data.problem import Problem, Rows
 from tobitgp.engines import row_chunks
+from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals
-from tobitgp.numerics.linalg import solve_lower
-from tobitgp.prior.block import Block, BlockAt, Features, Parametrised
+from tobitgp.numerics.arrow import Factor, Loadings
+from tobitgp.prior.block import Block, BlockAt, Features, Inputs, Parametrised
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
@@ -63,35 +64,28 @@ class Chunk:
     rows : Rows
     span : slice
         Their place in the problem's order.
-    inputs : tuple of (n, d_t) arrays
+    inputs : tuple of Inputs
     blocks : tuple of BlockAt
+    layout : Layout
     kept : tuple
         ``(parts, A, d)`` where memory allows, else empty.
     """
 
     rows: Rows
     span: slice
-    inputs: tuple[Array, ...]
+    inputs: tuple[Inputs, ...]
     blocks: tuple[BlockAt, ...]
-    kept: tuple[tuple[tuple[Features, ...], Array, Array], ...] = ()
+    layout: Layout
+    kept: tuple[tuple[tuple[Features, ...], Loadings, Array], ...] = ()
 
-    def features(self) -> tuple[tuple[Features, ...], Array, Array]:
-        """Features block by block, side by side as ``A`` (n, M), and the summed residual ``d`` (n,)."""
-        return self.kept[0] if self.kept else join_features(self.blocks, self.inputs)
-
-
-def join_features(blocks: Sequence[BlockAt], inputs: Sequence[Array]) -> tuple[tuple[Features, ...], Array, Array]:
-    """Features of all blocks for rows with the given inputs: parts, ``A`` (n, M) and ``d`` (n,)."""
-    parts = tuple(block.features(X) for block, X in zip(blocks, inputs, strict=True))
-    A = parts[0].A if len(parts) == 1 else np.concatenate([p.A.T for p in parts]).T
-    residuals = [p.d for p in parts if p.d is not None]
-    d = sum(residuals[1:], residuals[0]) if residuals else np.zeros(len(A))
-    return parts, A, d
+    def features(self) -> tuple[tuple[Features, ...], Loadings, Array]:
+        """Features block by block, all of them as ``A``, and the summed residual ``d`` (n,)."""
+        return self.kept[0] if self.kept else join_features(self.layout, self.blocks, self.inputs)
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """A settled Gaussian posterior ``q(w) = N(w, (L_B L_B')^-1)``.
+    """A settled Gaussian posterior ``q(w) = N(w, B^-1)``.
 
     Attributes
     ----------
@@ -99,9 +93,11 @@ class Posterior:
         Unconstrained parameters: each block's, then log sigma.
     blocks : tuple of BlockAt
         The blocks at ``theta``.
+    layout : Layout
+        Of the blocks' features among all.
     w : (M,) array
-    L_B : (M, M) array
-        Lower Cholesky factor of B.
+    factor : Factor
+        Of B.
     sites : Sites
     evidence : float
         Log evidence of the standardised rows.
@@ -114,8 +110,9 @@ class Posterior:
 
     theta: Array
     blocks: tuple[BlockAt, ...]
+    layout: Layout
     w: Array
-    L_B: Array
+    factor: Factor
     sites: Sites
     evidence: float
     chunks: tuple[Chunk, ...]
@@ -128,11 +125,17 @@ class Posterior:
         """Noise standard deviation on the standardised scale."""
         return float(np.exp(self.theta[-1]))
 
-    def marginals(self, chunk: Chunk) -> tuple[tuple[Features, ...], Array, Marginals]:
+    def marginals(self, chunk: Chunk) -> tuple[tuple[Features, ...], Loadings, Marginals]:
         """Feature parts, ``A`` and the marginals of a chunk's rows."""
         parts, A, d = chunk.features()
-        m, v_p = mean_variance(A, self.w, self.L_B)
-        return parts, A, Marginals(m, v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
+        span = chunk.span
+        q = Marginals(A.times(self.w), self.factor.variance(A), d, self.sites.lambda1[span], self.sites.lambda2[span])
+        return parts, A, q
+
+    def features(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Loadings, Array]:
+        """``A`` and the residual ``d`` (n,) of any rows, zero in the blocks to pass over."""
+        _, A, d = join_features(self.layout, self.blocks, inputs, skip)
+        return A, d
 
 
 def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
@@ -141,20 +144,16 @@ def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
     return [theta[i:j] for i, j in itertools.pairwise(ends)]
 
 
-def make_chunks(problem: Problem, blocks: Sequence[Block], at: tuple[BlockAt, ...]) -> tuple[Chunk, ...]:
+def make_chunks(
+    problem: Problem, blocks: Sequence[Block], at: tuple[BlockAt, ...], layout: Layout
+) -> tuple[Chunk, ...]:
     """Cut the rows by kind and size; keep their features where memory allows."""
-    small = problem.n * sum(b.size for b in at) * 8 <= CACHE_BYTES
+    small = problem.n * layout.row_features * 8 <= CACHE_BYTES
     chunks, start = [], 0
     for rows in problem.rows:
         for span in row_chunks(start, start + len(rows), CHUNK_ROWS):
-            inputs = tuple(b.X[span] for b in blocks)
-            kept = (join_features(at, inputs),) if small else ()
-            chunks.append(Chunk(rows[slice(span.start - start, span.stop - start)], span, inputs, at, kept))
+            inputs = tuple(b.inputs.rows(span) for b in blocks)
+            kept = (join_features(layout, at, inputs),) if small else ()
+            chunks.append(Chunk(rows[slice(span.start - start, span.stop - start)], span, inputs, at, layout, kept))
         start += len(rows)
     return tuple(chunks)
-
-
-def mean_variance(A: Array, w: Array, L_B: Array) -> tuple[Array, Array]:
-    """Mean and variance of ``A w`` under ``q(w) = N(w, (L_B L_B')^-1)``, (n,) each."""
-    T = solve_lower(L_B, A.T)
-    return A @ w, np.einsum("mn,mn->n", T, T)

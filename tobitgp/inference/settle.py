@@ -10,10 +10,11 @@ import numpy as np
 from tobitgp.data.problem import Problem
 from tobitgp.engines import add_up
 from tobitgp.inference.anderson import Anderson
+from tobitgp.inference.layout import lay_out
 from tobitgp.inference.method import Marginals, Method
-from tobitgp.inference.posterior import Chunk, Posterior, Sites, make_chunks, mean_variance, split_theta
+from tobitgp.inference.posterior import Chunk, Posterior, Sites, make_chunks, split_theta
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.linalg import cholesky, gram, log_det, solve_vector
+from tobitgp.numerics.arrow import Arrow, Factor, factorise, identity, multiply
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 
@@ -56,50 +57,61 @@ def settle(
     if start is None and method.warm_up is not None:
         start = settle(problem, blocks, theta, method.warm_up, likelihood).sites
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
-    chunks = make_chunks(problem, blocks, at)
+    layout = lay_out(at)
+    chunks = make_chunks(problem, blocks, at, layout)
     sigma = float(np.exp(theta[-1]))
     exact = [c for c in chunks if c.rows.kind == "exact"]
     censored = [c for c in chunks if c.rows.kind != "exact"]
     sites = Sites(np.zeros(problem.n), np.zeros(problem.n)) if start is None else start.copy()
 
-    base = _exact_sums(exact, method, sigma, sites, sum(b.size for b in at))
+    base = _exact_sums(exact, method, sigma, sites, identity(layout.p, layout.m, layout.size))
     end = _iterate(censored, base, method, likelihood, sigma, sites)
 
     def exact_part(chunk: Chunk) -> tuple[float]:
         _, A, d = chunk.features()
-        return (float(method.exact_part(chunk.rows, A @ end.q.w, d, sigma).sum()),)
+        return (float(method.exact_part(chunk.rows, A.times(end.q.w), d, sigma).sum()),)
 
     D = end.D + sum(add_up(exact_part, exact) or [0.0])
-    evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * log_det(end.q.L_B)
-    return Posterior(theta, at, end.q.w, end.q.L_B, sites, evidence, chunks, end.sweeps, end.residual, end.converged)
+    evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * end.q.factor.log_det()
+    q, ended = end.q, (end.sweeps, end.residual, end.converged)
+    return Posterior(theta, at, layout, q.w, q.factor, sites, evidence, chunks, *ended)
 
 
 @dataclass(frozen=True, slots=True)
 class _Base:
     """What exact rows contribute to B (identity included), to r, and ``y' Lambda y``."""
 
-    B: Array
+    B: Arrow
     r: Array
     yy: float
 
     def misfit(self, w: Array) -> float:
         """``sum lambda2 (y - a'w)^2 / 2`` over exact rows, without visiting them."""
-        Bw = self.B @ w + np.tril(self.B, -1).T @ w - w
-        return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ Bw))
+        return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
 
 
-def _exact_sums(chunks: list[Chunk], method: Method, sigma: float, sites: Sites, M: int) -> _Base:
-    def sums(chunk: Chunk) -> tuple[Array, Array, float]:
+def _exact_sums(chunks: list[Chunk], method: Method, sigma: float, sites: Sites, eye: Arrow) -> _Base:
+    def sums(chunk: Chunk) -> tuple[Array | float, ...]:
         _, A, d = chunk.features()
         precision = chunk.rows.weight / method.exact_variance(d, sigma)
         y = chunk.rows.limit
         sites.lambda2[chunk.span] = precision
         sites.lambda1[chunk.span] = precision * y
-        return gram(A.T, precision), A.T @ (precision * y), float(precision @ (y * y))
+        return *A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y))
 
-    eye = np.eye(M, order="F")
     total = add_up(sums, chunks)
-    return _Base(eye, np.zeros(M), 0.0) if total is None else _Base(total[0] + eye, total[1], total[2])
+    if total is None:
+        return _Base(eye, np.zeros(_n_features(eye)), 0.0)
+    *B, r, yy = total
+    return _Base(_add(eye, B), r, yy)
+
+
+def _n_features(B: Arrow) -> int:
+    return len(B[0]) + (B[1].shape[0] * B[1].shape[1] if len(B) > 1 else 0)
+
+
+def _add(B: Arrow, other: Sequence[Array]) -> Arrow:
+    return tuple(a + b for a, b in zip(B, other, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +119,13 @@ class _Gaussian:
     """``q(w)`` from one set of sites."""
 
     w: Array
-    L_B: Array
+    factor: Factor
 
     @classmethod
     def from_sums(cls, base: _Base, sums: Sequence[Array] | None) -> _Gaussian:
-        B, r = (base.B, base.r) if sums is None else (base.B + sums[0], base.r + sums[1])
-        L_B = cholesky(B)
-        return cls(solve_vector(L_B, r), L_B)
+        B, r = (base.B, base.r) if sums is None else (_add(base.B, sums[:-1]), base.r + sums[-1])
+        factor = factorise(B)
+        return cls(factor.solve(r), factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +146,15 @@ def _iterate(
     which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass.
     """
 
-    def accumulate(chunk: Chunk) -> tuple[Array, Array]:
+    def accumulate(chunk: Chunk) -> tuple[Array, ...]:
         _, A, _ = chunk.features()
-        return gram(A.T, sites.lambda2[chunk.span]), A.T @ sites.lambda1[chunk.span]
+        return *A.gram(sites.lambda2[chunk.span]), A.adjoint(sites.lambda1[chunk.span])
 
-    def visit(chunk: Chunk) -> tuple[float, float, Array, Array]:
+    def visit(chunk: Chunk) -> tuple[float | Array, ...]:
         _, A, d = chunk.features()
         span = chunk.span
         lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
-        m, v_p = mean_variance(A, q.w, q.L_B)
+        m, v_p = A.times(q.w), q.factor.variance(A)
         u = method.update(likelihood, chunk.rows, Marginals(m, v_p, d, lambda1, lambda2), sigma)
         g1, g2 = u.lambda1 - lambda1, u.lambda2 - lambda2
         scale = sigma / chunk.rows.weight
@@ -150,7 +162,7 @@ def _iterate(
         step.lambda1[span], step.lambda2[span] = g1, g2
         lambda1 += rho * g1
         lambda2 += rho * g2
-        return gap, float(u.D.sum()), gram(A.T, lambda2), A.T @ lambda1
+        return gap, float(u.D.sum()), *A.gram(lambda2), A.adjoint(lambda1)
 
     q = _Gaussian.from_sums(base, add_up(accumulate, chunks))
     if not chunks:
@@ -192,7 +204,7 @@ def _iterate(
 def _merit(method: Method, base: _Base, q: _Gaussian, D: float) -> float:
     """What an ascending method must not lose, from the censored rows' ``D`` and the exact rows' sums."""
     joint = D - base.misfit(q.w) - 0.5 * float(q.w @ q.w)
-    return joint - 0.5 * log_det(q.L_B) if method.ascends == "bound" else joint
+    return joint - 0.5 * q.factor.log_det() if method.ascends == "bound" else joint
 
 
 class _SiteMixer:

@@ -13,7 +13,7 @@ from scipy.linalg import blas, lapack
 from tobitgp.errors import NumericalError
 from tobitgp.typing import Array
 
-_potrf, _pstrf, _trtrs, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtrs, lapack.dtrtri
+_potrf, _pstrf, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtri
 _syrk, _trsm = blas.dsyrk, blas.dtrsm
 
 
@@ -40,6 +40,8 @@ def cholesky(B: Array) -> Array:
     array([[2., 0.],
            [1., 1.]])
     """
+    if not len(B):
+        return B
     L, info = _potrf(B, lower=1, clean=1)
     if info != 0 or not np.isfinite(L[-1, -1]):
         raise NumericalError(f"A matrix of {B.shape[0]} features is not positive definite.")
@@ -80,30 +82,25 @@ def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
 
 def solve_lower(L: Array, A_T: Array) -> Array:
     """``L^-1 A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
-    return _trsm(1.0, L, A_T, lower=1)
+    return _trsm(1.0, L, A_T, lower=1) if len(L) else A_T
 
 
 def solve_upper(L: Array, A_T: Array) -> Array:
     """``L^-T A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
-    return _trsm(1.0, L, A_T, lower=1, trans_a=1)
-
-
-def solve_vector(L: Array, r: Array) -> Array:
-    """``(L L')^-1 r`` for a vector ``r`` (M,)."""
-    half, _ = _trtrs(L, r, lower=1)
-    whole, _ = _trtrs(L, half, lower=1, trans=1)
-    return whole
+    return _trsm(1.0, L, A_T, lower=1, trans_a=1) if len(L) else A_T
 
 
 def inverse_factor(L: Array) -> Array:
     """``L^-1`` for lower-triangular ``L`` (M, M), lower triangular."""
+    if not len(L):
+        return L
     inverse, _ = _trtri(L, lower=1)
     return np.tril(inverse)
 
 
 def gram(A_T: Array, scale: Array) -> Array:
     """Lower triangle of ``A' diag(scale) A`` from ``A'`` (M, n) and ``scale`` (n,) >= 0; the upper triangle is zero."""
-    return _syrk(1.0, A_T * np.sqrt(scale), lower=1)
+    return _syrk(1.0, A_T * np.sqrt(scale), lower=1) if len(A_T) else np.zeros((0, 0))
 
 
 def log_det(L: Array) -> float:

@@ -2,14 +2,40 @@
 
 ``f = sum_t A_t w_t + e`` with whitened weights ``w ~ N(0, I)`` and row residuals ``e ~ N(0, d)``, ``d = sum_t d_t``.
 A block knows how to make its columns ``A_t`` and residuals ``d_t``, and how a gradient with respect to them becomes one
-with respect to its own parameters. It never sees a likelihood.
+with respect to its own parameters. It never sees a likelihood. A block with groups has weights of its own for every
+group, and a row's features go with those of its group.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
+
+
+class Inputs(NamedTuple):
+    """What a block needs of some rows.
+
+    Attributes
+    ----------
+    X : (n, d_t) array
+    code : (n,) integer array or None
+        Group of each row, negative where it was not seen in training; None for a block without groups.
+    """
+
+    X: Array
+    code: IntArray | None = None
+
+    def rows(self, at: slice | IntArray) -> Inputs:
+        """Some of the rows."""
+        return Inputs(self.X[at], None if self.code is None else self.code[at])
+
+
+class Grouping(NamedTuple):
+    """What divides the rows into groups: a name, shared by blocks with the same groups, and the number of groups."""
+
+    name: str
+    size: int
 
 
 class Features(NamedTuple):
@@ -34,7 +60,12 @@ class BlockAt(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of features, M_t."""
+        """Number of features of a row, M_t."""
+        ...
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """Groups with weights of their own."""
         ...
 
     @property
@@ -71,8 +102,8 @@ class Block(Parametrised, Protocol):
     """A block before its parameters are known."""
 
     @property
-    def X(self) -> Array:
-        """Inputs (n, d_t) of the training rows."""
+    def inputs(self) -> Inputs:
+        """Of the training rows."""
         ...
 
     def at(self, theta: Array) -> BlockAt:

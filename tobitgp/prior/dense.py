@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.prior.block import Features
+from tobitgp.prior.block import Features, Grouping, Inputs
 from tobitgp.typing import Array
 
 _NONE = np.zeros(0)
@@ -28,6 +28,16 @@ class DenseBlock:
     def n_parameters(self) -> int:
         """Zero."""
         return 0
+
+    @property
+    def inputs(self) -> Inputs:
+        """Of the training rows."""
+        return Inputs(self.X)
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """None."""
+        return None
 
     @property
     def n_sums(self) -> int:

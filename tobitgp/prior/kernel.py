@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.linalg import pivoted_cholesky, solve_lower, solve_upper
-from tobitgp.prior.block import Features
-from tobitgp.prior.kernels import Kernel
+from tobitgp.prior.block import Features, Grouping, Inputs
+from tobitgp.prior.covariance import Covariance
 from tobitgp.typing import Array, IntArray
 
 RELATIVE_RESIDUAL = 1e-10
@@ -19,37 +19,36 @@ FREE_FEATURES = 32
 
 @dataclass(frozen=True, slots=True)
 class KernelBlock:
-    """A zero-mean Gaussian process ``sd^2 k(x / lengthscale)``.
+    """A zero-mean Gaussian process ``sd^2 k(x, x')``, one for every group where there are groups.
 
     Attributes
     ----------
-    X : (n, d) array
-        Inputs of the training rows.
-    kernel : Kernel
-    ard : bool
-        One length-scale an input, or one for all.
+    inputs : Inputs
+        Of the training rows.
+    covariance : Covariance
     Z : (M, d) array
-        Inducing inputs. Those that are numerically dependent at the parameters met are left out there, so passing
-        all training inputs gives the exact prior to a relative residual of 1e-10.
+        Inducing inputs, the same for all groups. Those that are numerically dependent at the parameters met are left
+        out there, so passing all training inputs gives the exact prior to a relative residual of 1e-10.
+    grouping : Grouping or None
     """
 
-    X: Array
-    kernel: Kernel
-    ard: bool
+    inputs: Inputs
+    covariance: Covariance
     Z: Array
+    grouping: Grouping | None = None
 
     @property
     def n_parameters(self) -> int:
-        """One log sd and the log length-scales."""
-        return 1 + (self.X.shape[1] if self.ard else 1)
+        """One log sd and the logarithms of the covariance's parameters."""
+        return 1 + self.covariance.n_parameters
 
     def at(self, theta: Array) -> KernelFeatures:
         """Fix ``theta = (log sd, log lengthscale, ...)``."""
-        variance, lengthscale = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
-        Z = self.Z / lengthscale
-        L, kept = pivoted_cholesky(self.kernel.value(Z, Z), RELATIVE_RESIDUAL)
+        variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
+        K = self.covariance.value(self.Z, self.Z, parameters)
+        L, kept = pivoted_cholesky(K, RELATIVE_RESIDUAL * float(K.diagonal().max()))
         L *= np.sqrt(variance)
-        return KernelFeatures(self.kernel, self.ard, variance, lengthscale, Z[kept], L)
+        return KernelFeatures(self.covariance, variance, parameters, self.Z[kept], L, self.grouping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +57,40 @@ class GPPrior:
 
     Attributes
     ----------
-    X : (n, d) array
-        Standardised inputs of the training rows.
-    kernel : Kernel
-    ard : bool
+    inputs : Inputs
+        Standardised, of the training rows.
+    covariance : Covariance
     inducing : "auto", None, int, or (M, d) array
         Greedy until little is left, all rows, a number of greedily chosen rows, or given locations.
+    grouping : Grouping or None
     """
 
-    X: Array
-    kernel: Kernel
-    ard: bool
-    inducing: str | int | Array | None
+    inputs: Inputs
+    covariance: Covariance
+    inducing: str | int | Array | None = "auto"
+    grouping: Grouping | None = None
 
     @property
     def n_parameters(self) -> int:
-        """One log sd and the log length-scales."""
-        return 1 + (self.X.shape[1] if self.ard else 1)
+        """One log sd and the logarithms of the covariance's parameters."""
+        return 1 + self.covariance.n_parameters
 
     def subset(self, rows: IntArray) -> GPPrior:
         """Return the term on some of the rows."""
-        return GPPrior(self.X[rows], self.kernel, self.ard, self.inducing)
+        return replace(self, inputs=self.inputs.rows(rows))
 
     def choose(self, theta: Array, precision: Array, *, nats: float, cap: int) -> KernelBlock:
         """Block with inducing inputs fit for parameters ``theta`` and site precisions ``precision`` (n,)."""
+        X = self.inputs.X
         if self.inducing is None:
-            Z = all_inputs(self.X)
+            Z = all_inputs(X)
         elif isinstance(self.inducing, np.ndarray):
             Z = self.inducing
         else:
             fixed = isinstance(self.inducing, int)
             aim, most = (0.0, int(self.inducing)) if fixed else (nats, cap)
-            Z = self.X[greedy_inducing(self.X, self.kernel, theta, precision, nats=aim, cap=most)]
-        return KernelBlock(self.X, self.kernel, self.ard, Z)
+            Z = X[greedy_inducing(X, self.covariance, theta, precision, nats=aim, cap=most)]
+        return KernelBlock(self.inputs, self.covariance, Z, self.grouping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +99,23 @@ class KernelFeatures:
 
     Attributes
     ----------
-    kernel : Kernel
-    ard : bool
+    covariance : Covariance
     variance : float
-    lengthscale : (d,) or (1,) array
+    parameters : (k,) array
+        Of the covariance.
     Z : (M, d) array
-        Inducing inputs divided by the length-scales.
+        Inducing inputs.
     L : (M, M) array
         Lower Cholesky factor of ``K_MM``.
+    grouping : Grouping or None
     """
 
-    kernel: Kernel
-    ard: bool
+    covariance: Covariance
     variance: float
-    lengthscale: Array
+    parameters: Array
     Z: Array
     L: Array
+    grouping: Grouping | None = None
 
     @property
     def size(self) -> int:
@@ -128,36 +129,37 @@ class KernelFeatures:
 
     def features(self, X: Array) -> Features:
         """Whitened features of rows with inputs ``X`` (n, d), and what they leave of the prior variance."""
-        K = self.kernel.value(X / self.lengthscale, self.Z)
+        K = self.covariance.value(X, self.Z, self.parameters)
         A = solve_lower(self.L, (self.variance * K).T).T
-        d = self.variance - np.einsum("nm,nm->n", A, A)
+        d = self.variance * self.covariance.diagonal(X) - np.einsum("nm,nm->n", A, A)
         return Features(A, np.maximum(d, 0.0, out=d), K)
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
-        """Sum over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d``."""
+        """Sum over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d k_nn``."""
         A, _, K = features
         G = G_A - (2.0 * g_d)[:, None] * A
         G_K = solve_upper(self.L, G.T).T
         G_K *= self.variance
-        scale = self.kernel.contract(X / self.lengthscale, self.Z, K, G_K)
-        return np.einsum("nm,nm->", G_K, K), scale, A.T @ G, g_d.sum()
+        slopes = self.covariance.contract(X, self.Z, self.parameters, K, G_K)
+        return np.einsum("nm,nm->", G_K, K), slopes, A.T @ G, g_d @ self.covariance.diagonal(X)
 
     def finish(self, sums: tuple[Array, ...]) -> Array:
-        """Gradient in (log sd, log length-scales).
+        """Gradient in (log sd, logarithms of the covariance's parameters).
 
         ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``: F sees the features through ``A A'`` only, so ``A' G`` is symmetric
         at a fixed point.
         """
-        through_nm, scale, AtG, total_g_d = sums
+        through_nm, slopes, AtG, through_nn = sums
         half = solve_upper(self.L, np.asfortranarray(0.5 * (AtG + AtG.T)))
         G_MM = -0.5 * self.variance * solve_upper(self.L, np.asfortranarray(half.T))
-        K_MM = self.kernel.value(self.Z, self.Z)
-        by_scale = scale + self.kernel.contract(self.Z, self.Z, K_MM, G_MM)
-        by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G_MM, K_MM) + self.variance * total_g_d)
-        return np.concatenate([[by_sd], by_scale if self.ard else [by_scale.sum()]])
+        K_MM = self.covariance.value(self.Z, self.Z, self.parameters)
+        by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G_MM, K_MM) + self.variance * through_nn)
+        return np.append(by_sd, slopes + self.covariance.contract(self.Z, self.Z, self.parameters, K_MM, G_MM))
 
 
-def greedy_inducing(X: Array, kernel: Kernel, theta: Array, weight: Array, *, nats: float, cap: int) -> IntArray:
+def greedy_inducing(
+    X: Array, covariance: Covariance, theta: Array, weight: Array, *, nats: float, cap: int
+) -> IntArray:
     """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
 
     Partial pivoted Cholesky of the kernel matrix, one column a step, until the trace term
@@ -167,9 +169,9 @@ def greedy_inducing(X: Array, kernel: Kernel, theta: Array, weight: Array, *, na
     Parameters
     ----------
     X : (n, d) array
-    kernel : Kernel
+    covariance : Covariance
     theta : (k,) array
-        Log sd and log length-scales.
+        Log sd and the logarithms of the covariance's parameters.
     weight : (n,) array
         Site precisions lambda2, or a guess of them.
     nats : float
@@ -183,26 +185,27 @@ def greedy_inducing(X: Array, kernel: Kernel, theta: Array, weight: Array, *, na
 
     Examples
     --------
+    >>> from tobitgp.prior.covariance import Factor
     >>> from tobitgp.prior.kernels import KERNELS
-    >>> x = np.linspace(0, 1, 200)[:, None]
-    >>> chosen = greedy_inducing(x, KERNELS["rbf"], np.log([1.0, 0.3]), np.full(200, 25.0), nats=0.01, cap=500)
-    >>> len(chosen) < 32
+    >>> x, rbf = np.linspace(0, 1, 200)[:, None], Covariance((Factor(KERNELS["rbf"], slice(0, 1)),))
+    >>> len(greedy_inducing(x, rbf, np.log([1.0, 0.3]), np.full(200, 25.0), nats=0.01, cap=500)) < 32
     True
     """
-    variance, S = float(np.exp(2.0 * theta[0])), X / np.exp(theta[1:])
-    n = len(S)
+    variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
+    n = len(X)
     limit = min(cap, n)
     A = np.empty((min(limit, 32), n))
-    d = np.full(n, variance)
+    d = variance * covariance.diagonal(X)
+    floor = RELATIVE_RESIDUAL * float(d.max())
     chosen: list[int] = []
     while len(chosen) < limit:
         i = int(np.argmax(weight * d))
         m = len(chosen)
-        if d[i] <= RELATIVE_RESIDUAL * variance or (m >= FREE_FEATURES and 0.5 * float(weight @ d) <= nats):
+        if d[i] <= floor or (m >= FREE_FEATURES and 0.5 * float(weight @ d) <= nats):
             break
         if m == len(A):
             A = np.concatenate([A, np.empty((min(m, limit - m), n))])
-        column = variance * kernel.value(S, S[i : i + 1])[:, 0]
+        column = variance * covariance.value(X, X[i : i + 1], parameters)[:, 0]
         column -= A[:m, i] @ A[:m]
         column /= np.sqrt(d[i])
         A[m] = column
@@ -221,7 +224,7 @@ def all_inputs(X: Array) -> Array:
     SpecError
         If there are more than 5000 of them: the kernel matrix would not fit.
     """
-    Z = np.unique(X, axis=0)
+    Z = np.unique(X, axis=0) if X.shape[1] else X[:1]
     if len(Z) > DENSE_LIMIT:
         raise SpecError(
             f"inducing=None builds a kernel matrix of {len(Z)} x {len(Z)} distinct rows; at most {DENSE_LIMIT} are "

@@ -1,7 +1,8 @@
-"""Kernels: correlation functions on inputs already divided by their length-scales.
+"""Kernels: correlation functions of pairs of inputs, and their derivatives.
 
-A kernel is a pair of functions. ``value(X, Z)`` gives the (n, M) correlations; ``contract(X, Z, K, G)`` gives
-``sum_nm G_nm dK_nm / dlog lengthscale_j`` for every input j, without forming an array of size n x M x d.
+A kernel is a pair of functions. ``value(X, Z, shape)`` gives the (n, M) correlations of inputs already divided by their
+length-scales, where the kernel has them; ``contract(X, Z, shape, K, G)`` gives ``sum_nm G_nm dK_nm / dtheta`` for the
+logarithm of every length-scale and then of every shape parameter, without forming an array of size n x M x d.
 """
 
 from __future__ import annotations
@@ -17,18 +18,31 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A correlation function, ``k(x, x) = 1``, and its derivative in the log length-scales.
+    """A correlation function and its derivatives.
 
     Attributes
     ----------
     value : callable
-        ``(X (n, d), Z (M, d)) -> K (n, M)``.
+        ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``.
     contract : callable
-        ``(X, Z, K, G (n, M)) -> (d,)``, the contraction of ``G`` with ``dK / dlog lengthscale``.
+        ``(X, Z, shape, K, G (n, M)) -> (d + k,)``, the contraction of ``G`` with ``dK / dlog lengthscale`` and
+        ``dK / dlog shape``; ``(k,)`` for a kernel without length-scales.
+    scaled : bool
+        Whether inputs are divided by length-scales.
+    shape : tuple of str, length k
+        Roles of its further parameters, all positive.
+    diagonal : callable
+        ``X -> k(x_n, x_n)``, (n,); free of parameters.
+    stationary : bool
+        Whether only differences of inputs matter, so that inputs may be centred.
     """
 
-    value: Callable[[Array, Array], Array]
-    contract: Callable[[Array, Array, Array, Array], Array]
+    value: Callable[[Array, Array, Array], Array]
+    contract: Callable[[Array, Array, Array, Array, Array], Array]
+    scaled: bool = True
+    shape: tuple[str, ...] = ()
+    diagonal: Callable[[Array], Array] = lambda X: np.ones(len(X))
+    stationary: bool = True
 
 
 def squared_distance(X: Array, Z: Array) -> Array:
@@ -42,27 +56,29 @@ def squared_distance(X: Array, Z: Array) -> Array:
     return r2
 
 
-def stationary(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
+def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
     """Build a kernel of ``r^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``.
 
     With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2``.
 
     Examples
     --------
-    >>> rbf = KERNELS["rbf"]
+    >>> matern = KERNELS["matern12"]
     >>> x = np.array([[0.0], [1.0]])
-    >>> rbf.value(x, x).round(4)
-    array([[1.    , 0.6065],
-           [0.6065, 1.    ]])
+    >>> matern.value(x, x, np.empty(0)).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
     """
-    return Kernel(partial(_value, profile), partial(_contract, slope))
+    return Kernel(partial(_radial_value, profile), partial(_radial_contract, slope))
 
 
-def _value(profile: Callable[[Array], Array], X: Array, Z: Array) -> Array:
+def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
     return profile(squared_distance(X, Z))
 
 
-def _contract(slope: Callable[[Array, Array], Array], X: Array, Z: Array, K: Array, G: Array) -> Array:
+def _radial_contract(
+    slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
+) -> Array:
     W = slope(squared_distance(X, Z), K)
     W *= G
     return weighted_steps(X, Z, W)
@@ -73,7 +89,7 @@ def weighted_steps(X: Array, Z: Array, W: Array) -> Array:
     return W.sum(axis=1) @ (X * X) + W.sum(axis=0) @ (Z * Z) - 2.0 * np.einsum("nd,nd->d", X, W @ Z)
 
 
-def _rbf_value(X: Array, Z: Array) -> Array:
+def _rbf_value(X: Array, Z: Array, shape: Array) -> Array:
     """``exp(x'z - |x|^2 / 2 - |z|^2 / 2)``: one matrix product gives all exponents."""
     half_x, half_z = -0.5 * np.einsum("nd,nd->n", X, X), -0.5 * np.einsum("md,md->m", Z, Z)
     left = np.column_stack([X, half_x, np.ones(len(X))])
@@ -83,7 +99,7 @@ def _rbf_value(X: Array, Z: Array) -> Array:
     return np.exp(K, out=K)
 
 
-def _rbf_contract(X: Array, Z: Array, K: Array, G: Array) -> Array:
+def _rbf_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
     return weighted_steps(X, Z, K * G)
 
 
@@ -116,9 +132,55 @@ def _matern52_slope(r2: Array, k: Array) -> Array:
     return (5.0 / 3.0) * (1.0 + s) * np.exp(-s)
 
 
+def _rq_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``(1 + r^2 / (2 alpha))^-alpha``: a mixture of rbf kernels over length-scales."""
+    (alpha,) = shape
+    return np.exp(-alpha * np.log1p(squared_distance(X, Z) / (2.0 * alpha)))
+
+
+def _rq_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    (alpha,) = shape
+    u = squared_distance(X, Z) / (2.0 * alpha)
+    W = G * K
+    by_alpha = alpha * float(np.einsum("nm,nm->", W, u / (1.0 + u) - np.log1p(u)))
+    return np.append(weighted_steps(X, Z, W / (1.0 + u)), by_alpha)
+
+
+def _periodic_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``exp(-2 sin^2(pi (x - z) / period) / lengthscale^2)``: the rbf kernel between points of a circle."""
+    lengthscale, period = shape
+    s = np.sin(np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0]))
+    return np.exp(-2.0 / lengthscale**2 * s * s)
+
+
+def _periodic_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    lengthscale, period = shape
+    angle = np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0])
+    W = G * K
+    by_lengthscale = 4.0 / lengthscale**2 * np.einsum("nm,nm->", W, np.sin(angle) ** 2)
+    by_period = 2.0 / lengthscale**2 * np.einsum("nm,nm->", W, angle * np.sin(2.0 * angle))
+    return np.array([by_lengthscale, by_period])
+
+
+def _linear_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``x'z``: the covariance of a slope through the origin."""
+    return X @ Z.T
+
+
+def _linear_diagonal(X: Array) -> Array:
+    return np.einsum("nd,nd->n", X, X)
+
+
+def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return np.empty(0)
+
+
 KERNELS: dict[str, Kernel] = {
     "rbf": Kernel(_rbf_value, _rbf_contract),
-    "matern12": stationary(_matern12, _matern12_slope),
-    "matern32": stationary(_matern32, _matern32_slope),
-    "matern52": stationary(_matern52, _matern52_slope),
+    "matern12": radial(_matern12, _matern12_slope),
+    "matern32": radial(_matern32, _matern32_slope),
+    "matern52": radial(_matern52, _matern52_slope),
+    "rq": Kernel(_rq_value, _rq_contract, shape=("alpha",)),
+    "periodic": Kernel(_periodic_value, _periodic_contract, scaled=False, shape=("lengthscale", "period")),
+    "linear": Kernel(_linear_value, _no_parameters, scaled=False, diagonal=_linear_diagonal, stationary=False),
 }

@@ -16,7 +16,7 @@ from tobitgp.data.response import build_response
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import CHUNK_ROWS, join_features, mean_variance
+from tobitgp.inference.posterior import CHUNK_ROWS
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results.predict import moments
 from tobitgp.results.rows import Asked
@@ -73,8 +73,8 @@ def seen_in_training(parts: Parts) -> Seen:
         lambda1[order] = point.sites.lambda1
         lambda2[order] = point.sites.lambda2
         for rows in row_chunks(0, n, CHUNK_ROWS):
-            _, A, d = join_features(point.blocks, [X[rows] for X in inputs])
-            m, v_p = mean_variance(A, point.w, point.L_B)
+            A, d = point.features([at.rows(rows) for at in inputs])
+            m, v_p = A.times(point.w), point.factor.variance(A)
             copies = response.weight[rows]
             v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
             mean[j, rows] = known[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
@@ -90,11 +90,9 @@ def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
     table = _what_was_seen(parts, new)
     keep = ~table.missing(parts.spec.names("response"))[asked.usable]
     design = asked.design
-    X = tuple(values[keep] for values in design.X)
     usable = asked.usable.copy()
     usable[usable] = keep
-    design = replace(design, H=design.H[keep], X=X, offset=design.offset[keep])
-    return replace(asked, design=design, usable=usable)
+    return replace(asked, design=design.rows(keep), usable=usable)
 
 
 def _what_was_seen(parts: Parts, new: Frame) -> Table:

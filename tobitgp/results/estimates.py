@@ -9,7 +9,6 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.numerics.linalg import solve_lower
 from tobitgp.results.mixture import normal_quantile, total_sd
 from tobitgp.typing import Array, BoolArray
 
@@ -64,18 +63,14 @@ class Linear:
 
 
 def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
-    """Coefficients at every design point, from the leading features' weights.
-
-    Their block of ``S = (L_B L_B')^-1`` is ``T' T`` with ``T = L_B^-1 E``, E the first p columns of the identity.
-    """
+    """Coefficients at every design point, from the leading features' weights."""
     J, p = len(fitted.points), fitted.n_linear
     mean, covariance = np.empty((J, p)), np.empty((J, p, p))
     if model.linear is None:
         return Linear(fitted.weights, mean, covariance, np.zeros(0, dtype=bool))
     for j, point in enumerate(fitted.points):
-        T = solve_lower(point.L_B, np.eye(len(point.w))[:, :p])
         mean[j] = model.linear.coefficients(point.w[:p], model.problem.units.centre)
-        covariance[j] = model.linear.covariance(T.T @ T)
+        covariance[j] = model.linear.covariance(point.factor.corner_covariance(p))
     return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.linalg import solve_lower, solve_upper
-from tobitgp.results.predict import features_at
+from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.prior.block import Inputs
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
@@ -43,10 +44,11 @@ def joint_moments(parts: Parts, asked: Asked) -> tuple[Array, Array]:
     inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
     means, V = np.empty((len(fitted.points), len(known))), np.zeros((len(known), len(known)))
     for j, (point, weight) in enumerate(zip(fitted.points, fitted.weights, strict=True)):
-        A, d = features_at(point, inputs, asked.skip)
-        T = solve_lower(point.L_B, A.T)
-        means[j] = known + scale * (A @ point.w)
-        V += weight * scale**2 * (T.T @ T + np.diag(d))
+        A, d = point.features(inputs, asked.skip)
+        means[j] = known + scale * A.times(point.w)
+        V += weight * scale**2 * (point.factor.covariance(A) + np.diag(d))
+        for E in unseen_groups(point, inputs, asked.skip):
+            V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
     mean = fitted.weights @ means
     between = means - mean
     return mean, V + np.einsum("j,jn,jk->nk", fitted.weights, between, between)
@@ -89,10 +91,23 @@ def draw_latent(parts: Parts, asked: Asked, draws: int, *, noise: bool, rng: np.
         at = np.flatnonzero(chosen == j)
         if not len(at):
             continue
-        A, d = features_at(point, inputs, asked.skip)
-        z = np.asfortranarray(rng.standard_normal((len(point.w), len(at))))
-        f = A @ (point.w[:, None] + solve_upper(point.L_B, z))
-        variance = d + point.sigma**2 * noise
+        A, d = point.features(inputs, asked.skip)
+        f = A.times(point.w[:, None] + point.factor.colour(rng.standard_normal((len(point.w), len(at)))))
+        for E in unseen_groups(point, inputs, asked.skip):
+            f += E @ rng.standard_normal((E.shape[1], len(at)))
+            d = d - np.einsum("nk,nk->n", E, E)
+        variance = np.maximum(d, 0.0) + point.sigma**2 * noise
         f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
         out[:, at] = known[:, None] + scale * f
     return out
+
+
+def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
+    """Features (n, K) of the weights that groups not seen in training share among their rows, block by block."""
+    for t, (block, at) in enumerate(zip(point.blocks, inputs, strict=True)):
+        if at.code is None or t in skip or not (at.code < 0).any():
+            continue
+        new, position = np.unique(at.code, return_inverse=True)
+        A = block.features(at.X).A
+        for column in A.T:
+            yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)

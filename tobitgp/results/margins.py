@@ -20,12 +20,11 @@ from tobitgp.data.shapes import Design
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.interval import log_interval_mass
-from tobitgp.numerics.linalg import solve_lower
 from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
-from tobitgp.results.predict import check_alpha, features_at
+from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import Limits, ask
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
@@ -185,7 +184,7 @@ def _levels(parts: Parts, name: str) -> list[Any] | None:
 
 def _changes(parts: Parts, frame: pd.DataFrame) -> Iterator[Change]:
     """Every contrast of every column of linear and process terms."""
-    for name in parts.spec.names("linear", "gp"):
+    for name in parts.spec.names("linear", "gp", "by"):
         levels = _levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
@@ -236,17 +235,16 @@ def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[
             limits = rows.limits[0][span], rows.limits[1][span]
             inside = []
             for sign, (inputs, known) in zip((1.0, -1.0), sides, strict=True):
-                A, d = features_at(point, [X[span] for X in inputs])
-                T = solve_lower(point.L_B, A.T)
-                m = known[span] + unit * (A @ point.w)
-                S = unit * np.sqrt(np.einsum("mn,mn->n", T, T) + d + point.sigma**2)
+                A, d = point.features([at.rows(span) for at in inputs])
+                m = known[span] + unit * A.times(point.w)
+                S = unit * np.sqrt(point.factor.variance(A) + d + point.sigma**2)
                 value[j] += sign * float(omega[span] @ scale.mean(m, S, limits))
-                gradient += sign * unit * (A.T @ (omega[span] * scale.slope(m, S, limits)))
+                gradient += sign * unit * A.adjoint(omega[span] * scale.slope(m, S, limits))
                 if scale.what == "observed":
                     inside.append(scale.inside(m, S, limits))
             if inside:
                 (mass, mean), (mass_low, mean_low) = inside
                 intensive[j] += float(omega[span] @ (0.5 * (mass + mass_low) * (mean - mean_low)))
-        spread = solve_lower(point.L_B, np.asfortranarray(gradient[:, None]))
+        spread = point.factor.whiten(gradient)
         variance[j] = float(np.sum(spread * spread))
     return value, variance, intensive

@@ -12,7 +12,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.inference.posterior import Posterior, join_features, mean_variance
+from tobitgp.prior.block import Inputs
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.scales import SCALES, Scale
 from tobitgp.typing import Array
@@ -82,7 +82,7 @@ def predict_rows(
 
 def moments(
     fitted: FittedGP,
-    inputs: Sequence[Array],
+    inputs: Sequence[Inputs],
     known: Array,
     rows: slice,
     scale: float,
@@ -93,8 +93,8 @@ def moments(
     Parameters
     ----------
     fitted : FittedGP
-    inputs : sequence of (N, d_t) arrays
-        Standardised inputs of each block.
+    inputs : sequence of Inputs
+        Standardised, of N rows, for each block.
     known : (N,) array
         What is added to the standardised f.
     rows : slice
@@ -104,35 +104,14 @@ def moments(
     skip : frozenset of int
         Blocks of features that are zero.
     """
-    here = [X[rows] for X in inputs]
+    here = [at.rows(rows) for at in inputs]
     J, n = len(fitted.points), len(known[rows])
     mean, sd = np.empty((J, n)), np.empty((J, n))
     for j, point in enumerate(fitted.points):
-        mean[j], variance = _moments_at(point, here, skip)
-        sd[j] = np.sqrt(variance)
+        A, d = point.features(here, skip)
+        mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
     sigma = np.array([point.sigma for point in fitted.points])
     return known[rows] + scale * mean, scale * sd, scale * sigma
-
-
-def features_at(point: Posterior, inputs: Sequence[Array], skip: frozenset[int] = frozenset()) -> tuple[Array, Array]:
-    """``A`` (n, M) and ``d`` (n,) of rows at one design point, zero in the blocks to pass over."""
-    parts, A, d = join_features(point.blocks, inputs)
-    if not skip:
-        return A, d
-    A, start = A.copy(), 0
-    for t, part in enumerate(parts):
-        if t in skip:
-            A[:, start : start + part.A.shape[1]] = 0.0
-        start += part.A.shape[1]
-    kept = [part.d for t, part in enumerate(parts) if t not in skip and part.d is not None]
-    return A, sum(kept, np.zeros(len(A)))
-
-
-def _moments_at(point: Posterior, inputs: Sequence[Array], skip: frozenset[int]) -> tuple[Array, Array]:
-    """Mean and variance of the standardised f, (n,) each."""
-    A, d = features_at(point, inputs, skip)
-    m, v_p = mean_variance(A, point.w, point.L_B)
-    return m, v_p + d
 
 
 def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:

@@ -15,12 +15,11 @@ from tobitgp.data.state import INPUT_ROLES
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
-from tobitgp.numerics.linalg import solve_lower
+from tobitgp.inference.posterior import CHUNK_ROWS
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
 
@@ -52,7 +51,8 @@ def model_terms(parts: Parts) -> list[Term]:
     out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts)]
     first = 0 if parts.gp.linear is None else 1
     for t, term in enumerate(parts.gp.terms):
-        out.append(Term(term.name, (), first + t, tuple(x.text for x in term.inputs)))
+        group = () if term.by is None else (term.by.text,)
+        out.append(Term(term.name, (), first + t, (*(x.text for x in term.inputs), *group)))
     if parts.spec.offsets:
         out.append(Term(OFFSET, (), None, tuple(x.text for x in parts.spec.offsets)))
     return out
@@ -174,22 +174,12 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
             sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
         elif term.block is not None and term.block not in skip:
             for j, point in enumerate(fitted.points):
+                others = frozenset(range(len(inputs))) - {term.block}
                 for rows in row_chunks(0, n, CHUNK_ROWS):
-                    m, v = _block_moments(point, term.block, inputs[term.block][rows])
-                    mean[j, rows], sd[j, rows] = scale * m, scale * np.sqrt(v)
+                    A, d = point.features([at.rows(rows) for at in inputs], others)
+                    mean[j, rows] = scale * A.times(point.w)
+                    sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
         elif term.name == OFFSET:
             mean += design.offset
         out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out
-
-
-def _block_moments(point: Posterior, block: int, X: Array) -> tuple[Array, Array]:
-    """Mean and variance of one block's part of the standardised f, (n,) each."""
-    features = point.blocks[block].features(X)
-    start = sum(b.size for b in point.blocks[:block])
-    E = np.zeros((len(point.w), len(X)), order="F")
-    E[start : start + features.A.shape[1]] = features.A.T
-    T = solve_lower(point.L_B, E)
-    m = features.A @ point.w[start : start + features.A.shape[1]]
-    v = np.einsum("mn,mn->n", T, T)
-    return m, v if features.d is None else v + features.d

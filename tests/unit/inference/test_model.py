@@ -11,7 +11,6 @@ from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.model import assemble
-from tobitgp.inference.posterior import join_features, mean_variance
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.distributions import LogNormal, Normal
 
@@ -41,8 +40,8 @@ def fitted_by(frame, method, formula="y ~ z + gp(x) | censor(low, high)", **opti
 def predictions(model, training, fitted):
     """Mean and sd of f at the training rows in the user's units, at the maximum."""
     posterior = fitted.points[0]
-    _, A, d = join_features(posterior.blocks, model.inputs(training.design))
-    m, v_p = mean_variance(A, posterior.w, posterior.L_B)
+    A, d = posterior.features(model.inputs(training.design))
+    m, v_p = A.times(posterior.w), posterior.factor.variance(A)
     scale = model.problem.units.scale
     return model.known_mean(training.design) + scale * m, scale * np.sqrt(v_p + d)
 

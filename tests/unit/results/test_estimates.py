@@ -12,7 +12,7 @@ from tobitgp.results.estimates import linear_posterior
 def test_linear_posterior_against_dense_algebra(maximised):
     fitted, gp = maximised.parts.fitted, maximised.parts.gp
     point, p = fitted.points[0], fitted.n_linear
-    S = np.linalg.inv(point.L_B @ point.L_B.T)[:p, :p]
+    S = np.linalg.inv(point.factor.L @ point.factor.L.T)[:p, :p]
     linear = linear_posterior(fitted, gp)
     assert np.allclose(linear.covariance[0], gp.linear.covariance(S))
     assert np.allclose(maximised.bse.iloc[:p], np.sqrt(np.diag(gp.linear.covariance(S))))

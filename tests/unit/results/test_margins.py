@@ -8,7 +8,6 @@ from scipy.special import ndtr
 import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.results.clipped import clipped_mean
-from tobitgp.results.predict import features_at
 
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
 
@@ -53,12 +52,12 @@ def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
         effect = np.empty(draws)
         for k, point in enumerate(fitted.points):
             mine = np.flatnonzero(j == k)
-            S = np.linalg.inv(point.L_B @ point.L_B.T)
+            S = np.linalg.inv(point.factor.L @ point.factor.L.T)
             w = rng.multivariate_normal(point.w, 0.5 * (S + S.T), size=len(mine), method="cholesky")
             sigma = gp.problem.units.scale * point.sigma
             g = []
             for design in sides:
-                A, _ = features_at(point, gp.inputs(design))
+                A = point.features(gp.inputs(design))[0].common
                 f = gp.known_mean(design) + gp.problem.units.scale * (w @ A.T)
                 if what == "observed":
                     f = clipped_mean(f, sigma, new["low"].to_numpy(), np.full(len(new), 1.4), log_time=False)

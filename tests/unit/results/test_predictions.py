@@ -6,7 +6,6 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.inference.posterior import join_features
 from tobitgp.results import predict
 from tobitgp.results.scales import SCALES
 
@@ -39,8 +38,9 @@ def test_latent_against_dense_algebra(maximised, mixed):
     fitted, gp = maximised.parts.fitted, maximised.parts.gp
     design, _ = maximised.parts.training.state.replay(mixed)
     point = fitted.points[0]
-    _, A, d = join_features(point.blocks, gp.inputs(design))
-    S = np.linalg.inv(point.L_B @ point.L_B.T)
+    A, d = point.features(gp.inputs(design))
+    A = A.common
+    S = np.linalg.inv(point.factor.L @ point.factor.L.T)
     scale = gp.problem.units.scale
     table = maximised.predict(mixed, se=True)
     assert np.allclose(table["mean"], scale * (A @ point.w) + gp.known_mean(design))

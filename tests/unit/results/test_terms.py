@@ -46,14 +46,14 @@ def test_bands_against_draws(averaged, rng, draws):
     parts = averaged.parts
     fitted, gp, rows = parts.fitted, parts.gp, slice(0, 4)
     table = averaged.predict(what="terms", interval=0.9).iloc[rows]
-    inputs = [X[rows] for X in gp.inputs(parts.training.design)]
+    inputs = [at.rows(rows) for at in gp.inputs(parts.training.design)]
     j = rng.choice(len(fitted.weights), draws, p=fitted.weights)
     g, z = np.empty((draws, 4)), np.empty(draws)
     for k, point in enumerate(fitted.points):
         mine = j == k
-        S = np.linalg.inv(point.L_B @ point.L_B.T)
+        S = np.linalg.inv(point.factor.L @ point.factor.L.T)
         w = rng.multivariate_normal(point.w, 0.5 * (S + S.T), size=mine.sum(), method="cholesky")
-        A, d, _ = point.blocks[1].features(inputs[1])
+        A, d, _ = point.blocks[1].features(inputs[1].X)
         e = np.sqrt(d) * rng.normal(size=(mine.sum(), 4))
         g[mine] = gp.problem.units.scale * (w[:, fitted.n_linear :] @ A.T + e)
         z[mine] = gp.linear.mean[1] + gp.linear.sd[1] * w[:, 1]

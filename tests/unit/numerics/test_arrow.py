@@ -1,0 +1,104 @@
+"""The arrow algebra against dense matrices."""
+
+import numpy as np
+import pytest
+
+from tobitgp.errors import NumericalError
+from tobitgp.numerics.arrow import Loadings, OwnColumns, factorise, identity, multiply
+
+CLOSE = 1e-11
+SHAPES = [(3, 0, 0), (3, 1, 4), (2, 3, 5), (0, 1, 4), (0, 2, 3), (4, 2, 1)]
+
+
+def loadings(p, m, size, rng, n=23):
+    own = OwnColumns(rng.standard_normal((n, m)), rng.integers(0, size, n), size) if size else None
+    return Loadings(rng.standard_normal((n, p)), own)
+
+
+def written_out(A):
+    """All columns, zeros included."""
+    if A.own is None:
+        return A.common
+    n, m = A.own.A.shape
+    wide = np.zeros((n, A.own.size, m))
+    wide[np.arange(n), A.own.code] = A.own.A
+    return np.concatenate([A.common, wide.reshape(n, -1)], axis=1)
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def case(request, rng):
+    p, m, size = request.param
+    A, scale = loadings(p, m, size, rng), rng.uniform(0.5, 2.0, 23)
+    B = tuple(a + b for a, b in zip(identity(p, m, size), A.gram(scale), strict=True))
+    dense = written_out(A)
+    return A, B, dense, np.eye(dense.shape[1]) + dense.T @ (scale[:, None] * dense)
+
+
+def close(got, want):
+    np.testing.assert_allclose(got, want, rtol=CLOSE, atol=CLOSE)
+
+
+def test_loadings(case, rng):
+    A, _, dense, _ = case
+    w, v = rng.standard_normal(dense.shape[1]), rng.standard_normal(len(dense))
+    close(A.times(w), dense @ w)
+    close(A.times(np.outer(w, [1.0, -2.0])), np.outer(dense @ w, [1.0, -2.0]))
+    close(A.adjoint(v), dense.T @ v)
+
+
+def test_multiply(case, rng):
+    _, B, _, full = case
+    w = rng.standard_normal(len(full))
+    close(multiply(B, w), full @ w)
+
+
+def test_solutions(case, rng):
+    _, B, _, full = case
+    factor, r = factorise(B), rng.standard_normal(len(full))
+    assert factor.size == len(full)
+    close(factor.solve(r), np.linalg.solve(full, r))
+    close(factor.log_det(), np.linalg.slogdet(full)[1])
+    close(factor.trace_inverse(), np.trace(np.linalg.inv(full)))
+    close(factor.whiten(r) @ factor.whiten(r), r @ np.linalg.solve(full, r))
+    root = factor.colour(np.eye(len(full)))
+    close(root @ root.T, np.linalg.inv(full))
+    close(factor.whiten(full), root.T @ full)
+
+
+def test_rows(case, rng):
+    A, B, dense, full = case
+    factor = factorise(B)
+    other = loadings(A.common.shape[1], 0 if A.own is None else A.own.A.shape[1], A.own.size if A.own else 0, rng)
+    V = written_out(other) @ np.linalg.solve(full, written_out(other).T)
+    close(factor.covariance(other), V)
+    close(factor.variance(other), np.diag(V))
+    smooth = dense @ np.linalg.inv(full)
+    common, own = factor.smooth(A)
+    p = A.common.shape[1]
+    close(common, smooth[:, :p])
+    if A.own is not None:
+        m = A.own.A.shape[1]
+        close(own, smooth[:, p:].reshape(len(dense), -1, m)[np.arange(len(dense)), A.own.code])
+
+
+def test_leading_covariance(case):
+    _, B, _, full = case
+    p = len(B[0])
+    for k in range(p + 1):
+        close(factorise(B).corner_covariance(k), np.linalg.inv(full)[:k, :k])
+
+
+def test_slope_is_a_rank_one_step(case, rng):
+    A, _, dense, full = case
+    weight, w = rng.standard_normal(len(dense)), rng.standard_normal(len(full))
+    common, own = np.zeros_like(A.common), None if A.own is None else np.zeros_like(A.own.A)
+    A.add_slope((common, own), weight, w)
+    there = written_out(Loadings(common, None if own is None else OwnColumns(own, A.own.code, A.own.size)))
+    close(there, np.where(dense != 0.0, np.outer(weight, w), 0.0))
+
+
+def test_what_is_not_positive_definite_is_refused():
+    with pytest.raises(NumericalError, match="2 features"):
+        factorise((np.diag([1.0, -1.0]),))
+    with pytest.raises(NumericalError, match="1 features in each of 2 groups"):
+        factorise((np.eye(1), np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])))

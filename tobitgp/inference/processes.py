@@ -1,0 +1,74 @@
+"""The processes of a formula: their covariances, and the names of their hyper-parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tobitgp.formula.spec import GPFactor, GPTerm
+from tobitgp.prior.covariance import Covariance, Factor
+from tobitgp.prior.kernels import KERNELS
+
+
+class HyperParameter(NamedTuple):
+    """One hyper-parameter before it meets the data.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    role : {"sd", "group", "lengthscale", "alpha", "period", "sigma"}
+    n_inputs : int
+        Inputs among which distances are formed, in its process.
+    known : float or None
+        Value given in the formula, in the user's units.
+    """
+
+    name: str
+    role: str
+    n_inputs: int = 1
+    known: float | None = None
+
+
+SIGMA = HyperParameter("sigma", "sigma")
+
+
+def term_covariance(term: GPTerm) -> Covariance:
+    """Covariance of a term."""
+    factors, start = [], 0
+    for factor in term.factors:
+        stop = start + len(factor.inputs)
+        factors.append(Factor(KERNELS[factor.kernel], slice(start, stop), factor.ard))
+        start = stop
+    return Covariance(tuple(factors))
+
+
+def term_parameters(term: GPTerm) -> list[HyperParameter]:
+    """Hyper-parameters of a term, in the order of its block's theta.
+
+    A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``.
+
+    Examples
+    --------
+    >>> from tobitgp.formula import parse_formula
+    >>> [p.name for p in term_parameters(parse_formula("y ~ gp(x, z)").gps[0])]
+    ['sd(gp(x, z))', 'lengthscale(gp(x, z))[x]', 'lengthscale(gp(x, z))[z]']
+    """
+    found = [entry for factor in term.factors for entry in _factor_parameters(factor)]
+    roles = [role for role, _, _ in found]
+    n_inputs = sum(len(f.inputs) for f in term.factors if KERNELS[f.kernel].stationary)
+    out = [HyperParameter(f"sd({term.name})", "sd" if term.factors else "group", n_inputs)]
+    for role, inputs, known in found:
+        which = f"[{inputs}]" if roles.count(role) > 1 else ""
+        out.append(HyperParameter(f"{role}({term.name}){which}", role, n_inputs, known))
+    return out
+
+
+def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, float | None]]:
+    """Role, inputs and known value of each parameter."""
+    kernel, together = KERNELS[factor.kernel], ", ".join(item.text for item in factor.inputs)
+    if kernel.scaled:
+        for text in [item.text for item in factor.inputs] if factor.ard else [together]:
+            yield "lengthscale", text, None
+    for role in kernel.shape:
+        yield role, together, factor.period if role == "period" else None

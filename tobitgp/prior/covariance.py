@@ -1,0 +1,113 @@
+"""The covariance of a process: kernels over parts of its inputs, multiplied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from tobitgp.prior.kernels import Kernel
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One kernel and the inputs it is of.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    columns : slice
+        Among the process's inputs.
+    ard : bool
+        A length-scale for each input, or one for all.
+    """
+
+    kernel: Kernel
+    columns: slice
+    ard: bool = True
+
+    @property
+    def n_scales(self) -> int:
+        """Number of length-scales that divide inputs."""
+        return (self.columns.stop - self.columns.start if self.ard else 1) if self.kernel.scaled else 0
+
+    @property
+    def n_parameters(self) -> int:
+        """Length-scales and shape parameters."""
+        return self.n_scales + len(self.kernel.shape)
+
+    def inputs(self, X: Array, parameters: Array) -> Array:
+        """Its own inputs (n, d), divided by their length-scales."""
+        own = X[:, self.columns]
+        return own / parameters[: self.n_scales] if self.n_scales else own
+
+    def value(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (n, M)."""
+        return self.kernel.value(self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :])
+
+    def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_nm G_nm dK_nm / dlog parameter``, (k,)."""
+        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
+        slopes = self.kernel.contract(*at, K, G)
+        if not self.kernel.scaled or self.ard:
+            return slopes
+        d = self.columns.stop - self.columns.start
+        return np.concatenate([[slopes[:d].sum()], slopes[d:]])
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """Product of factors, at most ``k(x, x) = 1`` each where they are stationary; without factors it is one.
+
+    Attributes
+    ----------
+    factors : tuple of Factor
+    """
+
+    factors: tuple[Factor, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters of all factors."""
+        return sum(factor.n_parameters for factor in self.factors)
+
+    def value(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (n, M) between inputs X (n, d) and Z (M, d).
+
+        Examples
+        --------
+        >>> from tobitgp.prior.kernels import KERNELS
+        >>> slope = Covariance((Factor(KERNELS["linear"], slice(0, 1)), Factor(KERNELS["rbf"], slice(1, 2))))
+        >>> x = np.array([[2.0, 0.0], [3.0, 1.0]])
+        >>> slope.value(x, x, np.ones(1)).round(3)
+        array([[4.   , 3.639],
+               [3.639, 9.   ]])
+        """
+        return _product(self._values(X, Z, parameters), (len(X), len(Z)))
+
+    def diagonal(self, X: Array) -> Array:
+        """``k(x_n, x_n)``, (n,)."""
+        return _product([f.kernel.diagonal(X[:, f.columns]) for f in self.factors], (len(X),))
+
+    def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_nm G_nm dK_nm / dlog parameter`` for every parameter, (k,), where ``K`` is ``value(X, Z)``."""
+        if len(self.factors) == 1:
+            return self.factors[0].contract(X, Z, parameters, K, G)
+        values, slopes = self._values(X, Z, parameters), []
+        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
+            others = _product([v for s, v in enumerate(values) if s != t], K.shape)
+            slopes.append(factor.contract(X, Z, own, values[t], G * others))
+        return np.concatenate([np.empty(0), *slopes])
+
+    def _values(self, X: Array, Z: Array, parameters: Array) -> list[Array]:
+        return [f.value(X, Z, own) for f, own in zip(self.factors, self._split(parameters), strict=True)]
+
+    def _split(self, parameters: Array) -> list[Array]:
+        ends = np.cumsum([f.n_parameters for f in self.factors])
+        return np.split(parameters, ends[:-1]) if self.factors else []
+
+
+def _product(values: list[Array], shape: tuple[int, ...]) -> Array:
+    return reduce(np.multiply, values) if values else np.ones(shape)
