@@ -26,7 +26,7 @@ from tobitgp.inference.hyper import (
 )
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.posterior import Posterior, Sites, split_theta
+from tobitgp.inference.posterior import Posterior, Sites, average_features, split_theta
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
@@ -54,10 +54,19 @@ class Prior:
     ----------
     linear : DenseBlock or None
     gps : tuple of GPPrior
+    intercept : bool
+        Whether a free intercept is among the linear columns.
     """
 
     linear: DenseBlock | None
     gps: tuple[GPPrior, ...]
+    intercept: bool = False
+
+    @property
+    def centred(self) -> frozenset[int]:
+        """Blocks whose level over the training rows belongs to the intercept."""
+        first = 0 if self.linear is None else 1
+        return frozenset(first + t for t, gp in enumerate(self.gps) if self.intercept and gp.has_level)
 
     def blocks(self, theta: Array, precision: Array, *, nats: float, cap: int) -> list[Block]:
         """Blocks in order, linear first, with inducing inputs chosen for ``theta`` and site precisions."""
@@ -69,7 +78,7 @@ class Prior:
     def subset(self, rows: IntArray) -> Prior:
         """Return the same terms on some of the rows."""
         linear = None if self.linear is None else DenseBlock(self.linear.X[rows])
-        return Prior(linear, tuple(gp.subset(rows) for gp in self.gps))
+        return replace(self, linear=linear, gps=tuple(gp.subset(rows) for gp in self.gps))
 
 
 def fit_gp(
@@ -248,7 +257,7 @@ class _Fit:
         integrate, k = self.settings.integrate, maximum.root.shape[1]
         if integrate is None:
             integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
-        points, weights, log_marginal = [centre], np.ones(1), np.nan
+        points, weights, log_marginal = [self._done(centre)], np.ones(1), np.nan
         if integrate and k and maximum.gain_left < NEAR:
             points, weights, log_marginal = self._integrate(objective, maximum, centre)
         converged = centre.converged and maximum.gain_left < CONVERGED
@@ -259,7 +268,7 @@ class _Fit:
         covariance[np.ix_(self.parameters.free, self.parameters.free)] = maximum.root @ maximum.root.T
         shift = self.problem.units.log_jacobian
         return FittedGP(
-            points=tuple(replace(p, chunks=()) for p in points),
+            points=tuple(points),
             weights=weights,
             n_linear=0 if self.prior.linear is None else self.prior.linear.size,
             parameters=self.parameters,
@@ -294,10 +303,10 @@ class _Fit:
                 return None
             if self.on_step is not None:
                 self.on_step("integrate", len(design), p.evidence)
-            return replace(p, chunks=()) if p.converged else None
+            return self._done(p) if p.converged else None
 
         heavy = is_heavy(self.problem.n, centre.layout.row_features)
-        found = [centre, *map_independent(at, list(z[1:]), heavy=heavy)]
+        found = [self._done(centre), *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
         log_density = np.array([objective.density(p) for p, _ in kept])
         if len(kept) < len(found):
@@ -307,6 +316,10 @@ class _Fit:
         volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
         self.stages.append(("integrate", len(kept), sum(p.sweeps for p, _ in kept), float(log_density[0])))
         return [p for p, _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
+
+    def _done(self, posterior: Posterior) -> Posterior:
+        """Without its rows, and with what they say of each process's level."""
+        return replace(posterior, chunks=(), centre=average_features(posterior, self.prior.centred))
 
 
 class _EPFailure(Exception):

@@ -7,7 +7,7 @@ the common columns, every group's features beside the last's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ def lay_out(blocks: Sequence[BlockAt]) -> Layout:
 
 
 def join_features(
-    layout: Layout, blocks: Sequence[BlockAt], inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()
+    layout: Layout, blocks: Sequence[BlockAt], inputs: Sequence[Inputs]
 ) -> tuple[tuple[Features, ...], Loadings, Array]:
     """Features of all blocks in rows with the given inputs.
 
@@ -78,8 +78,6 @@ def join_features(
     blocks : sequence of BlockAt
     inputs : sequence of Inputs
         Of n rows.
-    skip : frozenset of int
-        Blocks that are zero.
 
     Returns
     -------
@@ -93,12 +91,10 @@ def join_features(
     common: list[Array] = []
     own: list[Array] = []
     d, code = np.zeros(len(inputs[0].X)), None
-    for t, (part, place, at) in enumerate(zip(parts, layout.places, inputs, strict=True)):
+    for part, place, at in zip(parts, layout.places, inputs, strict=True):
         A = part.A
-        if part.d is not None and t not in skip:
+        if part.d is not None:
             d += part.d
-        if t in skip:
-            A = np.zeros_like(A)
         if at.code is not None and len(at.code) and at.code.min() < 0:
             unseen = at.code < 0
             d[unseen] += np.einsum("nm,nm->n", A[unseen], A[unseen])
@@ -113,6 +109,27 @@ def join_features(
         return parts, Loadings(A_common), d
     A_own = own[0] if len(own) == 1 else np.concatenate(own, axis=1)
     return parts, Loadings(A_common, OwnColumns(A_own, np.maximum(code, 0), layout.size)), d
+
+
+def keep_blocks(
+    layout: Layout, parts: Sequence[Features], inputs: Sequence[Inputs], A: Loadings, blocks: frozenset[int]
+) -> tuple[Loadings, Array]:
+    """Loadings and residual variance (n,) of some blocks alone, the columns of all others zero."""
+    common, own = np.zeros_like(A.common), None if A.own is None else np.zeros_like(A.own.A)
+    d = np.zeros(len(A))
+    for t in blocks:
+        place, part, code = layout.places[t], parts[t], inputs[t].code
+        if place.kind == "own":
+            assert own is not None
+            assert A.own is not None
+            own[:, place.columns] = A.own.A[:, place.columns]
+        else:
+            common[:, place.columns] = A.common[:, place.columns]
+        if part.d is not None:
+            d += part.d
+        if code is not None:
+            d += np.where(code < 0, np.einsum("nm,nm->n", part.A, part.A), 0.0)
+    return Loadings(common, None if own is None or A.own is None else replace(A.own, A=own)), d
 
 
 def block_slopes(layout: Layout, inputs: Sequence[Inputs], sizes: Sequence[int], G: Slope) -> Iterator[Array]:

@@ -138,7 +138,9 @@ def assemble(
         )
     )
     parameters = _parameters(hypers, _units(spec.gps, covariances, problem), fixed, start, priors)
-    return GPModel(family, problem, Prior(dense, gps), linear, design.columns, spec.gps, parameters)
+    return GPModel(
+        family, problem, Prior(dense, gps, intercept is not None), linear, design.columns, spec.gps, parameters
+    )
 
 
 def _scaling(factor: Factor) -> Scaling:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.problem import Problem, Rows
-from tobitgp.engines import row_chunks
-from tobitgp.inference.layout import Layout, join_features
+from tobitgp.engines import add_up, row_chunks
+from tobitgp.inference.layout import Layout, join_features, keep_blocks
 from tobitgp.inference.method import Marginals
 from tobitgp.numerics.arrow import Factor, Loadings
 from tobitgp.prior.block import Block, BlockAt, Features, Inputs, Parametrised
@@ -106,6 +106,9 @@ class Posterior:
     residual : float
         Root mean square of the last standardised site changes.
     converged : bool
+    centre : (p,) array
+        Common features of processes averaged over the training rows, where an intercept takes up their level; zero
+        for all others, and before the fit has ended.
     """
 
     theta: Array
@@ -119,6 +122,7 @@ class Posterior:
     sweeps: int
     residual: float
     converged: bool
+    centre: Array
 
     @property
     def sigma(self) -> float:
@@ -133,9 +137,25 @@ class Posterior:
         return parts, A, q
 
     def features(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of any rows, zero in the blocks to pass over."""
-        _, A, d = join_features(self.layout, self.blocks, inputs, skip)
-        return A, d
+        """``A`` and the residual ``d`` (n,) of any rows; blocks to pass over stand at their centre."""
+        parts, A, d = join_features(self.layout, self.blocks, inputs)
+        if not skip:
+            return A, d
+        A, d = keep_blocks(self.layout, parts, inputs, A, frozenset(range(len(parts))) - skip)
+        return self._shift(A, skip, 1.0), d
+
+    def term_features(self, inputs: Sequence[Inputs], block: int) -> tuple[Loadings, Array]:
+        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its centre."""
+        parts, A, _ = join_features(self.layout, self.blocks, inputs)
+        A, d = keep_blocks(self.layout, parts, inputs, A, frozenset({block}))
+        return self._shift(A, frozenset({block}), -1.0), d
+
+    def _shift(self, A: Loadings, blocks: frozenset[int], sign: float) -> Loadings:
+        for t in blocks:
+            place = self.layout.places[t]
+            if place.kind == "common":
+                A.common[:, place.columns] += sign * self.centre[place.columns]
+        return A
 
 
 def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
@@ -157,3 +177,18 @@ def make_chunks(
             chunks.append(Chunk(rows[slice(span.start - start, span.stop - start)], span, inputs, at, layout, kept))
         start += len(rows)
     return tuple(chunks)
+
+
+def average_features(posterior: Posterior, blocks: frozenset[int]) -> Array:
+    """Common features (p,) averaged over the rows with their weights, in some blocks; zero in all others."""
+
+    def visit(chunk: Chunk) -> tuple[Array, float]:
+        A, weight = chunk.features()[1], chunk.rows.weight
+        return A.common.T @ weight, float(weight.sum())
+
+    total, weight = add_up(visit, posterior.chunks) or [0.0, 1.0]
+    centre = np.zeros(posterior.layout.p)
+    for t in blocks:
+        columns = posterior.layout.places[t].columns
+        centre[columns] = total[columns] / weight
+    return centre

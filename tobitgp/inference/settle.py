@@ -74,7 +74,7 @@ def settle(
     D = end.D + sum(add_up(exact_part, exact) or [0.0])
     evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * end.q.factor.log_det()
     q, ended = end.q, (end.sweeps, end.residual, end.converged)
-    return Posterior(theta, at, layout, q.w, q.factor, sites, evidence, chunks, *ended)
+    return Posterior(theta, at, layout, q.w, q.factor, sites, evidence, chunks, *ended, np.zeros(layout.p))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,12 @@ class GPPrior:
         """One log sd and the logarithms of the covariance's parameters."""
         return 1 + self.covariance.n_parameters
 
+    @property
+    def has_level(self) -> bool:
+        """Whether it holds a common level, which it cannot tell from an intercept."""
+        stationary = [factor.kernel.stationary for factor in self.covariance.factors]
+        return self.grouping is None and bool(stationary) and all(stationary)
+
     def subset(self, rows: IntArray) -> GPPrior:
         """Return the term on some of the rows."""
         return replace(self, inputs=self.inputs.rows(rows))

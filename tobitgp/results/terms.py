@@ -15,11 +15,12 @@ from tobitgp.data.state import INPUT_ROLES
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import CHUNK_ROWS
+from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
+from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.views import Parts
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
 
@@ -172,14 +173,35 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
             mean = linear.mean[:, at] @ H.T
             V = linear.covariance[:, at][:, :, at]
             sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
+            if term.name == INTERCEPT:
+                mean, sd = _level(parts, mean)
         elif term.block is not None and term.block not in skip:
             for j, point in enumerate(fitted.points):
-                others = frozenset(range(len(inputs))) - {term.block}
                 for rows in row_chunks(0, n, CHUNK_ROWS):
-                    A, d = point.features([at.rows(rows) for at in inputs], others)
+                    A, d = point.term_features([at.rows(rows) for at in inputs], term.block)
                     mean[j, rows] = scale * A.times(point.w)
                     sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
         elif term.name == OFFSET:
             mean += design.offset
         out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out
+
+
+def _level(parts: Parts, intercept: Array) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of the intercept together with the levels of the processes that it takes up."""
+    fitted, gp = parts.fitted, parts.gp
+    scale, mean, sd = gp.problem.units.scale, intercept.copy(), np.empty_like(intercept)
+    assert gp.linear is not None
+    for j, point in enumerate(fitted.points):
+        row = scale * point.centre[None]
+        mean[j] += row[0] @ point.w[: len(row[0])]
+        row[0, : fitted.n_linear] += gp.linear.weights(0)
+        sd[j] = np.sqrt(point.factor.variance(_common_row(point, row)))
+    return mean, sd
+
+
+def _common_row(point: Posterior, row: Array) -> Loadings:
+    """Loadings of a row (1, p) that stands in no group."""
+    layout = point.layout
+    own = OwnColumns(np.zeros((1, layout.m)), np.zeros(1, dtype=np.intp), layout.size) if layout.size else None
+    return Loadings(row, own)

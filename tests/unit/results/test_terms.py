@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
@@ -54,6 +55,7 @@ def test_bands_against_draws(averaged, rng, draws):
         S = np.linalg.inv(point.factor.L @ point.factor.L.T)
         w = rng.multivariate_normal(point.w, 0.5 * (S + S.T), size=mine.sum(), method="cholesky")
         A, d, _ = point.blocks[1].features(inputs[1].X)
+        A = A - point.blocks[1].features(gp.inputs(parts.training.design)[1].X).A.mean(axis=0)
         e = np.sqrt(d) * rng.normal(size=(mine.sum(), 4))
         g[mine] = gp.problem.units.scale * (w[:, fitted.n_linear :] @ A.T + e)
         z[mine] = gp.linear.mean[1] + gp.linear.sd[1] * w[:, 1]
@@ -84,11 +86,28 @@ def test_an_excluded_process_has_no_spread(maximised, mixed):
     q = term_mixtures(maximised.parts, maximised.parts.training.design)["gp(x)"]
     assert not np.allclose(with_gp["mean"], without["mean"])
     assert np.allclose(with_gp["mean"] - without["mean"], q.mean[0])
-    linear = maximised.parts.training.design.H @ maximised.params.iloc[:3].to_numpy()
-    assert np.allclose(without["mean"], linear)
-    V = maximised.cov_params().iloc[:3, :3].to_numpy()
-    H = maximised.parts.training.design.H
-    assert np.allclose(without["se"] ** 2, np.einsum("ni,ij,nj->n", H, V, H))
+    mean, V = at_its_average(maximised, maximised.parts.training.design.H)
+    assert np.allclose(without["mean"], mean)
+    assert np.allclose(without["se"] ** 2, np.diag(V))
+
+
+def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mixed):
+    table = averaged.predict(what="terms", se=True)
+    assert np.isclose(table[("gp(x)", "mean")].mean(), 0.0, atol=1e-10)
+    assert table[("Intercept", "se")].iloc[0] < averaged.bse["Intercept"]
+    weighted = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, weights=np.arange(1.0, 61.0), hyper="maximize")
+    part = weighted.predict(what="terms")[("gp(x)", "mean")]
+    assert np.isclose(np.average(part, weights=np.arange(1.0, 61.0)), 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("formula", ["y ~ 0 + gp(x)", "y ~ 0 + z + gp(x)"])
+def test_without_an_intercept_a_process_keeps_its_level(mixed, formula):
+    res = tg.fit(f"{formula} | censor(low, 1.4)", mixed, hyper="maximize")
+    table = means(res.predict(what="terms"))
+    assert np.allclose(table.sum(axis=1), res.predict(), atol=1e-10)
+    assert abs(table["gp(x)"].mean()) > 0.1
+    only = res.predict(exclude="gp(x)")
+    assert np.allclose(only, table.drop(columns="gp(x)").sum(axis=1), atol=1e-10)
 
 
 def test_excluded_terms_free_their_columns(additive):
@@ -110,7 +129,10 @@ def test_shared_columns_are_still_needed(mixed):
     res = tg.fit("y ~ x + gp(x)", mixed, fixed={"sigma": 0.5})
     with pytest.raises(DataError, match="'x'"):
         res.predict({"z": [1.0]}, exclude="x")
-    assert np.allclose(res.predict(pd.DataFrame(index=[7, 8]), exclude=["x", "gp(x)"]), res.params["Intercept"])
+    assert np.allclose(
+        res.predict(pd.DataFrame(index=[7, 8]), exclude=["x", "gp(x)"]),
+        means(res.predict(what="terms"))["Intercept"].iloc[:2],
+    )
 
 
 @pytest.mark.parametrize("name", ["gp(z)", "Intercept", 3])
