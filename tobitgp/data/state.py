@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.inputs import check_slopes, process_inputs
+from tobitgp.data.levels import Level, find_groups, group_levels, unseen_error
 from tobitgp.data.linear import LinearState, fit_linear, replay_linear
 from tobitgp.data.response import read_limits
-from tobitgp.data.shapes import Design
+from tobitgp.data.shapes import Design, Groups
 from tobitgp.data.table import Column, Table, column_names, read_table
-from tobitgp.errors import DataError, SpecError, UnseenLevelError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
 from tobitgp.formula.spec import Expression, ModelSpec
 from tobitgp.formula.terms import spelled
 from tobitgp.typing import Array, BoolArray, Frame
 
-INPUT_ROLES = ("linear", "gp", "offset")
+NUMERIC_ROLES = ("linear", "gp", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,15 @@ class DesignState:
     coded : tuple of arrays
         Values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``; empty for factors.
     linear : LinearState
+    group_levels : tuple of (tuple of str or number) or None
+        Levels of the group of each process, in the order of ``spec.gps``; None for one without ``by=`` or ``re()``.
     """
 
     spec: ModelSpec
     levels: dict[str, tuple[Any, ...] | None]
     coded: tuple[Array, ...]
     linear: LinearState
+    group_levels: tuple[tuple[Level, ...] | None, ...]
 
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
         """Build the same covariates on new data.
@@ -59,7 +65,7 @@ class DesignState:
         Raises
         ------
         UnseenLevelError
-            If a factor has a level that the training data had not.
+            If a factor, or a ``by=`` column, has a level that the training data had not; ``re()`` takes any.
         DataError
             If a column is missing, of another type than in training, or not finite.
         """
@@ -69,10 +75,12 @@ class DesignState:
         check_dates(self.spec, table, INPUT_ROLES)
         usable = ~table.missing(names)
         table = table.take(usable)
-        table = Table({name: self._recode(column, table) for name, column in table.columns.items()}, table.index)
         check_inputs(self.spec, table)
+        groups = find_groups(self.spec, table, self.group_levels)
+        numeric = self.spec.names(*NUMERIC_ROLES)
+        table = Table({name: self._recode(table.columns[name], table) for name in numeric}, table.index)
         self._check_coded(table)
-        return _assemble(self.spec, table, replay_linear(self.linear, self.spec, table), self.linear), usable
+        return _assemble(self.spec, table, replay_linear(self.linear, self.spec, table), self.linear, groups), usable
 
     def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
         """Limits of the instrument on new data, for predictions on the observed scale.
@@ -122,7 +130,7 @@ class DesignState:
         ]
         if (codes < 0).any():
             unseen = dict.fromkeys(column.levels[i] for i in column.values[codes < 0].astype(np.intp))
-            raise _unseen(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
+            raise unseen_error(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
         return Column(column.name, codes, column.missing, levels)
 
     def _check_coded(self, table: Table) -> None:
@@ -134,7 +142,7 @@ class DesignState:
             if unseen.any():
                 shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
                 levels = tuple(f"{value:g}" for value in seen)
-                raise _unseen(f"C({coding.text})", shown, levels, table.rows(unseen))
+                raise unseen_error(f"C({coding.text})", shown, levels, table.rows(unseen))
 
 
 def fit_design(spec: ModelSpec, table: Table) -> tuple[Design, DesignState]:
@@ -157,7 +165,10 @@ def fit_design(spec: ModelSpec, table: Table) -> tuple[Design, DesignState]:
     coded = tuple(_coded_values(coding, table) for coding in spec.codings)
     H, linear = fit_linear(spec, table)
     levels = {name: column.levels for name, column in table.columns.items()}
-    return _assemble(spec, table, H, linear), DesignState(spec, levels, coded, linear)
+    groups = group_levels(spec, table)
+    design = _assemble(spec, table, H, linear, find_groups(spec, table, groups))
+    check_slopes(spec, design.X)
+    return design, DesignState(spec, levels, coded, linear, groups)
 
 
 def check_inputs(spec: ModelSpec, table: Table) -> None:
@@ -190,6 +201,9 @@ def check_dates(spec: ModelSpec, table: Table, roles: tuple[str, ...] = ()) -> N
         if column.dates == variable.date or column.missing.all():
             continue
         name = spelled(variable.name)
+        if column.dates and variable.role in ("by", "re"):
+            remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
+            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
         if column.dates:
             raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula")
         remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
@@ -215,17 +229,14 @@ def require_columns(data: Frame, names: Iterable[str]) -> None:
         )
 
 
-def _assemble(spec: ModelSpec, table: Table, H: Array, linear: LinearState) -> Design:
-    X = tuple(
-        np.column_stack(
-            [finite(evaluate(item, table), table, f"The input {item.text} of {term.name}") for item in term.inputs]
-        )
-        for term in spec.gps
-    )
+def _assemble(
+    spec: ModelSpec, table: Table, H: Array, linear: LinearState, groups: tuple[Groups | None, ...]
+) -> Design:
+    X = tuple(process_inputs(term, table) for term in spec.gps)
     offset = np.zeros(table.n)
     for item in spec.offsets:
         offset += finite(evaluate(item, table), table, f"offset({item.text})")
-    return Design(H, linear.columns, X, offset, (None,) * len(X))
+    return Design(H, linear.columns, X, offset, groups)
 
 
 def _used_levels(column: Column) -> Column:
@@ -242,9 +253,3 @@ def _coded_values(coding: Expression, table: Table) -> Array:
     if column is not None and column.kind == "factor":
         return np.empty(0)
     return np.unique(evaluate(coding, table))
-
-
-def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
-    new = ", ".join(str(level) for level in list(unseen)[:5])
-    seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
-    return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")

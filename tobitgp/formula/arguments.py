@@ -1,8 +1,9 @@
-"""Arguments of ``Surv``, ``interval``, ``censor`` and ``truncate``."""
+"""Arguments of calls, by position and by name."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Mapping
 
 from tobitgp.formula.expressions import Found, called_name, check_expression, expression
 from tobitgp.formula.functions import CONSTANTS, nearest
@@ -30,19 +31,76 @@ def bind(syntax: Syntax, node: ast.Call, parameters: tuple[str, ...]) -> dict[st
     FormulaError
         For unknown names, and arguments given twice.
     """
-    function = called_name(syntax, node)
     given = dict(zip(parameters, node.args, strict=False))
+    return given | read_keywords(syntax, node, parameters, given=given)
+
+
+def read_keywords(
+    syntax: Syntax,
+    node: ast.Call,
+    known: tuple[str, ...],
+    *,
+    given: Container[str] = (),
+    remedies: Mapping[str, str] | None = None,
+) -> dict[str, ast.expr]:
+    """Arguments of a call that are given by name.
+
+    Parameters
+    ----------
+    syntax : Syntax
+    node : ast.Call
+    known : tuple of str
+        Names it takes.
+    given : container of str
+        Names that were given by position already.
+    remedies : mapping of str to str, optional
+        Whole messages for names it does not take but that are known elsewhere.
+
+    Returns
+    -------
+    dict of ast.expr
+
+    Raises
+    ------
+    FormulaError
+        For unknown names, and arguments given twice.
+    """
+    function = called_name(syntax, node)
+    found: dict[str, ast.expr] = {}
     for keyword in node.keywords:
-        if keyword.arg is None or keyword.arg not in parameters:
-            if keyword.arg is None:
-                syntax.fail(keyword, f"Arguments of {function}() are written out; '**' cannot stand here")
-            close = nearest(keyword.arg, parameters)
-            known = "" if close else f"; it has: {', '.join(parameters)}"
-            syntax.fail(keyword, f"{function}() has no argument {keyword.arg!r}{close}{known}")
-        if keyword.arg in given:
-            syntax.fail(keyword, f"{keyword.arg}= is given twice")
-        given[keyword.arg] = keyword.value
-    return given
+        name = keyword.arg
+        if name is None:
+            syntax.fail(keyword, f"Arguments of {function}() are written out; '**' cannot stand here")
+        if name in (remedies or {}):
+            syntax.fail(keyword, (remedies or {})[name])
+        if name not in known:
+            close = nearest(name, known)
+            listed = "" if close else f"; it has: {', '.join(known)}"
+            syntax.fail(keyword, f"{function}() has no argument {name!r}{close}{listed}")
+        if name in given:
+            syntax.fail(keyword, f"{name}= is given twice")
+        found[name] = keyword.value
+    return found
+
+
+def is_none(node: ast.expr) -> bool:
+    """Tell whether ``None`` is written, as good as leaving the argument out."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def read_flag(syntax: Syntax, option: str, node: ast.expr) -> bool:
+    """Read an argument that is ``True`` or ``False``."""
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, bool)):
+        syntax.fail(node, f"{option}= is True or False")
+    return node.value
+
+
+def read_name(syntax: Syntax, node: ast.expr) -> str:
+    """Read the label of a term."""
+    name = node.value if isinstance(node, ast.Constant) else None
+    if not isinstance(name, str) or not name.strip():
+        syntax.fail(node, 'name= takes text in quotes, as in name="trend"')
+    return name
 
 
 def read_column(syntax: Syntax, node: ast.expr, found: Found, what: str) -> Expression:

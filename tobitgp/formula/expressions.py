@@ -129,8 +129,10 @@ def _has_columns(syntax: Syntax, node: ast.expr) -> bool:
 
 
 def constant_value(node: ast.expr) -> float | None:
-    """Value of a tree of plain numbers and ``+ - * /``; None for anything else."""
+    """Value of a tree of plain numbers, ``pi`` and ``+ - * /``; None for anything else."""
     match node:
+        case ast.Name(id="pi"):
+            return CONSTANTS["pi"]
         case ast.Constant(value=int() | float()):
             return float(node.value)  # type: ignore[arg-type]
         case ast.UnaryOp(op=ast.USub()):

@@ -14,10 +14,24 @@ from tobitgp.errors import SpecError
 
 UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
 
-KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52")
-KERNEL_ALIASES = {"exp_quad": "rbf"}
+KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52", "rq", "periodic", "linear")
+# Names in brms, bambi, GPflow and scikit-learn, in small letters: capitals do not matter.
+KERNEL_ALIASES = {
+    "exp_quad": "rbf",
+    "expquad": "rbf",
+    "se": "rbf",
+    "squared_exponential": "rbf",
+    "squaredexponential": "rbf",
+    "exponential": "matern12",
+    "matern15": "matern32",
+    "matern25": "matern52",
+    "ratquad": "rq",
+    "rational_quadratic": "rq",
+    "rationalquadratic": "rq",
+}
 CONSTANTS = {"pi": np.pi, "inf": np.inf}
-SPECIAL_TERMS = ("gp", "offset")
+PROCESSES = ("gp", "re", "s", "hsgp")
+SPECIAL_TERMS = (*PROCESSES, "offset")
 PLACES = {
     "censor": "as a last part: y ~ ... | censor(lower, upper)",
     "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
@@ -108,9 +122,6 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 NOT_YET = {
-    "re": "re(g), a random intercept, is not offered yet; write C(g) for fixed effects",
-    "s": "s(...) is not offered yet; write gp(x) for a smooth curve, or bs(x, df=5) for a spline",
-    "hsgp": "hsgp(...) is not offered yet; write gp(x)",
     "mixture": "mixture(...) is not offered yet",
     "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
@@ -136,7 +147,11 @@ def formula_functions() -> dict[str, str]:
     'log(1 + x), accurate near 0'
     """
     own = {
-        "gp": f"gp(x, ..., kernel=, ard=, name=): zero-mean Gaussian process; kernels {', '.join(KERNEL_NAMES)}",
+        "gp": "gp(x, ..., kernel=, ard=, by=, period=, name=): zero-mean Gaussian process; gp(x):gp(z) is a product, "
+        f"z:gp(x) a slope that varies; kernels {', '.join(KERNEL_NAMES)}",
+        "re": "re(g, name=), or (1 | g): a random intercept of each group",
+        "s": 's(x, ..., bs="gp", m=, by=): as in mgcv, read as gp(x, ..., kernel="matern32")',
+        "hsgp": "hsgp(x, ..., cov=, iso=, by=): as in bambi, read as gp(x, ...)",
         "offset": "offset(x): added with coefficient 1",
         "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
         "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",

@@ -10,7 +10,7 @@ from tobitgp.formula.censoring import read_parts
 from tobitgp.formula.expressions import Found
 from tobitgp.formula.functions import nearest, read_functions
 from tobitgp.formula.response import ResponseFound, read_response
-from tobitgp.formula.spec import ModelSpec, Role, Variable
+from tobitgp.formula.spec import INPUT_ROLES, ModelSpec, Role, Variable
 from tobitgp.formula.syntax import Syntax, one_line, read_side
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 from tobitgp.formula.tokens import Token, tokenize
@@ -66,8 +66,9 @@ def parse_formula(
     node, parts = split_parts(right)
     censoring, truncation = read_parts(right, parts, response, entry, found)
     terms = read_terms(right, node)
-    used = (found.values, found.events, found.bounds, found.limits, found.window, terms.found_gp, terms.found_offset)
-    others = _other_columns(formula, right, terms, columns, [name for item in used for name, _ in item.names])
+    others = _other_columns(
+        formula, right, terms, columns, [name for _, item in _roles(found, terms) for name, _ in item.names]
+    )
     check_linear(right, terms, others)
     variables = _variables(found, terms, right, others)
     _check_columns(formula, variables, terms, columns)
@@ -134,25 +135,31 @@ def _other_columns(
     return others
 
 
-def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
-    """Columns by role; a response that is also an input is refused."""
-    place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
-    terms.found_linear.names.extend((name, place) for name in others)
-    by_role: list[tuple[Role, Found]] = [
+def _roles(found: ResponseFound, terms: Terms) -> list[tuple[Role, Found]]:
+    """Columns that were met, by role; those of the linear terms once they are checked."""
+    return [
         ("response", found.values),
         ("event", found.events),
         ("bound", found.bounds),
         ("limit", found.limits),
         ("window", found.window),
         ("linear", terms.found_linear),
-        ("gp", terms.found_gp),
+        ("gp", terms.found_process.inputs),
+        ("by", terms.found_process.by),
+        ("re", terms.found_process.re),
         ("offset", terms.found_offset),
     ]
+
+
+def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
+    """Columns by role; a response that is also an input is refused."""
+    place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
+    terms.found_linear.names.extend((name, place) for name in others)
     responses = {name for name, _ in found.values.names + found.bounds.names}
     variables: dict[tuple[str, Role, bool], Variable] = {}
-    for role, item in by_role:
+    for role, item in _roles(found, terms):
         for name, start in item.names:
-            if role in ("linear", "gp", "offset") and name in responses:
+            if role in INPUT_ROLES and name in responses:
                 raise FormulaError(f"The response {name!r} cannot stand among the terms too", syntax.formula, start)
             date = start in item.dates
             variables.setdefault((name, role, date), Variable(name, start, role, date))

@@ -1,35 +1,45 @@
-"""``gp(...)`` terms."""
+"""Terms with a process in them, in every spelling."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import NoReturn
 
-from tobitgp.formula.expressions import Found, check_expression, expression
-from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, nearest
-from tobitgp.formula.spec import GPFactor, GPTerm
-from tobitgp.formula.syntax import Syntax
-
-_OPTIONS = ("kernel", "ard", "name")
-_NOT_YET = {
-    "by": "gp(..., by=) is not offered yet; write gp(x) for one curve, with C(g) beside it for a shift of each level",
-    "period": "gp(..., period=) is not offered yet; write gp(sin(2*pi*x/p), cos(2*pi*x/p)) for period p",
-    "k": "gp() has no k=; how many features are used is the argument inducing= beside the formula",
-    "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
-}
-_KERNELS_NOT_YET = ("rq", "periodic", "linear")
+from tobitgp.errors import FormulaError
+from tobitgp.formula.aliases import read_alias
+from tobitgp.formula.functions import PROCESSES
+from tobitgp.formula.gp import ProcessFound, read_gp
+from tobitgp.formula.groups import read_bar, read_re
+from tobitgp.formula.products import name_node, read_product, refuse_combination
+from tobitgp.formula.spec import GPTerm
+from tobitgp.formula.syntax import Syntax, check_depth
 
 
-def read_gp(syntax: Syntax, node: ast.Call, found: Found, taken: Sequence[str]) -> GPTerm:
-    """Read ``gp(x, ..., kernel=, ard=, name=)``.
+def holds_process(syntax: Syntax, node: ast.expr) -> bool:
+    """Tell whether a term is a process, a random intercept, or combines one with something by signs."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.BinOp):
+            if isinstance(item.op, ast.BitOr):
+                return True
+            pending += [item.left, item.right]
+        elif isinstance(item, ast.UnaryOp):
+            pending.append(item.operand)
+        elif _called(syntax, item) in PROCESSES:
+            return True
+    return False
+
+
+def read_process(syntax: Syntax, node: ast.expr, found: ProcessFound, taken: Sequence[str]) -> GPTerm:
+    """Read a term for which :func:`holds_process` holds.
 
     Parameters
     ----------
     syntax : Syntax
-    node : ast.Call
-    found : Found
-        Columns of the inputs are added here.
+    node : ast.expr
+    found : ProcessFound
+        Columns are added here.
     taken : sequence of str
         Labels of the terms before this one.
 
@@ -40,75 +50,47 @@ def read_gp(syntax: Syntax, node: ast.Call, found: Found, taken: Sequence[str]) 
     Raises
     ------
     FormulaError
-        For unknown arguments or kernels, inputs without a column, and a label that is taken.
+        If it cannot be read, its group is among its inputs, or its label is taken.
     """
-    options = _read_options(syntax, node)
-    if not node.args:
-        syntax.fail(node, "gp() needs at least one input, as in gp(x)")
-    texts: list[str] = []
-    for arg in node.args:
-        before = len(found.names)
-        check_expression(syntax, arg, found)
-        text = syntax.name(arg) if isinstance(arg, ast.Name) else syntax.text(arg)
-        if len(found.names) == before:
-            syntax.fail(arg, f"The input {text} of gp() names no column")
-        if text in texts:
-            syntax.fail(arg, f"The input {text} stands twice in one gp()")
-        texts.append(text)
-    kernel = _read_kernel(syntax, options["kernel"]) if "kernel" in options else "rbf"
-    ard = _read_flag(syntax, "ard", options["ard"]) if "ard" in options else True
-    label = _read_name(syntax, options["name"]) if "name" in options else f"gp({', '.join(texts)})"
-    if label in taken:
-        remedy = "choose another" if "name" in options else f'give this one a name, as in gp({texts[0]}, name="short")'
-        syntax.fail(options.get("name", node), f"There is already a term {label!r}; {remedy}")
-    return GPTerm((GPFactor(tuple(expression(syntax, arg) for arg in node.args), kernel, ard),), label)
+    check_depth(syntax, node)
+    before = len(found.inputs.names)
+    term = _read(syntax, node, found)
+    inputs = [name for name, _ in found.inputs.names[before:]]
+    if term.by is not None and term.factors and term.by.text.strip("`") in inputs:
+        message = f"The group {term.by.text} is an input of the same process; leave out one of the two"
+        raise FormulaError(message, syntax.formula, term.by.start)
+    _check_label(syntax, node, term, taken)
+    return term
 
 
-def _read_options(syntax: Syntax, node: ast.Call) -> dict[str, ast.expr]:
-    """Keyword arguments by name."""
-    options: dict[str, ast.expr] = {}
-    for keyword in node.keywords:
-        name = keyword.arg
-        if name is None:
-            syntax.fail(keyword, "Arguments of gp() are written out; '**' cannot stand here")
-        if name in _NOT_YET:
-            syntax.fail(keyword, _NOT_YET[name])
-        if name not in _OPTIONS:
-            syntax.fail(
-                keyword, f"gp() has no argument {name!r}{nearest(name, _OPTIONS)}; it has: {', '.join(_OPTIONS)}"
-            )
-        if name in options:
-            syntax.fail(keyword, f"{name}= is given twice")
-        options[name] = keyword.value
-    return options
+def _read(syntax: Syntax, node: ast.expr, found: ProcessFound) -> GPTerm:
+    match node:
+        case ast.BinOp(op=ast.MatMult()):
+            return read_product(syntax, node, found)
+        case ast.BinOp(op=ast.BitOr()):
+            return read_bar(syntax, node, found.re)
+        case ast.Call():
+            name = _called(syntax, node)
+            if name == "gp":
+                return read_gp(syntax, node, found)
+            return read_re(syntax, node, found.re) if name == "re" else read_alias(syntax, node, found)
+    refuse_combination(syntax, node)
 
 
-def _read_kernel(syntax: Syntax, node: ast.expr) -> str:
-    kernel = node.value if isinstance(node, ast.Constant) else None
-    if not isinstance(kernel, str):
-        syntax.fail(node, f"kernel= takes a name in quotes: {', '.join(KERNEL_NAMES)}")
-    if kernel in _KERNELS_NOT_YET:
-        _fail_kernel(syntax, node, f"The kernel {kernel!r} is not offered yet")
-    kernel = KERNEL_ALIASES.get(kernel, kernel)
-    if kernel not in KERNEL_NAMES:
-        close = nearest(kernel, (*KERNEL_NAMES, *KERNEL_ALIASES))
-        _fail_kernel(syntax, node, f"There is no kernel {kernel!r}{close}")
-    return kernel
+def _check_label(syntax: Syntax, node: ast.expr, term: GPTerm, taken: Sequence[str]) -> None:
+    """Refuse a label that another term has."""
+    if term.name not in taken:
+        return
+    given = next((value for item in ast.walk(node) if isinstance(item, ast.Call) and (value := name_node(item))), None)
+    remedy = 'give this one a name, as in gp(x, name="short")'
+    if given is not None:
+        remedy = "choose another"
+    elif not term.factors:
+        remedy = "leave one of them out"
+    elif term.read_as:
+        remedy = f'write {term.read_as[:-1]}, name="short") for this one'
+    syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}")
 
 
-def _fail_kernel(syntax: Syntax, node: ast.expr, message: str) -> NoReturn:
-    aliases = ", ".join(f"{alias} for {name}" for alias, name in KERNEL_ALIASES.items())
-    syntax.fail(node, f"{message.rstrip('?')}; the kernels are {', '.join(KERNEL_NAMES)} ({aliases})")
-
-
-def _read_flag(syntax: Syntax, option: str, node: ast.expr) -> bool:
-    if not (isinstance(node, ast.Constant) and isinstance(node.value, bool)):
-        syntax.fail(node, f"{option}= is True or False")
-    return node.value
-
-
-def _read_name(syntax: Syntax, node: ast.expr) -> str:
-    name = node.value if isinstance(node, ast.Constant) else None
-    if not isinstance(name, str) or not name.strip():
-        syntax.fail(node, 'name= takes text in quotes, as in name="trend"')
-    return name
+def _called(syntax: Syntax, node: ast.expr) -> str:
+    return syntax.name(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""

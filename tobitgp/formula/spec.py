@@ -8,8 +8,9 @@ from typing import Literal
 from tobitgp.formula.functions import UserFunctions
 from tobitgp.formula.words import describe
 
-Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "offset"]
+Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"]
 Kind = Literal[-1, 0, 1, 2]
+INPUT_ROLES: tuple[Role, ...] = ("linear", "gp", "by", "re", "offset")
 
 # What a row's code means: -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
 CODES: dict[str, dict[float, Kind]] = {
@@ -51,9 +52,11 @@ class Variable:
         Name of the column, without backticks.
     start : int
         Offset of its first use in this role.
-    role : {"response", "event", "bound", "limit", "window", "linear", "gp", "offset"}
+    role : {"response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"}
         A column used in several roles is listed once for each. A ``"bound"`` is an end between which the value lies,
         a ``"limit"`` one of the instrument, a ``"window"`` one of truncation; ``"event"`` covers every code of a row.
+        ``"gp"`` is an input of a process, ``"by"`` a column whose every level has a process of its own, ``"re"`` the
+        groups of a random intercept.
     date : bool
         Whether it stands in ``decimal_year(...)``, where dates belong.
     """
@@ -155,7 +158,7 @@ class GPFactor:
 
 @dataclass(frozen=True, slots=True)
 class GPTerm:
-    """One process: ``gp(...)``, a product with others, or ``re(...)``.
+    """One process: ``gp(...)``, a product with others, ``re(...)``, or one of these in another program's spelling.
 
     Attributes
     ----------
@@ -165,11 +168,20 @@ class GPTerm:
         Label in parameter names, ``gp(x)`` unless ``name=`` was given.
     by : Expression or None
         The column whose every level has a process of its own, with shared hyper-parameters.
+    read_as : str
+        The equivalent ``gp(...)`` spelling where the term was written as an alias, else empty; ``print(spec)`` says so.
+    written : str
+        The alias as written, else empty.
+    note : str
+        What of the alias has no counterpart in ``read_as``, else empty.
     """
 
     factors: tuple[GPFactor, ...]
     name: str
     by: Expression | None = None
+    read_as: str = ""
+    written: str = ""
+    note: str = ""
 
     @property
     def inputs(self) -> tuple[Expression, ...]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import keyword
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tobitgp.formula.expressions import Found, check_call, check_expression, expression
+from tobitgp.formula.expansion import check_total, count_products, terms_names
+from tobitgp.formula.expressions import Found, check_expression, expression
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
-from tobitgp.formula.processes import read_gp
+from tobitgp.formula.gp import ProcessFound
+from tobitgp.formula.processes import holds_process, read_process
 from tobitgp.formula.spec import Expression, GPTerm
 from tobitgp.formula.syntax import Syntax, check_depth
-
-MAX_PRODUCTS = 10_000
 
 
 @dataclass(slots=True)
@@ -30,7 +29,8 @@ class Terms:
     offsets : list of Expression
     removed : list of (str, int)
         Bare columns taken out by ``- x``, with their places.
-    found_linear, found_gp, found_offset : Found
+    found_linear, found_offset : Found
+    found_process : ProcessFound
     """
 
     intercept: bool = True
@@ -39,7 +39,7 @@ class Terms:
     offsets: list[Expression] = field(default_factory=list)
     removed: list[tuple[str, int]] = field(default_factory=list)
     found_linear: Found = field(default_factory=Found)
-    found_gp: Found = field(default_factory=Found)
+    found_process: ProcessFound = field(default_factory=ProcessFound)
     found_offset: Found = field(default_factory=Found)
 
 
@@ -81,12 +81,13 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
             terms.intercept = _read_constant(syntax, term) == (sign > 0)
             continue
         name = syntax.name(term.func) if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) else ""
-        if name in ("gp", "offset") and sign < 0:
-            remedy = "; write offset(-x)" if name == "offset" else ""
-            syntax.fail(term, f"{name}(...) cannot be taken out with '-'{remedy}")
-        if name == "gp":
-            assert isinstance(term, ast.Call)
-            terms.gps.append(read_gp(syntax, term, terms.found_gp, [gp.name for gp in terms.gps]))
+        process = holds_process(syntax, term)
+        if (process or name == "offset") and sign < 0:
+            what = f"{name}(...)" if name else "A process"
+            syntax.fail(term, f"{what} cannot be taken out with '-'{'' if process else '; write offset(-x)'}")
+        if process:
+            taken = [gp.name for gp in terms.gps]
+            terms.gps.append(read_process(syntax, term, terms.found_process, taken))
         elif name == "offset":
             assert isinstance(term, ast.Call)
             terms.offsets.append(_read_offset(syntax, term, terms.found_offset))
@@ -112,8 +113,8 @@ def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
     for sign, term in terms.linear:
         check_depth(syntax, term)
         found = Found() if sign < 0 and isinstance(term, ast.Name) else terms.found_linear
-        total += _count(syntax, term, found, len(others))
-        _check_total(syntax, term, total)
+        total += count_products(syntax, term, found, len(others))
+        check_total(syntax, term, total)
 
 
 def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
@@ -172,92 +173,6 @@ def _read_offset(syntax: Syntax, node: ast.Call, found: Found) -> Expression:
     return expression(syntax, node.args[0])
 
 
-def _count(syntax: Syntax, node: ast.expr, found: Found, n_others: int) -> int:
-    """Check a linear term; return how many products its expansion forms."""
-    before = len(found.names)
-    match node:
-        case ast.Name():
-            return _count_name(syntax, node, found, n_others)
-        case ast.Call():
-            check_call(syntax, node, found, linear=True)
-            return _require_column(syntax, node, found, before)
-        case ast.Set(elts=[inner]):
-            check_expression(syntax, inner, found)
-            return _require_column(syntax, node, found, before)
-        case ast.BinOp(op=ast.Pow()):
-            return _count_power(syntax, node, found, n_others)
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
-            _refuse_gp_products(syntax, node)
-            left = _count(syntax, node.left, found, n_others)
-            right = _count(syntax, node.right, found, n_others)
-            product = 0 if isinstance(node.op, ast.Add | ast.Sub) else left * right
-            total = product + (0 if isinstance(node.op, ast.MatMult) else left + right)
-            _check_total(syntax, node, total)
-            return total
-        case ast.BinOp(op=ast.BitOr()):
-            syntax.fail(node, "Random intercepts (1 | g) are not offered yet; write C(g) for fixed effects")
-        case ast.Constant():
-            remedy = "arithmetic is written in I(), as in I(2 * x)"
-            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}")
-        case ast.UnaryOp():
-            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
-        case _:
-            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1)")
-
-
-def _refuse_gp_products(syntax: Syntax, node: ast.BinOp) -> None:
-    """Say what to write instead of ``gp(x):gp(z)`` and ``z:gp(x)``."""
-    sides = [
-        isinstance(side, ast.Call) and isinstance(side.func, ast.Name) and syntax.name(side.func) == "gp"
-        for side in (node.left, node.right)
-    ]
-    if isinstance(node.op, ast.Add | ast.Sub) or not any(sides):
-        return
-    if all(sides):
-        syntax.fail(node, "Products of processes are not offered yet; gp(x, z) is one process over both inputs")
-    remedy = "write gp(x) + z, or gp(x, z) for one process over both"
-    syntax.fail(node, f"A process cannot be combined with another term yet; {remedy}")
-
-
-def _require_column(syntax: Syntax, node: ast.expr, found: Found, before: int) -> int:
-    """Refuse a term that is the same number in every row."""
-    if len(found.names) == before:
-        syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept")
-    return 1
-
-
-def _count_name(syntax: Syntax, node: ast.Name, found: Found, n_others: int) -> int:
-    if syntax.is_dot(node):
-        return n_others
-    name = syntax.name(node)
-    if name in CONSTANTS and not syntax.is_quoted(node):
-        syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`")
-    found.names.append((name, syntax.span(node)[0]))
-    return 1
-
-
-def _count_power(syntax: Syntax, node: ast.BinOp, found: Found, n_others: int) -> int:
-    exponent = node.right.value if isinstance(node.right, ast.Constant) else None
-    if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
-        syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2")
-    if isinstance(node.left, ast.Name | ast.Call) and not syntax.is_dot(node.left):
-        text = syntax.text(node.left)
-        syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2)")
-    base = _count(syntax, node.left, found, n_others)
-    if base > 1 and exponent * math.log10(base) > 15:
-        syntax.fail(
-            node, f"This power would form {base}**{exponent} products of terms; at most {MAX_PRODUCTS:,} are formed"
-        )
-    total = int(base**exponent)
-    _check_total(syntax, node, total)
-    return total
-
-
-def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
-    if total > MAX_PRODUCTS:
-        syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed")
-
-
 def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
     """Text of a term with ``.`` written out and unusual column names in backticks."""
     first, last = syntax.span(node)
@@ -277,13 +192,6 @@ def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
         pieces.append(gap + text)
         end = token.end
     return "".join(pieces)
-
-
-def terms_names(syntax: Syntax, node: ast.expr) -> list[tuple[str, int]]:
-    """Columns of a checked term with their places."""
-    found = Found()
-    _count(syntax, node, found, 1)
-    return found.names
 
 
 def spelled(name: str, own: Sequence[str] = ()) -> str:

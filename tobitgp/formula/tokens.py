@@ -155,7 +155,9 @@ def _check_word(formula: str, token: Token) -> None:
 
 
 def _check_neighbours(formula: str, before: Token | None, token: Token, after: Token | None) -> None:
-    """Refuse attribute access, indexing, and operands side by side."""
+    """Refuse attribute access, indexing, ``||``, and operands side by side."""
+    if before is not None and before.text == token.text == "|":
+        _fail(formula, before, "'||' is not part of the language; a random intercept is written re(g), or (1 | g)")
     if before is None or not _ends_operand(before):
         return
     if token.text == "." and token.kind == "operator":

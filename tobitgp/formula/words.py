@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tobitgp.formula.spec import CensoringSpec, GPTerm, ModelSpec
+    from tobitgp.formula.spec import CensoringSpec, GPFactor, GPTerm, ModelSpec
 
 
 def describe(spec: ModelSpec) -> str:
@@ -83,8 +83,49 @@ def _linear(spec: ModelSpec) -> str:
 
 
 def _process(term: GPTerm) -> str:
-    inputs = ", ".join(item.text for item in term.inputs)
+    """One process; what an alias was read as stands last."""
+    group = term.by.text if term.by else ""
+    if not term.factors:
+        return f"{term.name}: random intercept of each {group}; groups that were not seen are predicted from the prior"
+    slopes = [factor for factor in term.factors if _is_slope(factor)]
+    kernels = [factor for factor in term.factors if not _is_slope(factor)]
+    if not kernels:
+        slopes, kernels = [], slopes
+    inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))
+    pieces = [f"zero-mean Gaussian process over {inputs}"]
+    if slopes:
+        slope = " times ".join(factor.inputs[0].text for factor in slopes)
+        pieces = [f"slope of {slope} that varies along {inputs}, a zero-mean Gaussian process"]
+    named = [f"{factor.kernel} over {_inputs(factor)}{_bracketed(_scales(factor))}" for factor in kernels]
+    own = ", ".join([f"kernel {kernels[0].kernel}", *_scales(kernels[0])])
+    pieces.append(f"product of the kernels {' and '.join(named)}" if len(kernels) > 1 else own)
+    text = f"{term.name}: {', '.join(pieces)}"
+    if group:
+        text += f"; a curve for each level of {group}, hyper-parameters shared"
+    if term.read_as:
+        text += f"; {term.written} was read as {term.read_as}" + (f", {term.note}" if term.note else "")
+    return text
+
+
+def _is_slope(factor: GPFactor) -> bool:
+    return factor.kernel == "linear" and len(factor.inputs) == 1
+
+
+def _inputs(factor: GPFactor) -> str:
+    return ", ".join(item.text for item in factor.inputs)
+
+
+def _scales(factor: GPFactor) -> list[str]:
+    """What a kernel has besides its height."""
+    if _is_slope(factor):
+        return []
     scales = "one length-scale"
-    if len(term.inputs) > 1:
-        scales = "a length-scale for each input" if term.factors[0].ard else "one length-scale for all inputs"
-    return f"{term.name}: zero-mean Gaussian process over {inputs}, kernel {term.factors[0].kernel}, {scales}"
+    if len(factor.inputs) > 1:
+        scales = "a length-scale for each input" if factor.ard else "one length-scale for all inputs"
+    if factor.kernel != "periodic":
+        return [scales]
+    return ["estimated period" if factor.period is None else f"period {factor.period:g}", scales]
+
+
+def _bracketed(words: list[str]) -> str:
+    return f" ({', '.join(words)})" if words else ""
