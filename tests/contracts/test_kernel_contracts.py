@@ -12,7 +12,7 @@ from tobitgp.prior.covariance import Covariance, Factor
 from tobitgp.prior.kernels import KERNELS
 
 LENGTHS = np.array([0.4, 1.3, 2.0])
-SHAPES = {"alpha": 1.4, "lengthscale": 0.8, "period": 1.7}
+SHAPES = {"alpha": 1.4, "arc": 0.8, "period": 1.7}
 ROUNDING = 1e-12  # scaled inputs up to 30, whose squares carry 1e-13
 ONE_INPUT = ("periodic",)
 STATIONARY = [name for name, kernel in KERNELS.items() if kernel.stationary]
@@ -64,7 +64,7 @@ def test_agrees_with_scikit_learn(name, rng):
         "matern32": kernels.Matern(LENGTHS, nu=1.5),
         "matern52": kernels.Matern(LENGTHS, nu=2.5),
         "rq": kernels.RationalQuadratic(1.0, alpha=SHAPES["alpha"]),
-        "periodic": kernels.ExpSineSquared(SHAPES["lengthscale"], SHAPES["period"]),
+        "periodic": kernels.ExpSineSquared(SHAPES["arc"], SHAPES["period"]),
         "linear": kernels.DotProduct(0.0),
     }[name]
     X, Z = inputs(name, 20, rng), inputs(name, 7, rng)

@@ -164,18 +164,22 @@ def starts(
     if len(candidates) == 1:
         return candidates
     ranked = sorted(candidates, key=value, reverse=True)
-    return ranked[: max(n_starts, 1)]
+    chosen = ranked[: max(n_starts, 1)]
+    # A multiple of the period explains a signal too, and a half of it part of one.
+    unknown = (np.array(parameters.roles) == "period")[parameters.free] & ~given[parameters.free]
+    octaves = [ranked[0] + shift * unknown for shift in (-np.log(2.0), np.log(2.0)) if unknown.any()]
+    return chosen + octaves
 
 
 def _levels(short: bool, periodic: bool) -> Iterator[dict[str, float]]:
     """Values of every role to screen, standardised."""
-    rest = {"sd": 1.0, "group": 0.5, "alpha": 1.0}
+    rest = {"sd": 1.0, "group": 0.5, "arc": 2.0, "alpha": 1.0}
     scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
     for lengthscale, sigma in scales:
         yield {**rest, "lengthscale": lengthscale, "sigma": sigma, "period": 1.0}
     # The evidence has a peak for every frequency, about one over the range of the input wide.
     for frequency in np.arange(0.25, 8.0, 0.1) if periodic else ():
-        yield {**rest, "lengthscale": 1.0, "sigma": 0.4, "period": 1.0 / frequency}
+        yield {**rest, "lengthscale": 0.5, "sigma": 0.4, "period": 1.0 / frequency}
 
 
 def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:

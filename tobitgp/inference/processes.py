@@ -17,7 +17,8 @@ class HyperParameter(NamedTuple):
     ----------
     name : str
         As users write it.
-    role : {"sd", "group", "lengthscale", "alpha", "period", "sigma"}
+    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "sigma"}
+        What it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1.
     n_inputs : int
         Inputs among which distances are formed, in its process.
     known : float or None
@@ -46,7 +47,8 @@ def term_covariance(term: GPTerm) -> Covariance:
 def term_parameters(term: GPTerm) -> list[HyperParameter]:
     """Hyper-parameters of a term, in the order of its block's theta.
 
-    A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``.
+    A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``, and its kernel
+    where those are not enough.
 
     Examples
     --------
@@ -55,20 +57,26 @@ def term_parameters(term: GPTerm) -> list[HyperParameter]:
     ['sd(gp(x, z))', 'lengthscale(gp(x, z))[x]', 'lengthscale(gp(x, z))[z]']
     """
     found = [entry for factor in term.factors for entry in _factor_parameters(factor)]
-    roles = [role for role, _, _ in found]
+    words = [_word(role) for role, _, _, _ in found]
     n_inputs = sum(len(f.inputs) for f in term.factors if KERNELS[f.kernel].stationary)
     out = [HyperParameter(f"sd({term.name})", "sd" if term.factors else "group", n_inputs)]
-    for role, inputs, known in found:
-        which = f"[{inputs}]" if roles.count(role) > 1 else ""
-        out.append(HyperParameter(f"{role}({term.name}){which}", role, n_inputs, known))
+    places = [(_word(role), inputs) for role, inputs, _, _ in found]
+    for word, (role, inputs, kernel, known) in zip(words, found, strict=True):
+        which = inputs if places.count((word, inputs)) == 1 else f"{inputs}, {kernel}"
+        which = f"[{which}]" if words.count(word) > 1 else ""
+        out.append(HyperParameter(f"{word}({term.name}){which}", role, n_inputs, known))
     return out
 
 
-def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, float | None]]:
-    """Role, inputs and known value of each parameter."""
+def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, float | None]]:
+    """Role, inputs, kernel and known value of each parameter."""
     kernel, together = KERNELS[factor.kernel], ", ".join(item.text for item in factor.inputs)
     if kernel.scaled:
         for text in [item.text for item in factor.inputs] if factor.ard else [together]:
-            yield "lengthscale", text, None
+            yield "lengthscale", text, factor.kernel, None
     for role in kernel.shape:
-        yield role, together, factor.period if role == "period" else None
+        yield role, together, factor.kernel, factor.period if role == "period" else None
+
+
+def _word(role: str) -> str:
+    return "lengthscale" if role == "arc" else role

@@ -181,6 +181,6 @@ KERNELS: dict[str, Kernel] = {
     "matern32": radial(_matern32, _matern32_slope),
     "matern52": radial(_matern52, _matern52_slope),
     "rq": Kernel(_rq_value, _rq_contract, shape=("alpha",)),
-    "periodic": Kernel(_periodic_value, _periodic_contract, scaled=False, shape=("lengthscale", "period")),
+    "periodic": Kernel(_periodic_value, _periodic_contract, scaled=False, shape=("arc", "period")),
     "linear": Kernel(_linear_value, _no_parameters, scaled=False, diagonal=_linear_diagonal, stationary=False),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.formula.spec import GPTerm
 from tobitgp.report.protocols import Fit
 
 WIDTH = 78
@@ -87,13 +88,19 @@ def _model_lines(results: Fit) -> list[tuple[str, str]]:
         ("Method:", results.method),
     ]
     for i, term in enumerate(gp.terms):
-        kernel = term.factors[0].kernel + (" (ARD)" if term.factors[0].ard and len(term.inputs) > 1 else "")
-        lines.append(("GP terms:" * (i == 0), f"{_short(term.name)} {kernel}"))
+        lines.append(("GP terms:" * (i == 0), f"{_short(term.name)} {_kernel(term)}"))
     lines += [("Hyper-parameters:", hyper), ("Features:", str(fitted.n_features))]
     if gp.terms:
         lines.append(("Nats left out:", f"{fitted.nats_left:.2g}"))
     sweeps = sum(stage[2] for stage in fitted.trace.stages)
     return [*lines, ("Effective df:", f"{results.df_model:.2f}"), ("Sweeps over rows:", str(sweeps))]
+
+
+def _kernel(term: GPTerm) -> str:
+    """Kernels of a term, as in ``linear x rbf``."""
+    if not term.factors:
+        return "normal"
+    return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
 
 
 def _data_lines(results: Fit) -> list[tuple[str, str]]:
