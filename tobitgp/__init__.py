@@ -5,7 +5,9 @@ from tobitgp.api import Model, fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
+from tobitgp.selection import Selection, select
 
 __version__ = "0.1.0"
 
@@ -17,8 +19,11 @@ __all__ = [
     "LogNormal",
     "Model",
     "Normal",
+    "Selection",
+    "compare",
     "datasets",
     "errors",
     "fit",
     "formula_functions",
+    "select",
 ]

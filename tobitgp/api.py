@@ -219,6 +219,11 @@ class Model:
         self.data = ModelData(self.exog_names, keep_covariates(self.spec, self._training, data))
         self.counts = dict(self._training.counts)
 
+    @property
+    def training(self) -> TrainingData:
+        """The rows used, as the rooms below hand them on."""
+        return self._training
+
     def __repr__(self) -> str:
         censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
         rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
@@ -256,7 +261,7 @@ class Model:
         SpecError
             If an option is not offered or names no parameter.
         """
-        inference = _method(method, bound)
+        inference = choose_method(method, bound)
         settings = Settings(
             integrate=_integrate(hyper),
             n_starts=_whole("n_starts", n_starts),
@@ -287,7 +292,19 @@ def _family(family: str) -> Family:
     return FAMILIES[family]
 
 
-def _method(method: str | Method, bound: str | None) -> Method:
+def choose_method(method: str | Method, bound: str | None = None) -> Method:
+    """The method that ``method=`` and ``bound=`` of :func:`fit` stand for.
+
+    Raises
+    ------
+    SpecError
+        If there is no such method, or ``bound`` does not go with it.
+
+    Examples
+    --------
+    >>> choose_method("auto").name
+    'ep'
+    """
     if isinstance(method, (EP, VI, Laplace)):
         if bound is not None:
             raise SpecError(

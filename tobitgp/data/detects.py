@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from decimal import Decimal
+from numbers import Real
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tobitgp.data.table import Column, Table
+from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, Frame, IntArray
 
 _VALUE = re.compile(r"\s*([<>]?)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
 _SIDES = {"<": -1, "": 0, ">": 1}
@@ -62,3 +67,55 @@ def holds_limits(column: Column) -> bool:
         isinstance(level, str) and _VALUE.fullmatch(level) is not None and level.strip()[0] in "<>"
         for level in column.levels or ()
     )
+
+
+def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:
+    """Write the numbers of a response as text, so that they may stand beside limits.
+
+    Parameters
+    ----------
+    data : DataFrame or dict of columns
+        Never modified.
+    names : iterable of str
+        Columns that are known to be there, or not at all.
+    mixed_only : bool
+        Only in columns of objects that hold text and numbers, as spreadsheets give them.
+
+    Returns
+    -------
+    DataFrame or dict of columns
+
+    Examples
+    --------
+    >>> spell_numbers({"y": [1.2, "<0.5", 3]}, ["y"], mixed_only=True)["y"].tolist()
+    ['1.2', '<0.5', '3']
+    """
+    spelled = {}
+    for name in set(names) & set(column_names(data)):
+        column = data[name]
+        values = column if isinstance(column, pd.Series) else _plain_series(column)
+        if values is not None and (_mixes(values) if mixed_only else not isinstance(values.dtype, pd.CategoricalDtype)):
+            text = [str(value) if _is_number(value) else value for value in values]
+            spelled[name] = pd.Series(text, index=values.index, dtype=object).where(values.notna(), None)
+    if not spelled:
+        return data
+    return data.assign(**spelled) if isinstance(data, pd.DataFrame) else {**data, **spelled}
+
+
+def _plain_series(values: Any) -> pd.Series[Any] | None:
+    """A column of a dict that could mix text and numbers."""
+    usual = isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1)
+    return pd.Series(list(values), dtype=object) if usual else None
+
+
+def _mixes(values: pd.Series[Any]) -> bool:
+    """Whether objects are numbers and text, both of them."""
+    if values.dtype != object:
+        return False
+    present = values[values.notna()]
+    text = present.map(lambda value: isinstance(value, str))
+    return bool(text.any() and not text.all() and present[~text].map(_is_number).all())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.detects import spell_numbers
 from tobitgp.data.response import Censored, build_response, recognise_text, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
@@ -108,7 +109,7 @@ def prepare(
     if spec.truncation is not None:
         raise SpecError(_TRUNCATION)
     _check_columns(spec, data)
-    table = read_table(data, spec.names())
+    table = read_table(_spell_response(spec, data), spec.names())
     index, n_data = table.index, table.n
     if n_data == 0:
         raise DataError("The data have no rows")
@@ -142,6 +143,12 @@ def _check_columns(spec: ModelSpec, data: Frame) -> None:
     for variable in sorted(spec.variables, key=lambda item: item.start):
         if variable.name not in known:
             raise unknown_column(spec.formula, variable.name, variable.start, present)
+
+
+def _spell_response(spec: ModelSpec, data: Frame) -> Frame:
+    """Data in which a response of numbers and text, ``<0.5`` among them, is all text."""
+    inputs = spec.names(*INPUT_ROLES)
+    return spell_numbers(data, [name for name in spec.names("response") if name not in inputs], mixed_only=True)
 
 
 def _read_weights(weights: Any, data: Frame, n: int) -> Array:

@@ -19,6 +19,10 @@ from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Censored = Literal["model", "drop", "ignore"]
+UNKNOWN_LIMITS = (
+    "The limits are unknown: Surv(), interval(), the flags of censor() and limits in text say which rows were "
+    "censored, not where the others would have been; write censor(lower, upper) with the limits of each row"
+)
 
 
 def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
@@ -133,10 +137,7 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
         If a limit is NaN, a lower one is ``inf``, an upper one ``-inf``, or the lower is not below the upper.
     """
     if spec.response.kind != "value" or spec.flag is not None:
-        raise SpecError(
-            "The limits are unknown: Surv(), interval(), the flags of censor() and limits in text say which rows were "
-            "censored, not where the others would have been; write censor(lower, upper) with the limits of each row"
-        )
+        raise SpecError(UNKNOWN_LIMITS)
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)
     lower, upper = (
         _read_limit(limit, side, absent, table)

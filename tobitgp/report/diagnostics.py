@@ -11,18 +11,8 @@ import pandas as pd
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.report.plots import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    VERMILION,
-    coded_columns,
-    grid_frame,
-    held_words,
-    is_number,
-)
+from tobitgp.report.grid import coded_columns, grid_frame, held_words, label_axis, place, runs
+from tobitgp.report.plots import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from tobitgp.report.protocols import Fit
 from tobitgp.typing import Array
 
@@ -80,7 +70,7 @@ def _draw_term(
 ) -> None:
     coded = coded_columns(results)
     values = covariates[column]
-    number = is_number(values) and column not in coded
+    number = runs(values) and column not in coded
     if number:
         grid = grid_frame(covariates, column, factors=coded)
     else:
@@ -89,11 +79,12 @@ def _draw_term(
     table = results.predict(grid, "terms", interval=interval, se=True)[term]
     ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
     if number:
-        x = grid[column].to_numpy(dtype=np.float64)
+        x = place(grid[column])
+        label_axis(ax, column, x)
         if interval is not None:
             ax.fill_between(x, table["lower"], table["upper"], color=BLUE, alpha=0.2, linewidth=0)
         ax.plot(x, table["mean"], color=BLUE, linewidth=1.8, zorder=3)
-        ticks = np.unique(values.to_numpy(dtype=np.float64))
+        ticks = np.unique(place(values))
         look = {"color": INK, "linestyle": "none", "markersize": 6, "alpha": 0.5, "clip_on": False}
         ax.plot(
             ticks[:_DRAWN_ROWS], np.zeros(len(ticks[:_DRAWN_ROWS])), "|", transform=ax.get_xaxis_transform(), **look

@@ -11,10 +11,10 @@ import pandas as pd
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.report.grid import coded_columns, grid_frame, held_words, label_axis, place, runs
 from tobitgp.report.protocols import Fit
 from tobitgp.typing import Array
 
-GRID = 201
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
 
@@ -34,8 +34,8 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
     ax : matplotlib axes, optional
         Draw into these; only for a single panel.
     x : str, optional
-        Column to show. By default every column in a ``gp()`` term, or, without such terms, every numeric column of the
-        linear part.
+        Column to show. By default every column in a ``gp()`` term, or, without such terms, every column of numbers or
+        dates of the linear part.
     interval : float or None
         Probability of the band; None for no band.
 
@@ -85,8 +85,7 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
     grid = grid_frame(covariates, column, factors=coded_columns(results))
     log_time = results.parts.gp.family.log_time
     what = "median" if log_time else "latent"
-    x_grid = grid[column].to_numpy(dtype=np.float64)
-    x_data = covariates[column].to_numpy(dtype=np.float64)
+    x_grid, x_data = place(grid[column]), place(covariates[column])
     table = results.predict(grid, what, interval=interval, se=True)
     _draw_rows(ax, x_data, results.parts.training.response)
     if interval is not None:
@@ -96,14 +95,14 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
     ax.plot(x_grid, table["mean"], color=BLUE, linewidth=1.8, label=name, zorder=3)
     if log_time:
         ax.set_yscale("log")
-    ax.set_xlabel(column)
+    label_axis(ax, column, x_grid)
     ax.spines[["top", "right"]].set_visible(False)
     held = held_words(grid, column)
     if held:
         ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
 
 
-def _draw_rows(ax: Any, x: Array, response: CensoredResponse) -> None:
+def _draw_rows(ax: Any, x: Any, response: CensoredResponse) -> None:
     """Markers for the rows by what is known of them, and the limits."""
     lower, upper = response.lower, response.upper
     exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)
@@ -129,7 +128,7 @@ def _draw_rows(ax: Any, x: Array, response: CensoredResponse) -> None:
             label = "_nolegend_"
 
 
-def _draw_limit(ax: Any, x: Array, limit: Array, label: str) -> bool:
+def _draw_limit(ax: Any, x: Any, limit: Array, label: str) -> bool:
     """Draw a line where the limit is one number, steps where it changes seldom along x; else nothing."""
     known = np.isfinite(limit)
     if not known.any():
@@ -146,85 +145,22 @@ def _draw_limit(ax: Any, x: Array, limit: Array, label: str) -> bool:
     return True
 
 
-def grid_frame(
-    covariates: pd.DataFrame, column: str | None, *, factors: frozenset[str] = frozenset(), size: int = GRID
-) -> pd.DataFrame:
-    """Covariates along one column, the others at a typical value that occurs.
-
-    Parameters
-    ----------
-    covariates : DataFrame
-        Of the training rows, without missing values.
-    column : str or None
-        None to hold every column.
-    factors : frozenset of str
-        Columns of numbers that are used as factors.
-    size : int
-        Number of rows.
-
-    Returns
-    -------
-    DataFrame
-        Columns as in ``covariates``.
-
-    Examples
-    --------
-    >>> grid_frame(pd.DataFrame({"x": [0, 1, 4], "g": ["a", "b", "b"]}), "x", size=3)
-         x  g
-    0  0.0  b
-    1  2.0  b
-    2  4.0  b
-    """
-    out = {}
-    for name in covariates.columns:
-        values = covariates[name].reset_index(drop=True)
-        if name == column:
-            out[name] = pd.Series(np.linspace(float(values.min()), float(values.max()), size))
-        else:
-            number = is_number(values) and name not in factors
-            at = (
-                values.argsort().iloc[(len(values) - 1) // 2] if number else values[values == values.mode()[0]].index[0]
-            )
-            out[name] = values.iloc[[at] * size].reset_index(drop=True)
-    return pd.DataFrame(out)
-
-
-def is_number(values: pd.Series[Any]) -> bool:
-    """Whether a column holds numbers, truth values aside."""
-    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
-
-
 def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
     """Columns to show."""
     coded = coded_columns(results)
-    numbers = [str(c) for c in covariates.columns if is_number(covariates[c]) and c not in coded]
+    along = [str(c) for c in covariates.columns if runs(covariates[c]) and c not in coded]
     if x is not None:
-        if x not in numbers:
+        if x not in along:
             raise SpecError(
-                f"x={x!r} is no numeric input of this model{nearest(str(x), numbers)}; it has {_listed(numbers)}."
+                f"x={x!r} is no input of this model that is numbers or dates{nearest(str(x), along)}; "
+                f"it has {_listed(along)}."
             )
         return [x]
     used = results.model.spec.names("gp") or results.model.spec.names("linear")
-    columns = [name for name in used if name in numbers]
+    columns = [name for name in used if name in along]
     if not columns:
-        raise SpecError("This model has no numeric input to draw its fit along.")
+        raise SpecError("This model has no input of numbers or dates to draw its fit along.")
     return columns
-
-
-def coded_columns(results: Fit) -> frozenset[str]:
-    """Columns that are factors by ``C(...)``."""
-    return frozenset(coding.text.strip("`") for coding in results.model.spec.codings)
-
-
-def held_words(grid: pd.DataFrame, column: str) -> str:
-    """Words for the inputs that are held."""
-    words = []
-    for name in grid.columns:
-        if name != column:
-            value = grid[name].iloc[0]
-            words.append(f"{name} = {value:.3g}" if is_number(grid[name]) else f"{name} = {value}")
-    shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
-    return f"at {shown}" if shown else ""
 
 
 def _listed(names: list[str]) -> str:

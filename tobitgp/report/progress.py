@@ -12,10 +12,11 @@ from tobitgp.errors import SpecError
 OnStep = Callable[[str, int, float], None]
 _QUIET = 1.0
 _EVERY = 0.1
+_EVALUATIONS = "{stage}: {count} evaluations, log density {value:.3f}"
 
 
 @contextmanager
-def progress_bar(progress: bool | OnStep) -> Iterator[OnStep | None]:
+def progress_bar(progress: bool | OnStep, words: str = _EVALUATIONS) -> Iterator[OnStep | None]:
     """Give what a fit should call after each evaluation.
 
     Parameters
@@ -23,6 +24,8 @@ def progress_bar(progress: bool | OnStep) -> Iterator[OnStep | None]:
     progress : bool or callable
         True writes one line to stderr once a fit lasts a second, and clears it at the end; a callable is used as it
         is.
+    words : str
+        What the line says, with ``{stage}``, ``{count}`` and ``{value}``.
 
     Examples
     --------
@@ -37,7 +40,7 @@ def progress_bar(progress: bool | OnStep) -> Iterator[OnStep | None]:
     elif progress is not True:
         raise SpecError(f"progress={progress!r}: True, False, or a callable is needed.")
     else:
-        line = _Line()
+        line = _Line(words)
         try:
             yield line.show
         finally:
@@ -45,17 +48,18 @@ def progress_bar(progress: bool | OnStep) -> Iterator[OnStep | None]:
 
 
 class _Line:
-    def __init__(self) -> None:
+    def __init__(self, words: str) -> None:
+        self.words = words
         self.began = self.last = time.monotonic()
         self.width = 0
 
-    def show(self, stage: str, evaluations: int, objective: float) -> None:
+    def show(self, stage: str, count: int, value: float) -> None:
         """Write the line again, a few times a second."""
         now = time.monotonic()
         if now - self.began < _QUIET or now - self.last < _EVERY:
             return
         self.last = now
-        text = f"{stage}: {evaluations} evaluations, log density {objective:.3f}, {now - self.began:.0f} s"
+        text = f"{self.words.format(stage=stage, count=count, value=value)}, {now - self.began:.0f} s"
         sys.stderr.write("\r" + text.ljust(self.width))
         sys.stderr.flush()
         self.width = len(text)

@@ -15,6 +15,7 @@ from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
+from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
 from tobitgp.results.terms import term_panels
@@ -22,7 +23,7 @@ from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, Parts, descr
 from tobitgp.typing import Array, Frame
 
 
-class GPResults(Questions):
+class GPResults(Questions, PluginHooks):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.response import UNKNOWN_LIMITS
 from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
@@ -54,7 +55,7 @@ class Asked:
         return self.index[self.usable]
 
 
-def ask(parts: Parts, new: Frame | None = None, exclude: Any = ()) -> Asked:
+def ask(parts: Parts, new: Frame | None = None, exclude: Any = (), *, instead: str = "") -> Asked:
     """Rows of new data, or without any those of the training data.
 
     Parameters
@@ -63,6 +64,8 @@ def ask(parts: Parts, new: Frame | None = None, exclude: Any = ()) -> Asked:
     new : DataFrame or dict of columns, optional
     exclude : str or sequence of str
         Terms to set to zero; columns that only they use need not be there.
+    instead : str
+        What the caller could ask for where the limits are unknown.
 
     Returns
     -------
@@ -70,33 +73,31 @@ def ask(parts: Parts, new: Frame | None = None, exclude: Any = ()) -> Asked:
     """
     training, excluded = parts.training, find_terms(parts, exclude)
     if new is None:
-        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(training)
+        design, usable, index = training.design, training.kept, training.index
+        limits = _training_limits(training, instead)
     else:
         filled = fill_columns(parts, new, excluded) if excluded else new
         design, usable = training.state.replay(filled)
-        index, limits = read_table(filled, []).index, _new_limits(training, new, usable)
+        index, limits = read_table(filled, []).index, _new_limits(training, new, usable, instead)
     skip: frozenset[int] = frozenset()
     if excluded:
         design, skip = without(design, excluded)
     return Asked(design, usable, index, limits, skip)
 
 
-def _training_limits(training: TrainingData) -> Callable[[], Limits]:
+def _training_limits(training: TrainingData, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
         lower, upper = training.response.limit_lower, training.response.limit_upper
         if np.isnan(lower).any() or np.isnan(upper).any():
-            raise SpecError(
-                "what='observed' needs the limits, and they are unknown: Surv() and censor(event=) say which rows were "
-                "censored, not where the others would have been. Write censor(lower, upper), or use what='uncensored'."
-            )
+            raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
         return lower, upper
 
     return limits
 
 
-def _new_limits(training: TrainingData, new: Frame, usable: BoolArray) -> Callable[[], Limits]:
+def _new_limits(training: TrainingData, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
-        _training_limits(training)()
+        _training_limits(training, instead)()
         return training.state.limits(new, usable)
 
     return limits

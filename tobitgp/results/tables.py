@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.detects import spell_numbers
 from tobitgp.errors import SpecError
 from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training, with_response
 from tobitgp.results.distribution import choose_scales
@@ -39,7 +40,7 @@ def predict_table(
     if what == "conditional":
         table = _conditional_table(parts, new, exclude, level=level, se=bool(se))
         return table if bands else table["mean"].rename(what)
-    asked = ask(parts, new, exclude)
+    asked = ask(parts, new, exclude, instead="what='uncensored'")
     columns = predict_rows(
         parts.fitted,
         parts.gp,
@@ -66,6 +67,8 @@ def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: 
     """Responses where they were seen, imputed where they were censored."""
     if len(exclude):
         raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+    if new is not None and parts.spec.response.kind == "text":
+        new = spell_numbers(new, parts.spec.names("response"))
     asked = ask(parts, new)
     if new is None:
         seen = seen_in_training(parts)

@@ -10,20 +10,6 @@ from tobitgp.cli import main
 FORMULA = "y ~ gp(x) | censor(lower)"
 
 
-@pytest.fixture(autouse=True)
-def _own_warnings(monkeypatch):
-    import warnings
-
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-
-@pytest.fixture
-def table(tmp_path):
-    path = tmp_path / "toy.csv"
-    tg.datasets.simulate_groot_lucas(rng=1).to_csv(path, index=False)
-    return path
-
-
 def test_fit_prints_the_summary_of_the_same_fit(table, capsys):
     import pandas as pd
 
@@ -56,6 +42,10 @@ REFUSALS = {
     "code": (["y ~ gp(x.real)"], "^"),
     "bad inducing": ([FORMULA, "--inducing", "some"], "--inducing some"),
     "bad fixed": ([FORMULA, "--fixed", "sigma"], "--fixed sigma"),
+    "bad start": ([FORMULA, "--start", "sigma=x"], "--start sigma=x"),
+    "unknown start": ([FORMULA, "--start", "sigmo=1"], "Did you mean 'sigma'"),
+    "no folder for the fit": ([FORMULA, "--save", "nowhere/fit.tgp"], "--save nowhere/fit.tgp: there is no folder"),
+    "a folder for the fit": ([FORMULA, "--save", "."], "--save .: this is a folder"),
     "unknown parameter": ([FORMULA, "--fixed", "sigmo=1"], "Did you mean 'sigma'"),
     "bad picture": ([FORMULA, "--plot", "fit.nonsense"], "--plot fit.nonsense"),
 }

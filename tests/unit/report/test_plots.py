@@ -9,7 +9,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.report.plots import grid_frame
+from tobitgp.report.grid import grid_frame
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ def test_refusals(lung, curve):
         curve.plot(ax, interval=95)
     assert not ax.lines
     nothing = tg.fit("durable ~ 1 | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-    with pytest.raises(SpecError, match="no numeric input"):
+    with pytest.raises(SpecError, match="no input of numbers or dates"):
         nothing.plot()
 
 
@@ -146,3 +146,38 @@ def test_typical_values_occur():
     assert grid.iloc[0][["k", "code", "g", "t"]].tolist() == [2, 3, "b", False]
     assert isinstance(grid["g"].dtype, pd.CategoricalDtype)
     assert grid.drop(columns="x").nunique().eq(1).all()
+
+
+@pytest.fixture(scope="module")
+def dated():
+    days = pd.date_range("2019-03-01", "2022-05-01", periods=40)
+    rng = np.random.default_rng(3)
+    y = np.sin(np.linspace(0, 6, 40)) + rng.normal(0, 0.2, 40)
+    return pd.DataFrame({"day": days, "z": rng.normal(size=40), "y": np.maximum(y, -0.5)})
+
+
+@pytest.mark.parametrize("kind", ["naive", "zone", "python"])
+def test_dates_are_drawn_on_an_axis_of_dates(dated, kind):
+    days = {"naive": dated["day"], "zone": dated["day"].dt.tz_localize("UTC"), "python": dated["day"].dt.date}[kind]
+    data = dated.assign(day=days)
+    res = tg.fit("y ~ gp(decimal_year(day)) | censor(-0.5)", data, hyper="maximize")
+    ax = res.plot()
+    ax.figure.canvas.draw()
+    shown = line(ax, "posterior mean of f")
+    assert np.allclose(shown.get_ydata(), res.predict({"day": pd.DatetimeIndex(shown.get_xdata())}))
+    assert set(pd.DatetimeIndex(line(ax, "exact (26)").get_xdata()).date) <= set(dated["day"].dt.date)
+    low, high = mpl.dates.num2date(ax.dataLim.intervalx)
+    assert (low.date(), high.date()) == (dated["day"].min().date(), dated["day"].max().date())
+    assert "2020" in {tick.get_text() for tick in ax.get_xticklabels()}
+
+
+def test_dates_are_held_at_their_median_and_written_short(dated):
+    axes = tg.fit("y ~ gp(z) + gp(decimal_year(day)) | censor(-0.5)", dated, hyper="maximize").plot()
+    assert axes[0].get_title(loc="left") == f"at day = {dated['day'].sort_values().iloc[19]:%Y-%m-%d}"
+    assert axes[1].get_xlabel() == "day"
+
+
+def test_terms_of_dates_are_curves(dated):
+    ax = tg.fit("y ~ gp(decimal_year(day)) | censor(-0.5)", dated, hyper="maximize").plot_terms()
+    ax.figure.canvas.draw()
+    assert any(len(item.get_xdata()) == 201 for item in ax.lines)

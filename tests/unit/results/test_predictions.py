@@ -1,5 +1,7 @@
 """Predictions of a fit: rows, labels, refusals, agreement of the scales."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -173,3 +175,28 @@ def test_nothing_left_to_learn():
     assert np.allclose(table[["mean", "lower", "upper"]], data[["x", "x", "x"]])
     assert np.allclose(table["se"], 0.0)
     assert np.isfinite(res.predict(what="observed", interval=0.95)).all(axis=None)
+
+
+UNKNOWN = {
+    "ends": "interval(y, y + 1) ~ x",
+    "survival": "Surv(y, d) ~ x",
+    "event": "y ~ x | censor(event=d)",
+    "flag": "y ~ x | censor(nondetect=n)",
+    "status": "y ~ x | censor(status=d - 1)",
+    "text": "t ~ x",
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_unknown_limits_are_said_in_every_spelling_and_to_every_caller(case):
+    data = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "d": [0, 1, 1], "n": [1, 0, 0], "t": ["<1", "2", "3"]}
+    res = tg.fit(UNKNOWN[case], data, fixed={"sigma": 1.0})
+    for way in ("Surv()", "interval()", "flags of censor()", "limits in text"):
+        with pytest.raises(SpecError, match=re.escape(way)):
+            res.predict(what="observed")
+    with pytest.raises(SpecError, match="use what='uncensored'"):
+        res.predict({"x": [1.0]}, what="observed")
+    for ask in (lambda: res.sample(what="observed"), lambda: res.marginal_effects("observed")):
+        with pytest.raises(SpecError, match="limits are unknown") as refused:
+            ask()
+        assert "uncensored" not in str(refused.value)

@@ -1,61 +1,38 @@
-"""Command line: ``tobitgp fit`` and ``tobitgp demo``."""
+"""``tobitgp fit`` and ``tobitgp demo``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tobitgp import datasets
-from tobitgp.api import fit
-from tobitgp.errors import DataError, SpecError, TobitGPError
+from tobitgp import api, datasets
+from tobitgp.cli.files import check_target, date_columns, read_data, read_dates, replacing
+from tobitgp.data.table import column_names
+from tobitgp.errors import SpecError
+from tobitgp.formula import parse_formula
 from tobitgp.inference import METHODS
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.gp import GPResults
 
-BAD_INPUT = 2
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
+PICTURES = (".png", ".pdf", ".svg")
+_PAIR = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 2 on bad input, which is reported in one line on stderr.
-    """
-    options = _parser().parse_args(arguments)
-    warnings.showwarning = _one_line
-    try:
-        options.run(options)
-    except TobitGPError as error:
-        print(f"tobitgp: {error}", file=sys.stderr)
-        return BAD_INPUT
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tobitgp", description="Gaussian-process regression for data that were clipped, cut off or only bracketed."
-    )
-    parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    one = commands.add_parser("fit", help="fit a formula to a CSV file and print the summary")
+def add_to(commands: Any) -> None:
+    """Add both commands to the parser."""
+    one = commands.add_parser("fit", help="fit a formula to a CSV or Parquet file and print the summary")
     one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')
-    one.add_argument("data", type=Path, help="CSV file with a header line")
+    one.add_argument(
+        "data",
+        type=Path,
+        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31",
+    )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
     one.add_argument("--method", choices=["auto", *METHODS], default="auto")
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
@@ -63,22 +40,26 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
     one.add_argument("--inducing", default="auto", help="auto, none, or a number of inducing inputs")
     one.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
-    one.add_argument(
-        "--fixed", action="append", default=[], metavar="NAME=VALUE", help="fix a parameter, natural scale; repeatable"
-    )
+    one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
+    one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
+    one.add_argument("--save", type=Path, metavar="FILE", help="write the fit, for predict and compare")
     one.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the fit (png, pdf or svg)")
     one.add_argument("--quiet", action="store_true", help="no progress line")
     one.set_defaults(run=_fit)
     demo = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the picture")
     demo.add_argument("--plot", type=Path, metavar="FILE", default=Path("tobitgp-demo.png"))
     demo.set_defaults(run=_demo)
-    return parser
 
 
 def _fit(options: argparse.Namespace) -> None:
-    result = fit(
+    check_target(options.save, "--save")
+    check_target(options.plot, "--plot", PICTURES)
+    data = read_data(options.data)
+    columns = [c for c in column_names(data) if c != options.weights]
+    dates = date_columns(parse_formula(options.formula, columns))
+    result = api.fit(
         options.formula,
-        read_csv(options.data),
+        read_dates(data, dates),
         family=options.family,
         method=options.method,
         hyper=options.hyper,
@@ -86,16 +67,23 @@ def _fit(options: argparse.Namespace) -> None:
         missing=options.missing,
         inducing=_inducing(options.inducing),
         weights=options.weights,
-        fixed=_assignments(options.fixed),
+        fixed=_assignments("--fixed", options.fixed),
+        start=_assignments("--start", options.start),
         progress=not options.quiet and sys.stderr.isatty(),
     )
     _show(result, options.plot)
+    if options.save is not None:
+        saved: Any = result
+        with replacing(options.save, "--save") as path:
+            saved.save(path)
+        print(f"\nThe fit is in {options.save}")
 
 
 def _demo(options: argparse.Namespace) -> None:
+    check_target(options.plot, "--plot", PICTURES)
     print("Ammonium in precipitation (mg/L), several detection limits: tg.datasets.load('nh4')")
     print(f'tg.fit("{DEMO}", data, family="lognormal")\n')
-    result = fit(DEMO, datasets.load("nh4"), family="lognormal")
+    result = api.fit(DEMO, datasets.load("nh4"), family="lognormal")
     _show(result, options.plot)
 
 
@@ -106,34 +94,14 @@ def _show(result: GPResults, plot: Path | None) -> None:
         print(f"\nThe picture is in {plot}")
 
 
-def _save_plot(result: GPResults, path: Path) -> None:
+def _save_plot(result: GPResults, target: Path) -> None:
     import matplotlib as mpl
     import numpy as np
 
     mpl.use("Agg")
     figure = np.ravel(result.plot())[0].figure
-    try:
+    with replacing(target, "--plot") as path:
         figure.savefig(path, dpi=150, bbox_inches="tight")
-    except (OSError, ValueError) as error:
-        raise SpecError(f"--plot {path}: {error}") from None
-
-
-def read_csv(path: Path) -> Frame:
-    """Read a CSV file.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or it is no table.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    except FileNotFoundError:
-        raise DataError(f"There is no file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from None
 
 
 def _inducing(text: str) -> str | int | None:
@@ -144,16 +112,12 @@ def _inducing(text: str) -> str | int | None:
     raise SpecError(f"--inducing {text}: auto, none, or a number of at least 1 is allowed.")
 
 
-def _assignments(pairs: Sequence[str]) -> dict[str, float]:
+def _assignments(option: str, pairs: Sequence[str]) -> dict[str, float]:
     out = {}
     for pair in pairs:
         name, _, value = pair.rpartition("=")
         try:
             out[name] = float(value)
         except ValueError:
-            raise SpecError(f"--fixed {pair}: NAME=VALUE with a number is needed, as --fixed sigma=0.4.") from None
+            raise SpecError(f"{option} {pair}: NAME=VALUE with a number is needed, as {option} sigma=0.4.") from None
     return out
-
-
-def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    print(f"{category.__name__}: {message}", file=sys.stderr)

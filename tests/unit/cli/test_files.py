@@ -1,0 +1,72 @@
+"""Tables in files: CSV with its dates, and Parquet."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.cli import main
+from tobitgp.cli.files import read_data, read_dates
+from tobitgp.errors import DataError
+
+FORMULA = "y ~ gp(decimal_year(day)) | censor(-0.5)"
+
+
+@pytest.fixture
+def dated():
+    days = pd.date_range("2019-03-01", "2022-05-01", periods=30).normalize()
+    rng = np.random.default_rng(3)
+    y = np.sin(np.linspace(0, 6, 30)) + rng.normal(0, 0.2, 30)
+    return pd.DataFrame({"day": days, "y": np.maximum(y, -0.5).round(4)})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".pq"])
+def test_fit_reads_dates_from_either_kind_of_file(dated, suffix, tmp_path, capsys):
+    path = tmp_path / f"dated{suffix}"
+    dated.to_csv(path, index=False) if suffix == ".csv" else dated.to_parquet(path)
+    assert main(["fit", FORMULA, str(path), "--hyper", "maximize"]) == 0
+    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
+
+
+@pytest.mark.usefixtures("storage")
+def test_predict_reads_dates(dated, tmp_path):
+    for name, frame in (("dated", dated), ("new", dated.head(3)[["day"]])):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = {name: str(tmp_path / name) for name in ("dated.csv", "new.csv", "fit.tgp", "out.csv")}
+    assert main(["fit", FORMULA, files["dated.csv"], "--hyper", "maximize", "--save", files["fit.tgp"]]) == 0
+    assert main(["predict", files["fit.tgp"], files["new.csv"], "--out", files["out.csv"]]) == 0
+    expected = tg.fit(FORMULA, dated, hyper="maximize").predict(dated.head(3))
+    assert np.allclose(pd.read_csv(files["out.csv"])["latent"], expected)
+
+
+def test_iso_dates_of_every_length_and_zone():
+    text = ["2024-03-31", "2024-03-31T12:00", "2024-03-31 12:00:30", "2024-03-31T14:00+02:00", None]
+    read = read_dates(pd.DataFrame({"day": text, "word": text}), ["day", "absent"])
+    noon = pd.Timestamp("2024-03-31 12:00")
+    assert read["day"].tolist()[:4] == [pd.Timestamp("2024-03-31"), noon, noon + pd.Timedelta(seconds=30), noon]
+    assert pd.isna(read["day"][4])
+    assert read["word"].tolist() == text
+
+
+@pytest.mark.parametrize("wrong", ["31.12.2019", "03/04/2019", "yesterday", "2019-13-01"])
+def test_other_dates_are_refused_in_their_words(wrong):
+    with pytest.raises(DataError, match=rf"'{wrong}' in row 1, .*ISO 8601"):
+        read_dates(pd.DataFrame({"day": ["2019-01-01", wrong]}), ["day"])
+
+
+def test_parquet_without_pyarrow_names_what_to_install(dated, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "dated.parquet"
+    dated.to_parquet(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert main(["fit", FORMULA, str(path)]) == 2
+    assert "pip install 'tobitgp[parquet]'" in capsys.readouterr().err
+
+
+def test_what_is_no_parquet_is_refused(tmp_path):
+    path = tmp_path / "broken.parquet"
+    path.write_bytes(b"PAR1 but no more")
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        read_data(path)

@@ -1,0 +1,144 @@
+"""Saved fits on the command line: fit --save, predict and compare."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.cli import main
+
+pytestmark = pytest.mark.usefixtures("storage")
+FORMULA = "y ~ x + gp(x) | censor(lower)"
+
+
+@pytest.fixture
+def saved(table, tmp_path, capsys):
+    path = tmp_path / "toy.tgp"
+    assert main(["fit", FORMULA, str(table), "--hyper", "maximize", "--save", str(path), "--quiet"]) == 0
+    assert f"The fit is in {path}" in capsys.readouterr().out
+    return path
+
+
+@pytest.fixture
+def res(table):
+    return tg.fit(FORMULA, pd.read_csv(table), hyper="maximize")
+
+
+@pytest.fixture
+def new(tmp_path):
+    frame = pd.DataFrame({"x": [0.1, np.nan, 0.7], "lower": -0.1})
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    frame.to_parquet(tmp_path / "new.parquet")
+    return frame
+
+
+ASKED = {
+    "latent": ([], {}),
+    "band": (["--interval", "0.9"], {"interval": 0.9}),
+    "observed": (["--what", "observed", "--se"], {"what": "observed", "se": True}),
+    "one quantile": (["--what", "quantile", "--q", "0.5"], {"what": "quantile", "q": 0.5}),
+    "quantiles": (
+        ["--what", "quantile", "--q", "0.1", "0.9", "--se"],
+        {"what": "quantile", "q": [0.1, 0.9], "se": True},
+    ),
+    "below": (["--what", "prob", "--below", "-0.5"], {"what": "prob", "below": -0.5}),
+    "above": (["--what", "prob", "--above", "0", "--above", "1"], {"what": "prob", "above": [0.0, 1.0]}),
+    "terms": (["--what", "terms"], {"what": "terms"}),
+    "exclude": (["--exclude", "gp(x)"], {"exclude": ["gp(x)"]}),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("case", ASKED)
+def test_predictions_are_those_of_the_fit(case, suffix, saved, res, new, tmp_path, capsys):
+    words, options = ASKED[case]
+    out = tmp_path / f"out.{suffix}"
+    assert main(["predict", str(saved), str(tmp_path / f"new.{suffix}"), *words, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    written = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    expected = res.predict(new, **options)
+    assert np.allclose(written.to_numpy(), expected.to_numpy().reshape(3, -1), rtol=1e-12, equal_nan=True)
+    names = [expected.name] if expected.ndim == 1 else expected.columns
+    flat = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    assert list(written.columns) == flat
+
+
+def test_without_out_the_table_is_printed(saved, res, new, tmp_path, capsys):
+    assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--interval", "0.95"]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert list(printed.columns) == ["mean", "se", "lower", "upper"]
+    assert np.allclose(printed, res.predict(new, interval=0.95), equal_nan=True)
+
+
+def test_labels_of_rows_are_kept(saved, new, tmp_path):
+    new.set_axis(["a", "b", "c"]).to_parquet(tmp_path / "named.parquet")
+    out = tmp_path / "out.csv"
+    assert main(["predict", str(saved), str(tmp_path / "named.parquet"), "--out", str(out)]) == 0
+    assert pd.read_csv(out, index_col=0).index.tolist() == ["a", "b", "c"]
+
+
+def test_compare_prints_the_table_of_compare(saved, res, table, tmp_path, capsys):
+    other = tmp_path / "line.tgp"
+    assert main(["fit", "y ~ x | censor(lower)", str(table), "--hyper", "maximize", "--save", str(other)]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(other), str(saved), "--by", "elbo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
+    assert lines[1].split()[:2] == ["toy", f"{res.elbo:.3f}"]
+    assert lines[2].split()[0] == "line"
+
+
+def test_files_of_one_name_go_by_their_paths(saved, tmp_path, capsys):
+    folder = tmp_path / "again"
+    folder.mkdir()
+    (folder / saved.name).write_bytes(saved.read_bytes())
+    assert main(["compare", str(saved), str(folder / saved.name)]) == 0
+    assert str(folder / saved.name) in capsys.readouterr().out
+
+
+REFUSED = {
+    "no model": (["predict", "missing.tgp", "new.csv"], "There is no file 'missing.tgp'"),
+    "no data": (["predict", "toy.tgp", "missing.csv"], "There is no file 'missing.csv'"),
+    "no column": (["predict", "toy.tgp", "other.csv"], "'x'"),
+    "no order": (["predict", "toy.tgp", "new.csv", "--what", "quantile"], "q="),
+    "no term": (["predict", "toy.tgp", "new.csv", "--exclude", "gp(z)"], "gp(z)"),
+    "interval": (["predict", "toy.tgp", "new.csv", "--interval", "95"], "interval=95"),
+    "suffix": (["predict", "toy.tgp", "new.csv", "--out", "out.xlsx"], "--out out.xlsx"),
+    "no folder": (["predict", "toy.tgp", "new.csv", "--out", "nowhere/out.csv"], "there is no folder 'nowhere'"),
+    "not to be had": (["compare", "toy.tgp", "--by", "log_marginal"], "hyper='integrate'"),
+    "compare no model": (["compare", "toy.tgp", "missing.tgp"], "There is no file 'missing.tgp'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_one_clear_message_and_writes_nothing(case, saved, new, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"other": [1.0]}).to_csv("other.csv")
+    before = set(tmp_path.iterdir())
+    arguments, words = REFUSED[case]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tobitgp: ")
+    assert words in error
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(saved, tmp_path, new, monkeypatch, capsys):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+
+    def breaks(self, path, **_):
+        path.write_text("half")
+        raise OSError("the disk is full")
+
+    before = set(tmp_path.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(pd.DataFrame, "to_csv", breaks)
+        assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--out", str(out)]) == 2
+    assert "--out" in capsys.readouterr().err
+    assert out.read_text() == "old"
+    assert set(tmp_path.iterdir()) == before
+    assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--out", str(out)]) == 0
+    assert len(pd.read_csv(out)) == 3

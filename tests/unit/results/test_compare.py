@@ -1,0 +1,181 @@
+"""Models side by side: the numbers, and what is refused."""
+
+import numpy as np
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+from tobitgp.results.compare import COLUMNS
+
+RBF = "y ~ gp(x) | censor(lower)"
+ROUGH = "y ~ gp(x, kernel='matern32') | censor(lower)"
+
+
+@pytest.fixture(scope="module")
+def data():
+    found = tg.datasets.simulate_groot_lucas()
+    found["y"] = found["y"].clip(lower=found["lower"]) + 5.0
+    found["lower"] += 5.0
+    found["z"], found["w"] = np.cos(7 * found["x"]), 1.0
+    return found
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    def made(formula=RBF, rows=data, **options):
+        return tg.fit(formula, rows, **{"hyper": "maximize", **options})
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def rbf(fit):
+    return fit()
+
+
+@pytest.fixture(scope="module")
+def rough(fit):
+    return fit(ROUGH)
+
+
+def test_the_best_is_first_and_weights_are_posterior_probabilities(rbf, rough):
+    table = tg.compare({"rough": rough, "rbf": rbf})
+    assert list(table.columns) == COLUMNS
+    assert list(table.index) == ["rbf", "rough"]
+    assert table["value"].tolist() == [rbf.log_evidence, rough.log_evidence]
+    assert table["diff"].tolist() == [0.0, rough.log_evidence - rbf.log_evidence]
+    ratio = np.exp(rbf.log_evidence - rough.log_evidence)
+    assert np.allclose(table["weight"], [ratio / (1 + ratio), 1 / (1 + ratio)], rtol=1e-12)
+    assert table["se_diff"].isna().all()
+    assert set(table["kind"]) == {"ep"}
+    assert table["n"].tolist() == [30, 30]
+    assert table["converged"].tolist() == [True, True]
+
+
+def test_two_linear_models_have_the_evidence_of_the_exact_integral(fit, data):
+    """Without censoring the difference is that of two multivariate normal densities."""
+    from scipy.stats import multivariate_normal
+
+    priors = {"x": tg.Normal(0.0, 2.0), "z": tg.Normal(0.0, 0.5)}
+    options = {"fixed": {"sigma": 0.7}}
+    fewer = fit("y ~ 0 + x + offset(5 + 0*x)", priors={"x": priors["x"]}, **options)
+    more = fit("y ~ 0 + x + z + offset(5 + 0*x)", priors=priors, **options)
+    x, z, y = data["x"].to_numpy(), data["z"].to_numpy(), data["y"].to_numpy() - 5.0
+    cov = 0.49 * np.eye(30) + 4.0 * np.outer(x, x)
+    expected = multivariate_normal(cov=cov + 0.25 * np.outer(z, z)).logpdf(y) - multivariate_normal(cov=cov).logpdf(y)
+    with pytest.warns(UserWarning, match=r"linear columns differ \(z\)"):
+        table = tg.compare({"fewer": fewer, "more": more})
+    difference = table.loc["more", "value"] - table.loc["fewer", "value"]
+    assert difference == pytest.approx(expected, abs=1e-8)
+    assert set(table["kind"]) == {"exact"}
+
+
+def test_names_of_a_list_are_formulas_made_unique(rbf, rough):
+    assert list(tg.compare([rbf, rough, rbf]).index) == [RBF, f"{RBF} (2)", ROUGH]
+
+
+def test_methods_are_compared_by_the_bound_alone(rbf, fit):
+    both = {"ep": rbf, "vi": fit(method="vi")}
+    with pytest.raises(SpecError, match=r"'ep' of 'ep', 'elbo' of 'vi'.*by='elbo'"):
+        tg.compare(both)
+    table = tg.compare(both, by="elbo")
+    assert set(table["kind"]) == {"elbo"}
+    assert table.loc["ep", "value"] == rbf.elbo < rbf.log_evidence
+    assert table.index[0] == "vi"
+
+
+def test_families_of_one_response_are_compared(rbf, fit):
+    table = tg.compare({"normal": rbf, "log": fit(family="lognormal")})
+    assert set(table["kind"]) == {"ep"}
+
+
+def test_log_marginal(fit):
+    averaged = fit(hyper="integrate")
+    assert tg.compare([averaged], by="log_marginal")["value"].tolist() == [averaged.log_marginal]
+
+
+REFUSED = {
+    "ignored": ({"censored": "ignore"}, "censored='model' and 'b' censored='ignore'"),
+    "dropped": ({"censored": "drop"}, "censored='model' and 'b' censored='drop'"),
+    "fewer rows": ({"rows": slice(1, None)}, "different rows.*n = 30.*n = 29"),
+    "other rows": ({"rows": "swap"}, "differ in the response"),
+    "other limits": ({"formula": "y ~ gp(x) | censor(lower + 0.01)"}, "differ in the response"),
+    "log of it": ({"formula": "log(y) ~ gp(x) | censor(log(lower))"}, "family='lognormal'"),
+    "weights": ({"weights": "w"}, "differ in the response"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*beyond the limits")
+@pytest.mark.parametrize("case", REFUSED)
+def test_other_data_are_refused(case, rbf, fit, data):
+    options, words = REFUSED[case]
+    rows = data.copy()
+    if "rows" in options:
+        rows = rows.iloc[::-1] if options["rows"] == "swap" else rows[options["rows"]]
+    exact = np.flatnonzero((rows["y"] > rows["lower"]).to_numpy())[:2]
+    rows.iloc[exact, rows.columns.get_loc("w")] = [2.0, 0.5] if case != "weights" else [1.5, 0.5]
+    other = fit(**{**options, "rows": rows})
+    with pytest.raises(SpecError, match=words):
+        tg.compare({"a": rbf, "b": other})
+
+
+def test_as_many_but_other_rows_are_refused(fit, data):
+    def without(row):
+        rows = data.copy()
+        rows.loc[row, "x"] = np.nan
+        with pytest.warns(UserWarning, match="dropped"):
+            return fit(rows=rows)
+
+    first, second = data.index[data["y"] > data["lower"]][:2]
+    with pytest.raises(SpecError, match="different rows, though of as many"):
+        tg.compare([without(first), without(second)])
+
+
+def test_what_a_fit_has_not_is_refused_with_what_it_has(rbf):
+    with pytest.raises(SpecError, match=r"hyper='integrate'.*'log_evidence', 'elbo'"):
+        tg.compare([rbf], by="log_marginal")
+    with pytest.raises(SpecError, match="maximised likelihood"):
+        tg.compare([rbf], by="aic")
+    with pytest.raises(SpecError, match="'elbo'"):
+        tg.compare([rbf], by="R2")
+
+
+@pytest.mark.parametrize("given", [[], {}, [3], "text"])
+def test_what_are_no_fits_is_refused(given):
+    with pytest.raises(SpecError, match="fitted model"):
+        tg.compare(given)
+
+
+def stripped(res):
+    """The same fit as it comes from a file, without its rows."""
+
+    class Parts:
+        gp, fitted, training = res.parts.gp, res.parts.fitted, None
+
+    class Loaded:
+        parts, counts, nobs = Parts, res.counts, res.nobs
+        evidence_kind, converged, log_evidence, elbo = res.evidence_kind, res.converged, res.log_evidence, res.elbo
+
+    return Loaded()
+
+
+def test_fits_without_rows_are_compared_by_their_counts(rbf, rough, fit, data):
+    table = tg.compare({"rbf": stripped(rbf), "rough": rough, "again": stripped(rough)})
+    assert list(table.index) == ["rbf", "rough", "again"]
+    with pytest.raises(SpecError, match="different rows"):
+        tg.compare({"a": stripped(rbf), "b": stripped(fit(rows=data.iloc[1:]))})
+    with pytest.raises(SpecError, match="censored='drop' or 'ignore'"):
+        tg.compare({"a": rbf, "b": stripped(fit(censored="ignore"))}, by="elbo")
+
+
+def test_akaikes_weights_prefer_the_smaller(rbf):
+    class Likelihood:
+        parts, counts, nobs, evidence_kind, converged = rbf.parts, rbf.counts, rbf.nobs, "loglik", True
+
+        def __init__(self, aic):
+            self.aic = aic
+
+    table = tg.compare({"a": Likelihood(12.0), "b": Likelihood(10.0)}, by="aic")
+    assert list(table.index) == ["b", "a"]
+    assert table["diff"].tolist() == [0.0, 2.0]
+    assert np.allclose(table["weight"], [1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1))])

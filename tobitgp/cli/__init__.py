@@ -1,0 +1,53 @@
+"""Command line: ``tobitgp fit``, ``predict``, ``compare`` and ``demo``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from tobitgp.cli import compare, fit, predict
+from tobitgp.errors import TobitGPError
+
+BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 2 on bad input, which is reported in one line on stderr.
+    """
+    options = _parser().parse_args(arguments)
+    warnings.showwarning = _one_line
+    try:
+        options.run(options)
+    except TobitGPError as error:
+        print(f"tobitgp: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tobitgp", description="Gaussian-process regression for data that were clipped, cut off or only bracketed."
+    )
+    parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for command in (fit, predict, compare):
+        command.add_to(commands)
+    return parser
+
+
+def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    print(f"{category.__name__}: {message}", file=sys.stderr)

@@ -1,0 +1,157 @@
+"""Tables and models in files: read by suffix, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET = (".parquet", ".pq")
+_NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
+
+
+def read_data(path: Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, it is no table, or Parquet cannot be read here.
+    """
+    import pandas as pd
+
+    parquet = path.suffix.lower() in PARQUET
+    if not path.exists():
+        raise DataError(f"There is no file {str(path)!r}.")
+    try:
+        return pd.read_parquet(path, engine="pyarrow") if parquet else pd.read_csv(path)
+    except ImportError:
+        raise DataError(f"{str(path)!r} cannot be read: {_NO_PYARROW}.") from None
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are kinds of these
+        raise DataError(f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {error}") from None
+
+
+def date_columns(spec: ModelSpec) -> list[str]:
+    """Columns that a formula takes for dates."""
+    return list(dict.fromkeys(variable.name for variable in spec.variables if variable.date))
+
+
+def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Make dates of text in some columns.
+
+    Parameters
+    ----------
+    data : DataFrame
+    names : iterable of str
+        Columns that are there or not; those that hold anything but text are left as they are.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    DataError
+        Quoting text that is no ISO 8601 date.
+    """
+    import pandas as pd
+
+    read = {}
+    for name in names:
+        if name in data.columns and pd.api.types.infer_dtype(data[name], skipna=True) == "string":
+            dates = pd.to_datetime(data[name], format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+            wrong = data[name][dates.isna() & data[name].notna()]
+            if len(wrong):
+                raise DataError(
+                    f"Column {name!r} holds {wrong.iloc[0]!r} in row {wrong.index[0]}, which is no date; "
+                    "ISO 8601 is read, as 2024-03-31 or 2024-03-31T12:00."
+                )
+            read[name] = dates
+    return data.assign(**read) if read else data
+
+
+def write_table(table: pd.DataFrame, target: Path | None) -> None:
+    """Write a table as CSV or Parquet, or print it as CSV.
+
+    Row labels are written where they say more than 0, 1, 2, ...
+
+    Raises
+    ------
+    SpecError
+        If the file cannot be written.
+    """
+    import pandas as pd
+
+    plain = isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    if target is None:
+        print(table.to_csv(index=not plain), end="")
+        return
+    with replacing(target, "--out") as path:
+        if target.suffix.lower() in PARQUET:
+            table.to_parquet(path, engine="pyarrow", index=None if plain else True)
+        else:
+            table.to_csv(path, index=not plain)
+
+
+def check_target(target: Path | None, option: str, suffixes: Iterable[str] = ()) -> None:
+    """Refuse a place that cannot be written to before any work is done.
+
+    Raises
+    ------
+    SpecError
+        Naming the option.
+    """
+    if target is None:
+        return
+    if not target.parent.is_dir():
+        raise SpecError(f"{option} {target}: there is no folder {str(target.parent)!r}.")
+    if target.is_dir():
+        raise SpecError(f"{option} {target}: this is a folder.")
+    allowed = [*suffixes]
+    if allowed and target.suffix.lower() not in allowed:
+        raise SpecError(f"{option} {target}: the name ends in one of {', '.join(allowed)}.")
+
+
+@contextmanager
+def replacing(target: Path, option: str) -> Iterator[Path]:
+    """Give a path beside the target to write to, which takes its place once all is written.
+
+    Raises
+    ------
+    SpecError
+        If it cannot be written.
+    """
+    beside = target.with_name(f".{target.stem}-{os.getpid()}{target.suffix}")
+    try:
+        yield beside
+        beside.replace(target)
+    except ImportError:
+        raise SpecError(f"{option} {target}: {_NO_PYARROW}.") from None
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{option} {target}: {error}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load_model(path: Path) -> Any:
+    """Read a fit that ``tobitgp fit --save`` wrote.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it holds no fit.
+    """
+    import tobitgp
+
+    if not path.exists():
+        raise DataError(f"There is no file {str(path)!r}.")
+    package: Any = tobitgp
+    return package.load(path)

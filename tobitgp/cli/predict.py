@@ -1,0 +1,78 @@
+"""``tobitgp predict``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tobitgp.cli.files import PARQUET, check_target, date_columns, load_model, read_data, read_dates, write_table
+from tobitgp.results.predict import WHATS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBERS = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    one = commands.add_parser("predict", help="predict at the rows of a file from a saved fit")
+    one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
+    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
+    one.add_argument("--what", choices=WHATS, default="latent")
+    one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
+    one.add_argument("--below", help="with --what prob", **_NUMBERS)
+    one.add_argument("--above", help="with --what prob", **_NUMBERS)
+    one.add_argument("--interval", type=float, metavar="PROBABILITY", help="as 0.95: add lower and upper")
+    one.add_argument("--se", action="store_true", help="add standard deviations")
+    one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
+    one.add_argument("--out", type=Path, metavar="FILE", help="CSV or Parquet by its suffix; CSV to stdout without")
+    one.set_defaults(run=_predict)
+
+
+def _predict(options: argparse.Namespace) -> None:
+    check_target(options.out, "--out", (".csv", *PARQUET))
+    model = load_model(options.model)
+    data = read_dates(read_data(options.data), date_columns(model.model.spec))
+    table = model.predict(
+        data,
+        options.what,
+        interval=options.interval,
+        se=options.se,
+        q=_one_or_several(options.q),
+        below=_one_or_several(options.below),
+        above=_one_or_several(options.above),
+        exclude=options.exclude,
+    )
+    write_table(flat(table), options.out)
+
+
+def _one_or_several(numbers: list[float] | None) -> float | list[float] | None:
+    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
+
+
+def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:
+    """Predictions with one line of column names, which are text.
+
+    Parameters
+    ----------
+    table : Series or DataFrame
+
+    Returns
+    -------
+    DataFrame
+        Columns ``value_statistic`` where there were two lines of names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = pd.MultiIndex.from_tuples([(0.1, "mean"), (0.1, "se")])
+    >>> list(flat(pd.DataFrame([[1.0, 2.0]], columns=columns)).columns)
+    ['0.1_mean', '0.1_se']
+    """
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else table.to_frame()
+    names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    return frame.set_axis(names, axis=1)

@@ -1,0 +1,113 @@
+"""Rows along which a fit is drawn, and where their numbers and dates stand on an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.report.protocols import Fit
+
+GRID = 201
+
+
+def grid_frame(
+    covariates: pd.DataFrame, column: str | None, *, factors: frozenset[str] = frozenset(), size: int = GRID
+) -> pd.DataFrame:
+    """Covariates along one column, the others at a typical value that occurs.
+
+    Parameters
+    ----------
+    covariates : DataFrame
+        Of the training rows, without missing values.
+    column : str or None
+        None to hold every column.
+    factors : frozenset of str
+        Columns of numbers that are used as factors.
+    size : int
+        Number of rows.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in ``covariates``.
+
+    Examples
+    --------
+    >>> grid_frame(pd.DataFrame({"x": [0, 1, 4], "g": ["a", "b", "b"]}), "x", size=3)
+         x  g
+    0  0.0  b
+    1  2.0  b
+    2  4.0  b
+    """
+    out = {}
+    for name in covariates.columns:
+        values = covariates[name].reset_index(drop=True)
+        if name == column:
+            out[name] = _even_steps(values, size)
+        else:
+            number = runs(values) and name not in factors
+            at = (
+                values.argsort().iloc[(len(values) - 1) // 2] if number else values[values == values.mode()[0]].index[0]
+            )
+            out[name] = values.iloc[[at] * size].reset_index(drop=True)
+    return pd.DataFrame(out)
+
+
+def is_number(values: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers, truth values aside."""
+    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+
+
+def coded_columns(results: Fit) -> frozenset[str]:
+    """Columns that are factors by ``C(...)``."""
+    return frozenset(coding.text.strip("`") for coding in results.model.spec.codings)
+
+
+def held_words(grid: pd.DataFrame, column: str) -> str:
+    """Words for the inputs that are held."""
+    words = []
+    for name in grid.columns:
+        if name != column:
+            value = grid[name].iloc[0]
+            if is_date(grid[name]):
+                value = pd.Timestamp(value).strftime("%Y-%m-%d")
+            words.append(f"{name} = {value:.3g}" if is_number(grid[name]) else f"{name} = {value}")
+    shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
+    return f"at {shown}" if shown else ""
+
+
+def is_date(values: pd.Series[Any]) -> bool:
+    """Whether a column holds dates, of pandas or of Python."""
+    return pd.api.types.infer_dtype(values) in ("datetime64", "datetime", "date")
+
+
+def runs(values: pd.Series[Any]) -> bool:
+    """Whether a column can be drawn along: numbers or dates."""
+    return is_number(values) or is_date(values)
+
+
+def place(values: pd.Series[Any]) -> Any:
+    """Where a column of numbers or dates stands on an axis: floats, or dates in UTC."""
+    if is_date(values):
+        return pd.to_datetime(values, utc=True).dt.tz_localize(None).to_numpy()
+    return values.to_numpy(dtype=np.float64)
+
+
+def label_axis(ax: Any, column: str, x: Any) -> None:
+    """Name the axis along a column, with short dates where it holds dates."""
+    ax.set_xlabel(column)
+    if x.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=6)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
+    if is_date(values):
+        dates = pd.to_datetime(values)
+        return pd.Series(pd.date_range(dates.min(), dates.max(), periods=size))
+    return pd.Series(np.linspace(float(values.min()), float(values.max()), size))

@@ -1,0 +1,70 @@
+"""What the package maketables asks of a fitted model, as numbers and names.
+
+Its ``ETable`` puts fits of several packages side by side and rounds their numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.report.protocols import Fit
+
+_CENSORED = ("left", "right", "interval")
+STAT_LABELS = {
+    "N": "Observations",
+    "exact": "Exact",
+    **{kind: f"{kind.capitalize()}-censored" for kind in _CENSORED},
+    "log_evidence": "Log evidence",
+    "evidence_kind": "Evidence kind",
+    "elbo": "ELBO",
+    "log_marginal": "Log marginal",
+    "df_model": "Effective df",
+    "family": "Family",
+    "method": "Method",
+    "se_type": "S.E. type",
+}
+DEFAULT_STATS = ("N", "exact", *_CENSORED, "log_evidence", "evidence_kind")
+
+
+def coef_table(results: Fit) -> pd.DataFrame:
+    """Estimates by name: columns ``b, se, t, p, ci95l, ci95u, ci90l, ci90u``.
+
+    NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
+    """
+    wide, narrow = results.summary_frame(0.05), results.summary_frame(0.1)
+    error = wide["std err"]
+    columns = {
+        "b": wide["coef"],
+        "se": error.where(error > 0.0),
+        "t": wide["z"],
+        "p": wide["P>|z|"],
+        "ci95l": wide["lower"],
+        "ci95u": wide["upper"],
+        "ci90l": narrow["lower"],
+        "ci90u": narrow["upper"],
+    }
+    return pd.DataFrame(columns).rename_axis("Coefficient")
+
+
+def stat(results: Fit, key: str) -> float | int | str | None:
+    """A number or word below the coefficients, None where there is no such thing.
+
+    Parameters
+    ----------
+    results : Fit
+    key : str
+        One of ``STAT_LABELS``.
+    """
+    if key == "N":
+        return results.nobs
+    if key == "se_type":
+        return "posterior sd"
+    if key == "family":
+        return results.parts.gp.family.name
+    if key == "exact" or key in _CENSORED:
+        return int(results.counts[key])
+    if key in ("evidence_kind", "method"):
+        return str(getattr(results, key))
+    value = getattr(results, key) if key in STAT_LABELS else np.nan
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,157 @@
+"""Whether two models speak of the same rows, the same response, and in the same kind of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.prepare import TrainingData
+from tobitgp.errors import SpecError
+from tobitgp.results.views import COUNTS
+
+_KNOWN = ("lower", "upper", "weight")
+_WINDOW = ("entry", "exit")
+
+
+class Subject(NamedTuple):
+    """What a model is a model of.
+
+    Attributes
+    ----------
+    training : TrainingData or None
+        None where the rows were not kept.
+    counts : dict of int
+        As in TrainingData.
+    n : float
+        Frequency weights summed.
+    columns : tuple of str
+        Of the linear part.
+    modelled : bool
+        Whether a row is modelled as censored.
+    """
+
+    training: TrainingData | None
+    counts: Mapping[str, int]
+    n: float
+    columns: tuple[str, ...]
+    modelled: bool
+
+    @property
+    def treatments(self) -> frozenset[str]:
+        """What may have become of the censored rows; empty where there are none."""
+        if not any(self.counts[kind] for kind in COUNTS[1:4]):
+            return frozenset()
+        if self.modelled:
+            return frozenset({"model"})
+        if self.training is None:
+            return frozenset({"drop", "ignore"})
+        return frozenset({"drop" if len(self.training.response.lower) == self.counts["exact"] else "ignore"})
+
+
+def subject_of(results: Any) -> Subject:
+    """What a fitted model is a model of."""
+    modelled = results.evidence_kind != "exact"
+    columns = tuple(results.parts.gp.columns)
+    return Subject(held_rows(results.parts), dict(results.counts), results.nobs, columns, modelled)
+
+
+def held_rows(parts: Any) -> TrainingData | None:
+    """The training rows, None where a fit was loaded from a file and holds none."""
+    return parts.training
+
+
+def check_same_rows(subjects: Mapping[str, Subject]) -> None:
+    """Refuse models of other rows, of another response, or of other rows that are censored.
+
+    Of models that hold no rows only what they counted is compared.
+
+    Parameters
+    ----------
+    subjects : mapping of name to Subject
+
+    Raises
+    ------
+    SpecError
+        Naming the first two that differ, in what, and what to do.
+    """
+    held = {name: subject for name, subject in subjects.items() if subject.training is not None}
+    for group, check in ((subjects, _refuse_treatment), (subjects, _refuse_counts), (held, _refuse_response)):
+        names = iter(group)
+        first = next(names, "")
+        for name in names:
+            check(first, group[first], name, group[name])
+
+
+def check_kinds(kinds: Mapping[str, str], by: str) -> None:
+    """Refuse evidence of several kinds.
+
+    Parameters
+    ----------
+    kinds : mapping of name to kind
+    by : str
+
+    Raises
+    ------
+    SpecError
+        Naming a model of each kind.
+    """
+    examples: dict[str, str] = {}
+    for name, kind in kinds.items():
+        examples.setdefault(kind, name)
+    if len(examples) > 1:
+        listed = ", ".join(f"{kind!r} of {name!r}" for kind, name in examples.items())
+        raise SpecError(
+            f"by={by!r} compares evidence of one kind, and here are several: {listed}. The methods err by different "
+            "amounts; use by='elbo', the same bound for every method, or one method for all."
+        )
+
+
+def differing_columns(subjects: Mapping[str, Subject]) -> list[str]:
+    """Linear columns that some models have and others have not."""
+    sets = [set(subject.columns) for subject in subjects.values()]
+    everywhere = set.intersection(*sets)
+    seen = dict.fromkeys(column for subject in subjects.values() for column in subject.columns)
+    return [column for column in seen if column not in everywhere]
+
+
+def _refuse_treatment(a: str, first: Subject, b: str, other: Subject) -> None:
+    one, two = first.treatments, other.treatments
+    if one and two and not one & two:
+        written = [" or ".join(map(repr, sorted(treatments))) for treatments in (one, two)]
+        raise SpecError(
+            f"{a!r} has censored={written[0]} and {b!r} censored={written[1]}: evidence of different data is "
+            "not comparable. Fit all with one censored=, or compare predictions of held-out rows."
+        )
+
+
+def _refuse_counts(a: str, first: Subject, b: str, other: Subject) -> None:
+    if first.n != other.n or dict(first.counts) != dict(other.counts):
+        raise SpecError(
+            f"{a!r} and {b!r} are of different rows ({_counted(first)}; {_counted(other)}), and evidence of different "
+            "data is not comparable. Drop the rows in which any column of either model is missing, and fit both again."
+        )
+
+
+def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
+    one, two = first.training, other.training
+    assert one is not None
+    assert two is not None
+    if not np.array_equal(one.kept, two.kept):
+        raise SpecError(
+            f"{a!r} and {b!r} are of different rows, though of as many: other rows were dropped, or the data differ. "
+            "Drop the rows in which any column of either model is missing, and fit both again."
+        )
+    for fields, what in ((_KNOWN, "response"), (_WINDOW, "truncation")):
+        if not all(np.array_equal(getattr(one.response, f), getattr(two.response, f)) for f in fields):
+            raise SpecError(
+                f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every row, "
+                "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
+                "it is, with family='lognormal'."
+            )
+
+
+def _counted(subject: Subject) -> str:
+    words = [f"n = {subject.n:g}", *(f"{subject.counts[kind]} {kind}" for kind in COUNTS if subject.counts[kind])]
+    return ", ".join(words)

@@ -1,0 +1,205 @@
+"""Fitted models side by side, where their numbers mean the same."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError, user_level
+from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
+
+COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
+
+
+class Criterion(NamedTuple):
+    """A number by which models are ranked.
+
+    Attributes
+    ----------
+    sign : int
+        1 where more is better, -1 where less is.
+    scale : float
+        ``weight`` is proportional to ``exp(scale * sign * value)``.
+    evidence : bool
+        Whether the priors of the coefficients enter.
+    where : str
+        When a fit has it, for messages.
+    """
+
+    sign: int
+    scale: float
+    evidence: bool
+    where: str
+
+
+CRITERIA = {
+    "log_evidence": Criterion(1, 1.0, True, "every fit of a process has it"),
+    "elbo": Criterion(1, 1.0, True, "every fit of a process has it"),
+    "log_marginal": Criterion(1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"),
+    "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a process has not"),
+    "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a process has not"),
+}
+
+
+def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence") -> pd.DataFrame:
+    """Rank fitted models of the same rows and the same response.
+
+    Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
+    may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
+    ``by="elbo"``.
+
+    Parameters
+    ----------
+    results : dict of results by name, or list of results
+        Names of a list are the formulas.
+    by : {"log_evidence", "elbo", "log_marginal", "aic", "bic"}
+        What the fits have of these.
+
+    Returns
+    -------
+    DataFrame
+        A row for each model, the best first. ``value``; ``diff``, value less the best; ``se_diff``, its standard
+        error, NaN for evidence, which has none; ``weight``, the posterior probability of the model under equal prior
+        probabilities, for ``"aic"`` Akaike's weight; ``kind`` of evidence; ``n``, frequency weights summed;
+        ``converged``.
+
+    Raises
+    ------
+    SpecError
+        If the numbers are not comparable (other rows, another response or treatment of its censored rows, another
+        kind of evidence), or a fit has no such number.
+
+    Warns
+    -----
+    UserWarning
+        If the linear columns differ: the priors of their coefficients are part of the evidence.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.simulate_groot_lucas()
+    >>> fits = {
+    ...     kernel: tg.fit(f"y ~ gp(x, kernel='{kernel}') | censor(lower)", data, hyper="maximize")
+    ...     for kernel in ("rbf", "matern32")
+    ... }
+    >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)
+              value  diff  weight kind   n
+    rbf      -34.19  0.00    0.98   ep  30
+    matern32 -37.96 -3.77    0.02   ep  30
+    """
+    fits = name_results(results)
+    criterion = check_by(by)
+    values = {name: read_value(fit, by) for name, fit in fits.items()}
+    _check_values(fits, values, by)
+    subjects = {name: subject_of(fit) for name, fit in fits.items()}
+    check_same_rows(subjects)
+    if by in ("log_evidence", "log_marginal"):
+        check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
+    if criterion.evidence:
+        _warn_columns(subjects)
+    return _table(fits, np.array(list(values.values())), by)
+
+
+def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Results by name, those of a list by formula.
+
+    Raises
+    ------
+    SpecError
+        If there are none, or something is no result of a fit.
+    """
+    if isinstance(results, Mapping):
+        fits = {str(name): fit for name, fit in results.items()}
+    elif isinstance(results, list | tuple):
+        formulas = [str(getattr(fit, "formula", "")).strip() for fit in results]
+        fits = dict(zip(distinct(formulas), results, strict=True))
+    else:
+        raise SpecError(f"compare() takes a dict or a list of fitted models, not {type(results).__name__}.")
+    if not fits:
+        raise SpecError("compare() takes at least one fitted model.")
+    for name, fit in fits.items():
+        if not hasattr(fit, "evidence_kind"):
+            raise SpecError(f"compare() takes fitted models, and {name!r} is of type {type(fit).__name__}.")
+    return fits
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names with a count behind those that came before.
+
+    Examples
+    --------
+    >>> distinct(["y ~ x", "y ~ z", "y ~ x"])
+    ['y ~ x', 'y ~ z', 'y ~ x (2)']
+    """
+    out: list[str] = []
+    for name in names:
+        free, k = name, 1
+        while free in out:
+            k += 1
+            free = f"{name} ({k})"
+        out.append(free)
+    return out
+
+
+def check_by(by: Any) -> Criterion:
+    """The criterion of this name.
+
+    Raises
+    ------
+    SpecError
+        With the names there are.
+    """
+    if not isinstance(by, str) or by not in CRITERIA:
+        raise SpecError(f"by={by!r} is not offered; choose one of {', '.join(map(repr, CRITERIA))}.")
+    return CRITERIA[by]
+
+
+def read_value(fit: Any, by: str) -> float:
+    """The number of a fit, NaN where it has none."""
+    return float(getattr(fit, by, np.nan))
+
+
+def _check_values(fits: dict[str, Any], values: dict[str, float], by: str) -> None:
+    lacking = [name for name, value in values.items() if np.isnan(value)]
+    if lacking:
+        had = [b for b in CRITERIA if all(np.isfinite(read_value(fit, b)) for fit in fits.values())]
+        raise SpecError(
+            f"by={by!r} is not to be had of {', '.join(map(repr, lacking))}: {CRITERIA[by].where}. "
+            f"All of these fits have {', '.join(map(repr, had)) or 'nothing in common'}."
+        )
+
+
+def _warn_columns(subjects: dict[str, Subject]) -> None:
+    columns = differing_columns(subjects)
+    if columns:
+        warnings.warn(
+            f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients enter the "
+            "evidence: a wider prior lowers it. Set priors= where the difference decides.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
+def _table(fits: dict[str, Any], value: Any, by: str) -> pd.DataFrame:
+    criterion = CRITERIA[by]
+    gain = criterion.sign * value
+    weight = np.exp(criterion.scale * (gain - gain.max()))
+    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
+    table = pd.DataFrame(
+        {
+            "value": value,
+            "diff": value - value[np.argmax(gain)],
+            "se_diff": np.full(len(value), np.nan),
+            "weight": weight / weight.sum(),
+            "kind": [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()],
+            "n": n.astype(np.intp) if (n == n.round()).all() else n,
+            "converged": [bool(fit.converged) for fit in fits.values()],
+        },
+        index=pd.Index(list(fits), dtype=object),
+        columns=COLUMNS,
+    )
+    return table.iloc[np.argsort(-gain, kind="stable")]

@@ -1,0 +1,193 @@
+"""``select``: several specs in, a table and the best fit out."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.api import Model, choose_method
+from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.report.progress import progress_bar
+from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
+from tobitgp.results.compare import check_by, compare, read_value
+from tobitgp.results.gp import GPResults
+from tobitgp.selection.run import attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.specs import Candidate, read_specs
+from tobitgp.typing import Frame
+
+_OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
+_BY_METHOD = ("log_evidence", "log_marginal")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection:
+    """Models ranked, and the best of them.
+
+    Attributes
+    ----------
+    table : DataFrame
+        As :func:`tobitgp.compare` gives it, with a row of NaN for each model that could not be fitted.
+    best : GPResults
+        The first of the table.
+    results : dict of GPResults
+        All that were fitted, by name.
+    """
+
+    table: pd.DataFrame
+    best: GPResults
+    results: dict[str, GPResults]
+
+    def __repr__(self) -> str:
+        return self.table.to_string(float_format="{:.3f}".format, formatters={"n": "{:g}".format})
+
+    def _repr_html_(self) -> str:
+        return str(self.table.to_html(float_format="{:.3f}".format, formatters={"n": "{:g}".format}))
+
+
+def select(
+    specs: Sequence[str] | Mapping[str, Any],
+    data: Frame,
+    *,
+    by: str = "log_evidence",
+    n_jobs: int = 1,
+    progress: bool | Callable[[str, int, float], None] = False,
+    **fit_kwargs: Any,
+) -> Selection:
+    """Fit several models to the same data and rank them.
+
+    Whether the models can be compared is looked at before any is fitted. One that fails has a row of NaN, with a
+    warning that names it, and the others go on.
+
+    Parameters
+    ----------
+    specs : list or dict of formulas, or dict of argument to values
+        Formulas; or arguments of :func:`tobitgp.fit` with the values to try, as ``{"family": ["gaussian",
+        "lognormal"]}``, of several arguments every combination. ``formula`` is one of them, or given beside.
+    data : DataFrame or dict of columns
+        Never modified.
+    by : str
+        As in :func:`tobitgp.compare`. Models fitted by different methods go by ``"elbo"``.
+    n_jobs : int
+        Fits at a time, each in a process with one BLAS thread; -1 for as many as there are cores. The results do not
+        depend on it.
+    progress : bool or callable
+        Show a progress line, or call ``progress(name, fits done, value)``.
+    **fit_kwargs
+        Further arguments of :func:`tobitgp.fit`, the same for all. A numpy Generator as ``rng`` gives each model a
+        seed of its own.
+
+    Returns
+    -------
+    Selection
+        ``table``, ``best``, and all ``results`` by name.
+
+    Raises
+    ------
+    SpecError
+        If the specs cannot be read, or the models cannot be compared.
+    TobitGPError
+        If every model fails, what the first one failed of.
+
+    Warns
+    -----
+    UserWarning
+        Of models that failed, and of what the fits themselves warned of, once, under the models' names.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> data = tg.datasets.simulate_groot_lucas()
+    >>> kernels = {k: f"y ~ gp(x, kernel='{k}') | censor(lower)" for k in ("rbf", "matern32")}
+    >>> found = tg.select(kernels, data, hyper="maximize")
+    >>> found.table["weight"].round(2).to_dict(), found.best.formula
+    ({'rbf': 0.98, 'matern32': 0.02}, "y ~ gp(x, kernel='rbf') | censor(lower)")
+    """
+    check_by(by)
+    check_jobs(n_jobs)
+    candidates = read_specs(specs, fit_kwargs)
+    read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
+    models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
+    ready = [c for c in candidates if c.name in models]
+    _check_before(ready, models, by)
+    fitted = _fit_all(ready, models, by, n_jobs, progress)
+    pass_on({c.name: tuple(dict.fromkeys(read[c.name].notes + _notes(fitted, c.name))) for c in candidates})
+    failed = {c.name: read[c.name].error or fitted[c.name].error for c in candidates}
+    results = {c.name: fitted[c.name].value for c in ready if failed[c.name] is None}
+    errors = {name: error for name, error in failed.items() if error is not None}
+    return _rank(results, errors, by)
+
+
+def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
+    """Arguments of Model, or those of its ``fit``."""
+    return {name: value for name, value in candidate.options.items() if (name in _OF_MODEL) == of_model}
+
+
+def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str) -> None:
+    """Refuse what could not be compared in the end."""
+    subjects, kinds = {}, {}
+    for candidate in candidates:
+        training, options = models[candidate.name].training, candidate.options
+        response = training.response
+        modelled = bool((response.lower != response.upper).any())
+        columns = training.design.columns
+        subject = Subject(training, training.counts, float(response.weight.sum()), columns, modelled)
+        method = choose_method(options.get("method", "auto"), options.get("bound"))
+        if by in ("aic", "bic") and method.evidence_kind != "loglik":
+            raise SpecError(f"by={by!r} takes a maximised likelihood, which method {method.name!r} does not give.")
+        if by == "log_marginal" and options.get("hyper") == "maximize":
+            raise SpecError("by='log_marginal' integrates the hyper-parameters, and hyper='maximize' does not.")
+        subjects[candidate.name] = subject
+        kinds[candidate.name] = method.evidence_kind if modelled else "exact"
+    check_same_rows(subjects)
+    if by in _BY_METHOD and kinds:
+        check_kinds(kinds, by)
+
+
+def _fit_all(candidates: list[Candidate], models: dict[str, Model], by: str, n_jobs: int, progress: Any) -> Any:
+    """Outcome of each fit by name."""
+    tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in candidates]
+    fitted = {}
+    with progress_bar(progress, f"{{count}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}") as show:
+        for candidate, outcome in zip(candidates, attempt_all(tasks, n_jobs), strict=True):
+            fitted[candidate.name] = outcome
+            if show is not None:
+                value = np.nan if outcome.error else read_value(outcome.value, by)
+                show(candidate.name, len(fitted), value)
+    return fitted
+
+
+def _notes(fitted: Any, name: str) -> Any:
+    return fitted[name].notes if name in fitted else ()
+
+
+def _rank(results: dict[str, GPResults], errors: dict[str, TobitGPError], by: str) -> Selection:
+    """Table of those that were fitted, then those that were not."""
+    if not results:
+        raise next(iter(errors.values()))
+    for name, error in errors.items():
+        _warn(f"{name!r} failed and has no place in the ranking: {error}")
+    if by in _BY_METHOD and len({fit.evidence_kind for fit in results.values()}) > 1:
+        away = [name for name, fit in results.items() if fit.parts.fitted.trace.fell_back]
+        _warn(f"{listed(away)} fell back to another method, and {by} would not be of one kind; ranked by='elbo'.")
+        by = "elbo"
+    without = [name for name, fit in results.items() if np.isnan(read_value(fit, by))]
+    if without and len(without) < len(results):
+        _warn(f"{listed(without)} gave no {by} and has no place in the ranking.")
+    ranked = {name: fit for name, fit in results.items() if name not in without} or results
+    table = compare(ranked, by)
+    best = results[str(table.index[0])]
+    lost = [name for name in (*without, *errors) if name not in table.index]
+    if lost:
+        table = table.reindex([*table.index, *lost])
+        table["converged"] = table["converged"].eq(True)
+    return Selection(table, best, results)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=user_level())

@@ -1,0 +1,136 @@
+"""Which models are meant: formulas, or values of arguments of a fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tobitgp.api import fit
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.results.compare import distinct
+
+ARGUMENTS = tuple(name for name in inspect.signature(fit).parameters if name not in ("data", "progress"))
+_LONGEST = 40
+_FORMULAS = (
+    " What stands in the formula is varied by a dict of formulas, as "
+    "{'rbf': \"y ~ gp(x)\", 'rough': \"y ~ gp(x, kernel='matern12')\"}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One model to fit.
+
+    Attributes
+    ----------
+    name : str
+    options : dict
+        Arguments of ``tobitgp.fit``, the formula among them.
+    """
+
+    name: str
+    options: dict[str, Any]
+
+
+def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
+    """Models that are to be fitted.
+
+    Parameters
+    ----------
+    specs : list or dict of formulas, or dict of argument to values
+    given : dict
+        Arguments that all models share.
+
+    Returns
+    -------
+    list of Candidate
+
+    Raises
+    ------
+    SpecError
+        If the specs are neither, name no argument of ``tobitgp.fit``, or lack a formula.
+
+    Examples
+    --------
+    >>> [c.name for c in read_specs({"method": ["ep", "vi"], "formula": "y ~ gp(x)"}, {})]
+    ['method=ep', 'method=vi']
+    """
+    _check_arguments(given, "")
+    if isinstance(specs, Mapping) and specs and not all(_is_formula(value) for value in specs.values()):
+        candidates = _grid(specs, given)
+    else:
+        candidates = _formulas(specs, given)
+    return _own_streams(candidates)
+
+
+def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
+    if isinstance(specs, str) or not isinstance(specs, Mapping | Sequence):
+        raise SpecError("specs is a list or dict of formulas, or a dict {argument: [values]} of arguments of tg.fit.")
+    if not specs:
+        raise SpecError("specs is empty; at least one formula is needed.")
+    if "formula" in given:
+        raise SpecError("formula= goes with a dict {argument: [values]}; here the specs are formulas themselves.")
+    formulas = list(specs.values()) if isinstance(specs, Mapping) else list(specs)
+    wrong = [value for value in formulas if not isinstance(value, str)]
+    if wrong:
+        raise SpecError(f"A list of specs holds formulas, not {wrong[0]!r}.")
+    names = map(str, specs) if isinstance(specs, Mapping) else distinct(value.strip() for value in formulas)
+    return [Candidate(name, {**given, "formula": text}) for name, text in zip(names, formulas, strict=True)]
+
+
+def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]:
+    _check_arguments(specs, _FORMULAS)
+    twice = [name for name in specs if name in given]
+    if twice:
+        raise SpecError(f"{twice[0]}= stands among the specs and beside them; give it once.")
+    if "formula" not in specs and "formula" not in given:
+        raise SpecError('A dict {argument: [values]} needs a formula, as select({...}, data, formula="y ~ gp(x)").')
+    values = {name: list(v) if isinstance(v, list | tuple) else [v] for name, v in specs.items()}
+    empty = [name for name, listed in values.items() if not listed]
+    if empty:
+        raise SpecError(f"{empty[0]!r} has no values; list at least one.")
+    varied = [name for name, listed in values.items() if len(listed) > 1] or list(values)
+    labels = {name: _labels(name, values[name]) for name in varied}
+    names, options = [], []
+    for at in product(*(range(len(listed)) for listed in values.values())):
+        chosen = dict(zip(values, at, strict=True))
+        names.append(", ".join(labels[name][chosen[name]] for name in varied))
+        options.append({**given, **{name: values[name][i] for name, i in chosen.items()}})
+    return [Candidate(name, option) for name, option in zip(distinct(names), options, strict=True)]
+
+
+def _labels(name: str, values: list[Any]) -> list[str]:
+    """Short words for the values of an argument; a formula is its own."""
+    if name == "formula":
+        return [str(value).strip() for value in values]
+    words = [value if isinstance(value, str) else repr(value) for value in values]
+    return [
+        f"{name}={word if len(word) <= _LONGEST and word.isprintable() else f'#{i}'}" for i, word in enumerate(words, 1)
+    ]
+
+
+def _check_arguments(names: Mapping[str, Any], more: str) -> None:
+    for name in names:
+        if name not in ARGUMENTS:
+            hint = nearest(str(name), list(ARGUMENTS))
+            raise SpecError(f"{name!r} is no argument that select() can hand to tg.fit{hint or '.' + more}")
+
+
+def _own_streams(candidates: list[Candidate]) -> list[Candidate]:
+    """Give each model a seed of its own where they share a generator, so that their order does not matter."""
+    out = []
+    for candidate in candidates:
+        rng = candidate.options.get("rng")
+        drawn = {"rng": int(rng.integers(2**32))} if isinstance(rng, np.random.Generator) else {}
+        out.append(Candidate(candidate.name, {**candidate.options, **drawn}))
+    return out
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, str) and "~" in value
