@@ -6,6 +6,7 @@ from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.results.gp import GPResults
+from tobitgp.results.storage import load
 
 __version__ = "0.1.0"
 
@@ -21,4 +22,5 @@ __all__ = [
     "errors",
     "fit",
     "formula_functions",
+    "load",
 ]

@@ -88,7 +88,7 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
     x_grid = grid[column].to_numpy(dtype=np.float64)
     x_data = covariates[column].to_numpy(dtype=np.float64)
     table = results.predict(grid, what, interval=interval, se=True)
-    _draw_rows(ax, x_data, results.parts.training.response)
+    _draw_rows(ax, x_data, results.parts.rows.response)
     if interval is not None:
         look = {"color": BLUE, "alpha": 0.2, "linewidth": 0}
         ax.fill_between(x_grid, table["lower"], table["upper"], label=f"{100 * interval:g}% band", **look)

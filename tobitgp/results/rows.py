@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
@@ -68,35 +67,51 @@ def ask(parts: Parts, new: Frame | None = None, exclude: Any = ()) -> Asked:
     -------
     Asked
     """
-    training, excluded = parts.training, find_terms(parts, exclude)
+    excluded = find_terms(parts, exclude)
     if new is None:
-        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(training)
+        training = parts.rows
+        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(parts)
     else:
         filled = fill_columns(parts, new, excluded) if excluded else new
-        design, usable = training.state.replay(filled)
-        index, limits = read_table(filled, []).index, _new_limits(training, new, usable)
+        design, usable = parts.state.replay(filled)
+        index, limits = read_table(filled, []).index, _new_limits(parts, new, usable)
     skip: frozenset[int] = frozenset()
     if excluded:
         design, skip = without(design, excluded)
     return Asked(design, usable, index, limits, skip)
 
 
-def _training_limits(training: TrainingData) -> Callable[[], Limits]:
+def _training_limits(parts: Parts) -> Callable[[], Limits]:
     def limits() -> Limits:
-        lower, upper = training.response.limit_lower, training.response.limit_upper
-        if np.isnan(lower).any() or np.isnan(upper).any():
-            raise SpecError(
-                "what='observed' needs the limits, and they are unknown: Surv() and censor(event=) say which rows were "
-                "censored, not where the others would have been. Write censor(lower, upper), or use what='uncensored'."
-            )
-        return lower, upper
+        _check_known(parts)
+        return parts.rows.response.limit_lower, parts.rows.response.limit_upper
 
     return limits
 
 
-def _new_limits(training: TrainingData, new: Frame, usable: BoolArray) -> Callable[[], Limits]:
+def _new_limits(parts: Parts, new: Frame, usable: BoolArray) -> Callable[[], Limits]:
     def limits() -> Limits:
-        _training_limits(training)()
-        return training.state.limits(new, usable)
+        _check_known(parts)
+        return parts.state.limits(new, usable)
 
     return limits
+
+
+def _check_known(parts: Parts) -> None:
+    if not parts.facts.limits_known:
+        raise SpecError(
+            "what='observed' needs the limits, and they are unknown: Surv() and censor(event=) say which rows were "
+            "censored, not where the others would have been. Write censor(lower, upper), or use what='uncensored'."
+        )
+
+
+def mean_limits(parts: Parts) -> tuple[float, float]:
+    """Weighted means of the limits of the training rows.
+
+    Raises
+    ------
+    SpecError
+        If the limits are unknown.
+    """
+    _check_known(parts)
+    return parts.facts.mean_limits
