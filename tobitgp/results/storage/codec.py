@@ -2,8 +2,9 @@
 
 Whole numbers, floats, text, truth values and None stand for themselves, a JSON array for a tuple. Everything else is
 an object of one tag: ``{"$list": [...]}``, ``{"$dict": [[key, value], ...]}``, ``{"$float": "nan"}`` (or ``inf``,
-``-inf``), ``{"$array": 3}``, ``{"$class": "Units", "fields": {...}}``, or the tag of a hook. Classes are those of a
-table and no others; a class is only made from exactly its fields, each of the type that it declares.
+``-inf``), ``{"$array": 3}``, ``{"$lower": [3, "F"]}`` for the packed rows of a lower triangular matrix,
+``{"$class": "Units", "fields": {...}}``, or the tag of a hook. Classes are those of a table and no others; a class is
+only made from exactly its fields, each of the type that it declares.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class _Reader:
             return _NOT_FINITE[payload]
         if tag == "$array":
             return self._array(payload)
+        if tag == "$lower":
+            return self._lower(payload)
         if tag == "$list" and isinstance(payload, list):
             return [self.read(item) for item in payload]
         if tag == "$dict" and isinstance(payload, list):
@@ -141,6 +144,17 @@ class _Reader:
             raise MalformedError(f"a value refers to the array {at!r:.20}, which is not there or taken")
         self.used.add(at)
         return self.arrays[at]
+
+    def _lower(self, payload: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(payload, list) or len(payload) != 2 or payload[1] not in ("C", "F"):
+            raise MalformedError("a triangular matrix is not an array and its order")
+        packed = self._array(payload[0])
+        n = math.isqrt(2 * packed.size)
+        if packed.ndim != 1 or packed.dtype != np.float64 or n * (n + 1) != 2 * packed.size:
+            raise MalformedError("a triangular matrix is not packed into an array of its size")
+        out = np.zeros((n, n), order=payload[1])
+        out[np.tri(n, dtype=bool)] = packed
+        return out
 
     def _dict(self, pairs: list[Any]) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
@@ -181,8 +195,19 @@ def field_names(known: type) -> tuple[str, ...]:
     return names
 
 
-def _encode_array(value: np.ndarray[Any, Any], arrays: list[np.ndarray[Any, Any]]) -> dict[str, int]:
+def _encode_array(value: np.ndarray[Any, Any], arrays: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
     if value.dtype.name not in DTYPES:
         raise SpecError(f"A fit that holds an array of the type {value.dtype} cannot be saved.")
-    arrays.append(value)
-    return {"$array": len(arrays) - 1}
+    if not _is_lower(value):
+        arrays.append(value)
+        return {"$array": len(arrays) - 1}
+    arrays.append(value[np.tri(len(value), dtype=bool)])
+    return {"$lower": [len(arrays) - 1, "F" if value.strides[0] < value.strides[1] else "C"]}
+
+
+def _is_lower(value: np.ndarray[Any, Any]) -> bool:
+    """Whether an array is a lower triangular matrix, every bit above the diagonal zero."""
+    if value.ndim != 2 or value.dtype != np.float64 or not 2 <= value.shape[0] == value.shape[1]:
+        return False
+    above = value[~np.tri(len(value), dtype=bool)]
+    return not above.view(np.int64).any()

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @cache
@@ -54,8 +55,10 @@ def _fits_generic(value: Any, origin: Any, args: tuple[Any, ...], hint: Any) -> 
         return any(fits(value, arg) for arg in args)
     if origin is Literal:
         return any(type(value) is type(arg) and value == arg for arg in args)
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and value.dtype == np.dtype(get_args(args[1])[0])
+    if origin in (np.ndarray, NDArray):
+        # numpy 2.5 made NDArray an alias of its own, with the type of its entries alone.
+        entries = args[0] if origin is NDArray else get_args(args[1])[0]
+        return isinstance(value, np.ndarray) and value.dtype == np.dtype(entries)
     if origin is tuple:
         if len(args) == 2 and args[1] is Ellipsis:
             return isinstance(value, tuple) and all(fits(item, args[0]) for item in value)

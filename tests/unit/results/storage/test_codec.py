@@ -132,3 +132,33 @@ def test_every_listed_class_can_be_checked(name):
 def test_functions_are_no_type_of_a_stored_field():
     with pytest.raises(TypeError, match="cannot be checked"):
         fits(len, Callable[[int], int])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_triangular_matrices_are_packed(rng, n, order):
+    L = np.asarray(np.tril(rng.normal(size=(n, n))), order=order)
+    L[-1, 0] = np.nan
+    arrays = []
+    document = CODEC.encode(L, arrays)
+    assert arrays[0].size == n * (n + 1) // 2
+    back = CODEC.decode(document, arrays)
+    assert back.tobytes() == L.tobytes()
+    assert back.strides == L.strides
+
+
+def test_matrices_that_are_almost_triangular_are_not_packed():
+    for above in (-0.0, 5e-324, np.nan):
+        L = np.array([[1.0, above], [2.0, 3.0]])
+        arrays = []
+        CODEC.encode(L, arrays)
+        assert arrays[0].shape == (2, 2)
+
+
+@pytest.mark.parametrize("payload", [0, [], [0, "K"], [0], [1, "C"], ["a", "C"], [0, []]])
+def test_malformed_triangles(payload):
+    with pytest.raises(MalformedError):
+        CODEC.decode({"$lower": payload}, [np.zeros(3)])
+    for packed in (np.zeros(2), np.zeros((3, 1)), np.zeros(3, dtype=bool)):
+        with pytest.raises(MalformedError, match="packed"):
+            CODEC.decode({"$lower": [0, "C"]}, [packed])

@@ -286,7 +286,9 @@ VALUES = st.recursive(
         | st.builds(lambda x: {"$list": x}, st.lists(inner, max_size=2))
         | st.builds(lambda x: {"$dict": x}, st.lists(st.tuples(inner, inner), max_size=2))
         | st.builds(
-            lambda tag, x: {tag: x}, st.sampled_from(["$array", "$interval", "$linear", "$term", "$spec"]), inner
+            lambda tag, x: {tag: x},
+            st.sampled_from(["$array", "$lower", "$interval", "$linear", "$term", "$spec"]),
+            inner,
         )
     ),
     max_leaves=6,
