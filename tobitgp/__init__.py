@@ -7,6 +7,7 @@ from tobitgp.inference import EP, VI, Laplace
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
+from tobitgp.results.storage import load
 from tobitgp.selection import Selection, select
 
 __version__ = "0.1.0"
@@ -25,5 +26,6 @@ __all__ = [
     "errors",
     "fit",
     "formula_functions",
+    "load",
     "select",
 ]

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from support.differences import gradient
 from support.oracles import correlation
 
-from tobitgp.prior.covariance import Covariance, Factor
+from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.kernels import KERNELS
 
 LENGTHS = np.array([0.4, 1.3, 2.0])
@@ -52,7 +52,7 @@ def test_is_a_correlation_matrix(kernel, X):
 def test_agrees_with_its_formula(name, rng):
     X, Z = inputs(name, 20, rng), inputs(name, 7, rng)
     at = parameters(name, X.shape[1])
-    factor = Factor(KERNELS[name], slice(0, X.shape[1]))
+    factor = KernelFactor(KERNELS[name], slice(0, X.shape[1]))
     np.testing.assert_allclose(factor.value(X, Z, at), correlation(name, X, Z, at), rtol=1e-11, atol=1e-14)
 
 
@@ -102,14 +102,14 @@ def check_contract(covariance, X, Z, at, rng):
 def test_contract_is_the_derivative_in_log_parameters(name, coincident, rng):
     X = inputs(name, 12, rng)
     Z = X if coincident else inputs(name, 5, rng)
-    covariance = Covariance((Factor(KERNELS[name], slice(0, X.shape[1])),))
+    covariance = Covariance((KernelFactor(KERNELS[name], slice(0, X.shape[1])),))
     check_contract(covariance, X, Z, parameters(name, X.shape[1]), rng)
 
 
 @pytest.mark.parametrize("second", KERNELS)
 def test_contract_of_products(name, second, rng):
     X, Z = rng.standard_normal((12, 2)), rng.standard_normal((5, 2))
-    covariance = Covariance((Factor(KERNELS[name], slice(0, 1)), Factor(KERNELS[second], slice(1, 2))))
+    covariance = Covariance((KernelFactor(KERNELS[name], slice(0, 1)), KernelFactor(KERNELS[second], slice(1, 2))))
     check_contract(covariance, X, Z, np.concatenate([parameters(name, 1), 1.1 * parameters(second, 1)]), rng)
 
 
@@ -117,15 +117,15 @@ def test_contract_of_products(name, second, rng):
 def test_one_lengthscale_for_all_inputs(kernel, rng):
     X, Z, at = rng.standard_normal((12, 3)), rng.standard_normal((5, 3)), parameters(kernel, 1)
     same = np.concatenate([np.full(3, at[0]), at[1:]])
-    isotropic, ard = (Covariance((Factor(KERNELS[kernel], slice(0, 3), own),)) for own in (False, True))
+    isotropic, ard = (Covariance((KernelFactor(KERNELS[kernel], slice(0, 3), own),)) for own in (False, True))
     np.testing.assert_array_equal(isotropic.value(X, Z, at), ard.value(X, Z, same))
     check_contract(isotropic, X, Z, at, rng)
 
 
 def test_product_of_rbf_kernels_is_one_over_both_inputs(rng):
     X, Z, rbf = rng.standard_normal((12, 2)), rng.standard_normal((5, 2)), KERNELS["rbf"]
-    both = Covariance((Factor(rbf, slice(0, 2)),))
-    apart = Covariance((Factor(rbf, slice(0, 1)), Factor(rbf, slice(1, 2))))
+    both = Covariance((KernelFactor(rbf, slice(0, 2)),))
+    apart = Covariance((KernelFactor(rbf, slice(0, 1)), KernelFactor(rbf, slice(1, 2))))
     np.testing.assert_allclose(both.value(X, Z, LENGTHS[:2]), apart.value(X, Z, LENGTHS[:2]), rtol=1e-12)
 
 

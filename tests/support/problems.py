@@ -9,7 +9,7 @@ from tobitgp.inference import METHODS
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.covariance import Covariance, Factor
+from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import KernelBlock
 from tobitgp.prior.kernels import KERNELS
@@ -107,7 +107,7 @@ def product(*factors):
     """Covariance from (kernel, number of inputs) pairs, with a third entry False for one length-scale."""
     made, start = [], 0
     for name, d, *ard in factors:
-        made.append(Factor(KERNELS[name], slice(start, start + d), *ard))
+        made.append(KernelFactor(KERNELS[name], slice(start, start + d), *ard))
         start += d
     return Covariance(tuple(made))
 

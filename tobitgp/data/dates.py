@@ -30,7 +30,7 @@ def decimal_years(dates: pd.Series[Any]) -> Array:
     index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
     moments = index.to_numpy().astype("datetime64[us]")
     year = moments.astype("datetime64[Y]")
-    start, end = year.astype("datetime64[us]"), (year + 1).astype("datetime64[us]")
+    start, end = year.astype("datetime64[us]"), (year + np.timedelta64(1, "Y")).astype("datetime64[us]")
     missing = np.isnat(moments)
     years: Array = np.where(missing, 0, year.astype(np.int64)) + 1970.0 + (moments - start) / (end - start)
     return np.where(missing, np.nan, years)

@@ -156,16 +156,31 @@ def _check_finite(H: Array, columns: tuple[str, ...], table: Table) -> None:
 
 def _fit_formulaic(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
     """Build the columns by formulaic, on names that cannot clash with functions."""
+    text, aliases, restore = alias_text(spec)
+    H, model_spec = _materialise(text, spec, table, aliases)
+    columns = tuple(restore(name) for name in model_spec.column_names)
+    _check_finite(H, columns, table)
+    _warn_single_levels(spec, table)
+    return H, LinearState(columns, None, aliases, model_spec)
+
+
+def alias_text(spec: ModelSpec) -> tuple[str, dict[str, str], Callable[[str], str]]:
+    """Linear part without quoted names, which formulaic would not all take.
+
+    Returns
+    -------
+    text : str
+    aliases : dict of str
+        Quoted column -> name that stands for it.
+    restore : callable
+        Puts the user's own names back into that of a design column.
+    """
     quoted = dict.fromkeys(re.findall(r"`([^`]*)`", spec.linear))
     taken = set(spec.names("linear"))
     free = (f"_c{i}_" for i in range(2 * len(taken) + len(quoted) + 1) if f"_c{i}_" not in taken)
     aliases = dict(zip(quoted, free, strict=False))
     text = re.sub(r"`([^`]*)`", lambda match: aliases[match.group(1)], spec.linear)
-    H, model_spec = _materialise(text, spec, table, aliases)
-    columns = tuple(_restore(name, aliases) for name in model_spec.column_names)
-    _check_finite(H, columns, table)
-    _warn_single_levels(spec, table)
-    return H, LinearState(columns, None, aliases, model_spec)
+    return text, aliases, partial(_restore, aliases=aliases)
 
 
 def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[str, str]) -> tuple[Array, Any]:
@@ -174,12 +189,13 @@ def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[st
     from formulaic.errors import DataMismatchWarning
 
     frame = _frame(spec, table, aliases)
+    context = formulaic_context({name: partial(_call_own, name, call, table) for name, call in spec.functions})
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", DataMismatchWarning)
         try:
             source = Formula(source) if isinstance(source, str) else source
-            matrix = source.get_model_matrix(frame, context=_context(spec, table), na_action="ignore", output="numpy")
+            matrix = source.get_model_matrix(frame, context=context, na_action="ignore", output="numpy")
         except DataMismatchWarning as warning:
             message = f"A factor of the linear part has a level that is not known: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
@@ -204,8 +220,8 @@ def _as_pandas(column: Column) -> Any:
     return pd.Categorical.from_codes(codes, categories=pd.Index(column.levels))
 
 
-def _context(spec: ModelSpec, table: Table) -> dict[str, Any]:
-    """Names formulaic may look up besides the columns; its own transforms are there anyway."""
+def formulaic_context(own: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """Names formulaic may look up besides the columns, a user's own functions among them."""
     from formulaic.transforms import C
 
     def factor(data: Any, contrasts: Any = None, *, levels: Any = None) -> Any:
@@ -215,7 +231,6 @@ def _context(spec: ModelSpec, table: Table) -> dict[str, Any]:
         return C(data, contrasts, levels=levels)
 
     known = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
-    own = {name: partial(_call_own, name, call, table) for name, call in spec.functions}
     return {**known, **own, **CONSTANTS, "C": factor}
 
 

@@ -19,7 +19,7 @@ from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.inference.processes import SIGMA, HyperParameter, term_covariance, term_parameters
 from tobitgp.likelihoods import Family
 from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.covariance import Covariance, Factor
+from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
@@ -143,7 +143,7 @@ def assemble(
     )
 
 
-def _scaling(factor: Factor) -> Scaling:
+def _scaling(factor: KernelFactor) -> Scaling:
     """Distances of inputs that share a length-scale are kept as they are; a slope keeps its zero and its unit."""
     return Scaling(factor.columns, factor.kernel.stationary, factor.ard and factor.kernel.stationary)
 

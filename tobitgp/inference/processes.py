@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tobitgp.formula.spec import GPFactor, GPTerm
-from tobitgp.prior.covariance import Covariance, Factor
+from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.kernels import KERNELS
 
 
@@ -39,7 +39,7 @@ def term_covariance(term: GPTerm) -> Covariance:
     factors, start = [], 0
     for factor in term.factors:
         stop = start + len(factor.inputs)
-        factors.append(Factor(KERNELS[factor.kernel], slice(start, stop), factor.ard))
+        factors.append(KernelFactor(KERNELS[factor.kernel], slice(start, stop), factor.ard))
         start = stop
     return Covariance(tuple(factors))
 

@@ -12,7 +12,7 @@ from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class KernelFactor:
     """One kernel and the inputs it is of.
 
     Attributes
@@ -63,10 +63,10 @@ class Covariance:
 
     Attributes
     ----------
-    factors : tuple of Factor
+    factors : tuple of KernelFactor
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[KernelFactor, ...]
 
     @property
     def n_parameters(self) -> int:
@@ -79,7 +79,8 @@ class Covariance:
         Examples
         --------
         >>> from tobitgp.prior.kernels import KERNELS
-        >>> slope = Covariance((Factor(KERNELS["linear"], slice(0, 1)), Factor(KERNELS["rbf"], slice(1, 2))))
+        >>> first, second = slice(0, 1), slice(1, 2)
+        >>> slope = Covariance((KernelFactor(KERNELS["linear"], first), KernelFactor(KERNELS["rbf"], second)))
         >>> x = np.array([[2.0, 0.0], [3.0, 1.0]])
         >>> slope.value(x, x, np.ones(1)).round(3)
         array([[4.   , 3.639],

@@ -191,9 +191,9 @@ def greedy_inducing(
 
     Examples
     --------
-    >>> from tobitgp.prior.covariance import Factor
+    >>> from tobitgp.prior.covariance import KernelFactor
     >>> from tobitgp.prior.kernels import KERNELS
-    >>> x, rbf = np.linspace(0, 1, 200)[:, None], Covariance((Factor(KERNELS["rbf"], slice(0, 1)),))
+    >>> x, rbf = np.linspace(0, 1, 200)[:, None], Covariance((KernelFactor(KERNELS["rbf"], slice(0, 1)),))
     >>> len(greedy_inducing(x, rbf, np.log([1.0, 0.3]), np.full(200, 25.0), nats=0.01, cap=500)) < 32
     True
     """

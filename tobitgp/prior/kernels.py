@@ -16,6 +16,10 @@ import numpy as np
 from tobitgp.typing import Array
 
 
+def _ones(X: Array) -> Array:
+    return np.ones(len(X))
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A correlation function and its derivatives.
@@ -41,7 +45,7 @@ class Kernel:
     contract: Callable[[Array, Array, Array, Array, Array], Array]
     scaled: bool = True
     shape: tuple[str, ...] = ()
-    diagonal: Callable[[Array], Array] = lambda X: np.ones(len(X))
+    diagonal: Callable[[Array], Array] = _ones
     stationary: bool = True
 
 

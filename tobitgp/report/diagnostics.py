@@ -120,8 +120,7 @@ def plot_residuals(results: Fit) -> Any:
     """
     import matplotlib.pyplot as plt
 
-    kept = results.parts.training.kept
-    response = results.parts.training.response
+    kept, response = results.parts.rows.kept, results.parts.rows.response
     r = results.residuals("quantile").to_numpy()[kept]
     fit = results.predict(None, "latent", interval=None, se=False).to_numpy()[kept]
     left, right = np.isneginf(response.lower), np.isposinf(response.upper)

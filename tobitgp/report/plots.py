@@ -87,7 +87,7 @@ def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, int
     what = "median" if log_time else "latent"
     x_grid, x_data = place(grid[column]), place(covariates[column])
     table = results.predict(grid, what, interval=interval, se=True)
-    _draw_rows(ax, x_data, results.parts.training.response)
+    _draw_rows(ax, x_data, results.parts.rows.response)
     if interval is not None:
         look = {"color": BLUE, "alpha": 0.2, "linewidth": 0}
         ax.fill_between(x_grid, table["lower"], table["upper"], label=f"{100 * interval:g}% band", **look)

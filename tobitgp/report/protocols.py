@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from tobitgp.data.facts import Facts
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
@@ -44,8 +45,13 @@ class FitParts(Protocol):
     """What a fit was made from and what it found."""
 
     @property
-    def training(self) -> TrainingData:
-        """Rows used."""
+    def rows(self) -> TrainingData:
+        """Rows used, where the fit holds them."""
+        ...
+
+    @property
+    def facts(self) -> Facts:
+        """What is remembered of them anyway."""
         ...
 
     @property

@@ -177,7 +177,7 @@ def _notes(results: Fit) -> list[str]:
         notes.append("No row is censored: this is ordinary Gaussian regression.")
     elif results.evidence_kind == "exact":
         rows = int(counts[["left", "right", "interval"]].sum())
-        dropped = len(results.parts.training.response.lower) == int(counts["exact"])
+        dropped = results.parts.facts.n == int(counts["exact"])
         notes.append(
             f"{rows} censored rows were left out (censored='drop')."
             if dropped

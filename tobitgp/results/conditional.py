@@ -63,8 +63,8 @@ class Seen:
 
 def seen_in_training(parts: Parts) -> Seen:
     """Training rows: the cavity of each."""
-    fitted, gp, response = parts.fitted, parts.gp, parts.training.response
-    design, units, order = parts.training.design, gp.problem.units, gp.problem.order
+    fitted, gp, response = parts.fitted, parts.gp, parts.rows.response
+    design, units, order = parts.rows.design, gp.problem.units, gp.problem.order
     inputs, known = gp.inputs(design), gp.known_mean(design)
     J, n = len(fitted.points), len(known)
     mean, sd = np.empty((J, n)), np.empty((J, n))

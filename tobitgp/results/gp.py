@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.facts import remember
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
@@ -18,8 +20,17 @@ from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_pos
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
-from tobitgp.results.terms import term_panels
-from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, Parts, describe, keep_covariates, view_model
+from tobitgp.results.terms import columns_together, term_panels
+from tobitgp.results.views import (
+    COUNTS,
+    FRAME_COLUMNS,
+    ModelView,
+    Parts,
+    describe,
+    keep_covariates,
+    named_columns,
+    view_model,
+)
 from tobitgp.typing import Array, Frame
 
 
@@ -57,7 +68,16 @@ class GPResults(Questions, PluginHooks):
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
         covariates = None if data is None else keep_covariates(spec, training, data)
-        self._parts = Parts(spec, training, model, fitted, covariates)
+        names = named_columns(spec, data)
+        facts = remember(training, names, covariates, columns_together(training.state))
+        self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> GPResults:
+        """Results of parts that are there already."""
+        results = cls.__new__(cls)
+        results._parts = parts
+        return results
 
     @cached_property
     def _linear(self) -> Linear:
@@ -218,7 +238,7 @@ class GPResults(Questions, PluginHooks):
     @property
     def nobs(self) -> float:
         """Number of observations: frequency weights of the rows used, summed."""
-        return float(self._parts.training.response.weight.sum())
+        return self._parts.facts.nobs
 
     @property
     def df_model(self) -> float:
@@ -263,7 +283,7 @@ class GPResults(Questions, PluginHooks):
     @property
     def evidence_kind(self) -> str:
         """What ``log_evidence`` is: "exact" without censored rows, else "ep", "laplace" or "elbo"."""
-        return str(self._parts.fitted.method.evidence_kind) if self._parts.any_censored else "exact"
+        return str(self._parts.fitted.method.evidence_kind) if self._parts.facts.any_censored else "exact"
 
     @property
     def converged(self) -> bool:
@@ -289,7 +309,7 @@ class GPResults(Questions, PluginHooks):
     @property
     def counts(self) -> pd.Series[int]:
         """Rows that are exact, left, right and interval censored, and dropped."""
-        return pd.Series([self._parts.training.counts[name] for name in COUNTS], index=list(COUNTS))
+        return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
 
     @property
     def model(self) -> ModelView:
@@ -304,6 +324,40 @@ class GPResults(Questions, PluginHooks):
             infos[name.capitalize() + ("" if name == "exact" else "-censored")] = _counter(name)
         infos["Log evidence"] = lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"
         return infos
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
+
+        What new rows are asked works on the loaded fit as on this one: every number is kept bit for bit. What needs the
+        training rows themselves, as ``residuals()`` or ``predict()`` without new data, does not. The same fit always
+        gives the same bytes.
+
+        Parameters
+        ----------
+        path : str or path
+            Conventionally ending in ``.tgp``. An existing file is replaced, at once and as a whole.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        SpecError
+            If the fit holds something that has no place in the format.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.save(f"{folder}/durable.tgp")
+        ...     again = tg.load(f"{folder}/durable.tgp")
+        >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
+        True
+        """
+        from tobitgp.results.storage import save
+
+        save(self._parts, path)
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
 from tobitgp.data.shapes import Design
+from tobitgp.data.state import INPUT_ROLES
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.interval import log_interval_mass
@@ -25,7 +27,7 @@ from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.rows import Limits, ask
+from tobitgp.results.rows import Limits, ask, mean_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
@@ -136,21 +138,24 @@ def _scale(parts: Parts, what: str, below: Any, above: Any) -> Response:
 
 def _rows(parts: Parts, at: Any, *, need_limits: bool) -> Rows:
     """Rows that ``at`` names."""
-    covariates, weight = parts.covariates, parts.training.response.weight
-    if covariates is None:
+    names = list(parts.facts.columns)
+    if not names and parts.spec.names(*INPUT_ROLES):
         raise SpecError("This fit holds no training rows, from which the columns and their steps are taken.")
-    unknown = np.full(len(covariates), -np.inf), np.full(len(covariates), np.inf)
-    limits = ask(parts).limits() if need_limits else unknown
     if isinstance(at, str) and at == "overall":
-        return Rows(covariates, weight / weight.sum(), limits)
+        if parts.covariates is None:
+            raise SpecError(f"{NO_ROWS}: give at='mean', or at= a DataFrame of rows.")
+        n, weight = parts.facts.n, parts.rows.response.weight
+        limits = ask(parts).limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
+        return Rows(parts.covariates, weight / weight.sum(), limits)
     if isinstance(at, str) and at == "mean":
-        frame = pd.DataFrame({str(name): _typical(parts, str(name), weight) for name in covariates.columns})
-        low, high = (np.atleast_1d(np.average(ends, weights=weight)) for ends in limits)
-        return Rows(frame, np.ones(1), (low, high))
+        columns = parts.facts.columns.items()
+        frame = pd.DataFrame({name: constant_column(parts.state, x, name, x.typical, 1) for name, x in columns})
+        low, high = mean_limits(parts) if need_limits else (-np.inf, np.inf)
+        return Rows(frame, np.ones(1), (np.full(1, low), np.full(1, high)))
     if isinstance(at, (pd.DataFrame, dict)):
         asked = ask(parts, at)
         frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
-        frame = frame.loc[asked.usable, list(covariates.columns)]
+        frame = frame.loc[asked.usable, names]
         if not len(frame):
             raise SpecError("at= has no row without missing values.")
         n = len(frame)
@@ -159,27 +164,15 @@ def _rows(parts: Parts, at: Any, *, need_limits: bool) -> Rows:
     raise SpecError(f"at={at!r}: 'overall', 'mean' or a DataFrame of rows is needed.")
 
 
-def _typical(parts: Parts, name: str, weight: Array) -> Any:
-    """Weighted mean of numbers, heaviest level of a factor; one entry."""
-    assert parts.covariates is not None
-    values = parts.covariates[name]
-    if _levels(parts, name) is None:
-        return [float(np.average(values.to_numpy(dtype=np.float64), weights=weight))]
-    by_level = pd.Series(weight).groupby(values.to_numpy()).sum()
-    return values.iloc[[int(np.argmax(values.to_numpy() == by_level.idxmax()))]].reset_index(drop=True)
-
-
 def _levels(parts: Parts, name: str) -> list[Any] | None:
     """Levels of a column that is used as a factor, or holds truth values."""
-    assert parts.covariates is not None
-    state = parts.training.state
-    known = state.levels.get(name)
+    known = parts.state.levels.get(name)
     if known is not None:
         return list(known)
-    for coding, seen in zip(parts.spec.codings, state.coded, strict=True):
-        if coding.text.strip("`") == name and len(seen):
-            return seen.tolist()
-    return [False, True] if pd.api.types.is_bool_dtype(parts.covariates[name]) else None
+    coded = coded_values(parts.state, name)
+    if coded is not None:
+        return coded.tolist()
+    return [False, True] if parts.facts.columns[name].kind == "boolean" else None
 
 
 def _changes(parts: Parts, frame: pd.DataFrame) -> Iterator[Change]:
@@ -197,26 +190,25 @@ def _changes(parts: Parts, frame: pd.DataFrame) -> Iterator[Change]:
 
 
 def _slope(parts: Parts, frame: pd.DataFrame, name: str) -> Change:
-    assert parts.covariates is not None
-    seen = parts.covariates[name].to_numpy(dtype=np.float64)
+    seen = parts.facts.columns[name]
+    if seen.kind == "date":
+        raise SpecError(f"Column {name!r} holds dates, along which no effect is formed; make years of it first.")
     x = frame[name].to_numpy(dtype=np.float64)
-    step = STEP * (float(seen.std()) or max(abs(float(seen[0])), 1.0))
-    room = step if np.ptp(seen) == 0.0 else 0.0
-    high = np.minimum(x + step, np.maximum(seen.max() + room, x))
-    low = np.maximum(x - step, np.minimum(seen.min() - room, x))
+    step = STEP * (seen.sd or max(abs(seen.minimum), 1.0))
+    room = step if seen.minimum == seen.maximum else 0.0
+    high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
+    low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
     return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low)
 
 
 def _constant(parts: Parts, name: str, levels: list[Any], k: int, n: int) -> Any:
     """Column that holds one level."""
-    if parts.training.state.levels.get(name) is None:
-        return np.full(n, levels[k])
-    return pd.Categorical.from_codes(np.full(n, k, dtype=np.intp), categories=pd.Index(levels))
+    return constant_column(parts.state, parts.facts.columns[name], name, levels[k], n)
 
 
 def _replay(parts: Parts, frame: Frame, name: str, values: Any) -> Design:
     assert isinstance(frame, pd.DataFrame)
-    return parts.training.state.replay(frame.assign(**{name: values}))[0]
+    return parts.state.replay(frame.assign(**{name: values}))[0]
 
 
 def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[Array, Array, Array]:

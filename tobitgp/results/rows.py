@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.prepare import TrainingData
 from tobitgp.data.response import UNKNOWN_LIMITS
 from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
@@ -64,40 +63,53 @@ def ask(parts: Parts, new: Frame | None = None, exclude: Any = (), *, instead: s
     new : DataFrame or dict of columns, optional
     exclude : str or sequence of str
         Terms to set to zero; columns that only they use need not be there.
-    instead : str
-        What the caller could ask for where the limits are unknown.
 
     Returns
     -------
     Asked
     """
-    training, excluded = parts.training, find_terms(parts, exclude)
+    excluded = find_terms(parts, exclude)
     if new is None:
-        design, usable, index = training.design, training.kept, training.index
-        limits = _training_limits(training, instead)
+        training = parts.rows
+        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(parts, instead)
     else:
         filled = fill_columns(parts, new, excluded) if excluded else new
-        design, usable = training.state.replay(filled)
-        index, limits = read_table(filled, []).index, _new_limits(training, new, usable, instead)
+        design, usable = parts.state.replay(filled)
+        index, limits = read_table(filled, []).index, _new_limits(parts, new, usable, instead)
     skip: frozenset[int] = frozenset()
     if excluded:
         design, skip = without(design, excluded)
     return Asked(design, usable, index, limits, skip)
 
 
-def _training_limits(training: TrainingData, instead: str) -> Callable[[], Limits]:
+def _training_limits(parts: Parts, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
-        lower, upper = training.response.limit_lower, training.response.limit_upper
-        if np.isnan(lower).any() or np.isnan(upper).any():
-            raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
-        return lower, upper
+        _check_known(parts, instead)
+        return parts.rows.response.limit_lower, parts.rows.response.limit_upper
 
     return limits
 
 
-def _new_limits(training: TrainingData, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
+def _new_limits(parts: Parts, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
-        _training_limits(training, instead)()
-        return training.state.limits(new, usable)
+        _check_known(parts, instead)
+        return parts.state.limits(new, usable)
 
     return limits
+
+
+def _check_known(parts: Parts, instead: str = "") -> None:
+    if not parts.facts.limits_known:
+        raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
+
+
+def mean_limits(parts: Parts) -> tuple[float, float]:
+    """Weighted means of the limits of the training rows.
+
+    Raises
+    ------
+    SpecError
+        If the limits are unknown.
+    """
+    _check_known(parts)
+    return parts.facts.mean_limits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.facts import constant_column
+from tobitgp.data.linear import LinearState
 from tobitgp.data.shapes import Design
-from tobitgp.data.state import INPUT_ROLES
+from tobitgp.data.state import INPUT_ROLES, DesignState
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
@@ -19,7 +20,7 @@ from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
 from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
-from tobitgp.results.views import Parts
+from tobitgp.results.views import Parts, mentions
 from tobitgp.typing import Array, Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
@@ -49,7 +50,7 @@ class Term:
 
 def model_terms(parts: Parts) -> list[Term]:
     """Terms in the order of the formula's kinds: linear, processes, offset."""
-    out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts)]
+    out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts.state.linear)]
     first = 0 if parts.gp.linear is None else 1
     for t, term in enumerate(parts.gp.terms):
         group = () if term.by is None else (term.by.text,)
@@ -59,9 +60,16 @@ def model_terms(parts: Parts) -> list[Term]:
     return out
 
 
-def _linear_terms(parts: Parts) -> list[tuple[str, tuple[int, ...]]]:
+def columns_together(state: DesignState) -> list[list[str]]:
+    """For each expression of the model the input columns it uses."""
+    spec = state.spec
+    texts = [name for name, _ in _linear_terms(state.linear)]
+    texts += [x.text for x in spec.offsets] + [x.text for term in spec.gps for x in term.inputs]
+    return [[name for name in spec.names(*INPUT_ROLES) if mentions(text, name)] for text in texts]
+
+
+def _linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
     """Terms of the linear part with the positions of their columns."""
-    state = parts.training.state.linear
     if state.model_spec is None:
         return [(name, (j,)) for j, name in enumerate(state.columns)]
     out = []
@@ -105,19 +113,19 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
 
 
 def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
-    """New data in which the columns that only excluded terms use hold a value of the training data."""
+    """New data in which the columns that only excluded terms use hold a value that they held in training."""
     names = {term.name for term in excluded}
     rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]
     used = parts.spec.names(*INPUT_ROLES)
     freed = [name for name in used if not any(mentions(text, name) for text in rest)]
-    if not freed or parts.covariates is None:
+    if not freed or not parts.facts.columns:
         return new
     present = [name for name in column_names(new) if name not in freed]
     index = read_table(new, present[:1]).index if isinstance(new, dict) and present else read_table(new, []).index
     filled = {name: new[name] for name in present}
     for name in freed:
-        value: pd.Series[Any] = parts.covariates[name].iloc[[0] * len(index)]
-        filled[name] = value.set_axis(index)
+        facts = parts.facts.columns[name]
+        filled[name] = pd.Series(constant_column(parts.state, facts, name, facts.example, len(index)), index=index)
     return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
 
 
@@ -130,19 +138,6 @@ def term_panels(parts: Parts) -> list[tuple[str, str, list[str]]]:
         if term.name not in (INTERCEPT, OFFSET):
             out += [(term.name, column, [other for other in columns if other != column]) for column in columns]
     return out
-
-
-def mentions(text: str, column: str) -> bool:
-    """Whether an expression uses a column.
-
-    Examples
-    --------
-    >>> mentions("log(dose)", "dose"), mentions("log(dose_2)", "dose"), mentions("log(`a b`)", "a b")
-    (True, False, True)
-    """
-    if text == column or f"`{column}`" in text:
-        return True
-    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
 
 
 def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Mixture]:

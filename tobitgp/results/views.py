@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pandas as pd
 
+from tobitgp.data.facts import NO_ROWS, Facts
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.state import INPUT_ROLES
+from tobitgp.data.state import INPUT_ROLES, DesignState
+from tobitgp.data.table import column_names
+from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -24,17 +28,24 @@ class Parts:
     Attributes
     ----------
     spec : ModelSpec
-    training : TrainingData
+    state : DesignState
+        Replays the covariates on new data.
+    facts : Facts
+        What is remembered of the training rows.
     gp : GPModel
     fitted : FittedGP
+    training : TrainingData or None
+        None where the fit holds no rows.
     covariates : DataFrame or None
         Of the rows used; None where the fit holds no rows.
     """
 
     spec: ModelSpec
-    training: TrainingData
+    state: DesignState
+    facts: Facts
     gp: GPModel
     fitted: FittedGP
+    training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
 
     @property
@@ -43,9 +54,17 @@ class Parts:
         return [*self.gp.columns, *self.fitted.parameters.names]
 
     @property
-    def any_censored(self) -> bool:
-        """Whether a row is modelled as censored."""
-        return bool((self.training.response.lower != self.training.response.upper).any())
+    def rows(self) -> TrainingData:
+        """Training rows.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds none.
+        """
+        if self.training is None:
+            raise SpecError(f"{NO_ROWS}: give new=...")
+        return self.training
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +123,17 @@ def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.
     return frame.loc[training.kept].copy()
 
 
+def named_columns(spec: ModelSpec, data: Frame | None) -> list[str]:
+    """Columns of the data that the formula names or ``.`` stands for, in the order of the data."""
+    used = set(spec.names())
+    names = [] if data is None else column_names(data)
+    found = [name for name in names if name in used or (isinstance(name, str) and mentions(spec.formula, name))]
+    return [*found, *(name for name in spec.names() if name not in found)]
+
+
 def describe(parts: Parts, evidence_kind: str) -> str:
     """Words of ``repr``: formula, how it was fitted, counts, evidence."""
-    counts, fitted = parts.training.counts, parts.fitted
+    counts, fitted = parts.facts.counts, parts.fitted
     censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
     state = "converged" if fitted.trace.converged else "NOT converged"
     return (
@@ -115,6 +142,19 @@ def describe(parts: Parts, evidence_kind: str) -> str:
         f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
         f"  log evidence {fitted.evidence:.2f} ({evidence_kind}), {state}"
     )
+
+
+def mentions(text: str, column: str) -> bool:
+    """Whether an expression uses a column.
+
+    Examples
+    --------
+    >>> mentions("log(dose)", "dose"), mentions("log(dose_2)", "dose"), mentions("log(`a b`)", "a b")
+    (True, False, True)
+    """
+    if text == column or f"`{column}`" in text:
+        return True
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
 
 
 def _plain(text: str) -> str:

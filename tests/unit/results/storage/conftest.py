@@ -1,0 +1,67 @@
+import io
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+
+
+@pytest.fixture(scope="session")
+def rich():
+    """Columns of every type, few rows; 59 of them, a number no other length of a fit has."""
+    rng = np.random.default_rng(11)
+    n = 59
+    data = pd.DataFrame(
+        {
+            "x": rng.uniform(1, 4, n),
+            "t": rng.uniform(0, 2, n),
+            "z": rng.normal(size=n),
+            "g": rng.choice(["a", "b", "c"], n),
+            "k": rng.integers(1, 4, n),
+            "u": rng.random(n) > 0.5,
+            "a b": rng.normal(size=n),
+            "o": pd.Categorical.from_codes(rng.integers(0, 3, n), categories=[10, 20, 30]),
+            "v": pd.Categorical.from_codes(rng.integers(0, 2, n), categories=[True, False]),
+            "w": rng.integers(1, 4, n).astype(float),
+            "day": pd.Timestamp("2020-03-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+    data["cut"] = pd.cut(data["z"], [-9.0, -0.4, 0.4, 9.0])
+    data["y"] = np.exp(0.4 * np.sin(2 * data["x"]) + 0.2 * data["z"] + 0.1 * rng.normal(size=n))
+    data["low"] = np.where(data["u"], 0.7, 0.8)
+    data["y"] = data["y"].clip(data["low"], 1.6)
+    data["seen"] = (data["y"] < 1.6).astype(int)
+    data["text"] = [f"<{0.8}" if y <= 0.8 else f"{y}" for y in data["y"]]
+    return data
+
+
+@pytest.fixture(scope="session")
+def stored(rich, tmp_path_factory):
+    """A fit with linear columns, a spline and a process, and the bytes of its file."""
+    res = tg.fit("y ~ bs(z, df=4) + g + gp(x) | censor(low, 1.6)", rich, hyper="maximize")
+    path = tmp_path_factory.mktemp("stored") / "fit.tgp"
+    res.save(path)
+    return res, path.read_bytes()
+
+
+@pytest.fixture
+def rewrite(stored, tmp_path):
+    """Make a file whose document or arrays were changed, and give its path."""
+
+    def make(document=None, entries=None, compression=zipfile.ZIP_STORED):
+        old = zipfile.ZipFile(io.BytesIO(stored[1]))
+        parts = {name: old.read(name) for name in old.namelist()}
+        if document is not None:
+            changed = document(json.loads(parts["fit.json"]))
+            parts["fit.json"] = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
+        parts = entries(parts) if entries else parts
+        path = tmp_path / "changed.tgp"
+        with zipfile.ZipFile(path, "w", compression) as new:
+            for name, data in parts.items():
+                new.writestr(name, data)
+        return path
+
+    return make

@@ -1,0 +1,330 @@
+"""A loaded fit answers as the fit that was saved."""
+
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import DataError, SpecError
+
+QUICK = {"hyper": "maximize", "n_starts": 1}
+
+
+def again(res, tmp_path, functions=None):
+    res.save(tmp_path / "a.tgp")
+    loaded = tg.load(tmp_path / "a.tgp", functions)
+    loaded.save(tmp_path / "b.tgp")
+    assert (tmp_path / "a.tgp").read_bytes() == (tmp_path / "b.tgp").read_bytes()
+    return loaded
+
+
+def quiet_fit(formula, data, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tg.fit(formula, data, **kwargs)
+
+
+def assert_same(a, b):
+    if isinstance(a, tuple):
+        for left, right in zip(a, b, strict=True):
+            assert_same(left, right)
+    elif isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b, check_exact=True)
+    else:
+        pd.testing.assert_series_equal(a, b, check_exact=True)
+
+
+def check_estimates(res, loaded):
+    assert str(loaded.summary()) == str(res.summary())
+    assert repr(loaded) == repr(res)
+    for name in ("params", "bse", "tvalues", "pvalues", "counts", "fit_history"):
+        assert_same(getattr(res, name), getattr(loaded, name))
+    for name in ("nobs", "df_model", "log_evidence", "elbo", "log_marginal"):
+        assert np.array_equal(getattr(res, name), getattr(loaded, name), equal_nan=True), name
+    for name in ("evidence_kind", "converged", "method", "formula", "hyperparameters"):
+        assert getattr(res, name) == getattr(loaded, name), name
+    assert_same(res.conf_int(0.1), loaded.conf_int(0.1))
+    assert_same(res.cov_params(), loaded.cov_params())
+    assert loaded.model.exog_names == res.model.exog_names
+    assert loaded.model.spec == res.model.spec
+
+
+def check_predictions(res, loaded, new, *, limits=True):
+    whats = ["latent", "median", "uncensored", "terms"] + ["observed"] * limits
+    whats += ["conditional"] * (res.model.spec.response.kind != "interval")
+    for what in whats:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert_same(res.predict(new, what, interval=0.9, se=True), loaded.predict(new, what, interval=0.9, se=True))
+    assert_same(res.predict(new, "quantile", q=[0.1, 0.5]), loaded.predict(new, "quantile", q=[0.1, 0.5]))
+    assert_same(res.predict(new, "prob", below=1.0), loaded.predict(new, "prob", below=1.0))
+    assert_same(tuple(res.posterior(new)), tuple(loaded.posterior(new)))
+    assert_same(res.sample(new, 7, rng=3), loaded.sample(new, 7, rng=3))
+    assert_same(res.get_prediction(new).summary_frame(), loaded.get_prediction(new).summary_frame())
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+@pytest.mark.parametrize("family", ["gaussian", "lognormal"])
+@pytest.mark.parametrize("hyper", ["integrate", "maximize"])
+def test_methods_families_and_averages(rich, tmp_path, method, family, hyper):
+    res = quiet_fit("y ~ z + g + gp(x) | censor(low, 1.6)", rich, method=method, family=family, hyper=hyper, n_starts=1)
+    loaded = again(res, tmp_path)
+    check_estimates(res, loaded)
+    check_predictions(res, loaded, rich.iloc[::4])
+    assert_same(
+        res.t_test("z = 0, g[T.b] = g[T.c]").summary_frame(), loaded.t_test("z = 0, g[T.b] = g[T.c]").summary_frame()
+    )
+    assert str(res.wald_test("z = 0")) == str(loaded.wald_test("z = 0"))
+
+
+LINEAR = [
+    "1",
+    "0 + z",
+    "z + x",
+    "g",
+    "0 + g",
+    "C(g)",
+    "C(g, Treatment('b'))",
+    "C(g, Sum)",
+    "C(g, Helmert)",
+    "C(g, Helmert(reverse=False, scale=True))",
+    "C(g, Diff)",
+    "C(g, Diff(backward=False))",
+    "C(g, Poly)",
+    "C(g, levels=['c', 'b', 'a'])",
+    "C(k)",
+    "C(k, Poly(scores=[1, 2, 4]))",
+    "C(x > 2)",
+    "C(floor(x))",
+    "u + z:u",
+    "C(u)",
+    "o",
+    "v + z:v",
+    "C(o, Sum)",
+    "cut",
+    "bs(z, df=4)",
+    "bs(z, knots=[0.0], degree=2, extrapolation='extend')",
+    "bs(log(x), df=5, lower_bound=-1, upper_bound=2)",
+    "bs(x - z, df=4)",
+    "cr(x, df=4, constraints='center')",
+    "cs(x, df=3, constraints='center', extrapolation='clip')",
+    "cc(t, df=3, constraints='center')",
+    "poly(z, 3)",
+    "poly(z, 2, raw=True)",
+    "center(z)",
+    "scale(z)",
+    "scale(z, center=0.5)",
+    "scale(z, center=False, ddof=0)",
+    "scale(log(x)) * g",
+    "g * C(k, Sum)",
+    "z * g * u",
+    "`a b` + g:`a b`",
+    "poly(`a b`, 2) + I(`a b` ** 3)",
+    "I(g == 'a'):z + where(z > 0, z, 0)",
+    "offset(2 * z) + x",
+    "decimal_year(day)",
+    "z - 1 + log(x)",
+    "minimum(x, t) + sqrt(x) + abs(z)",
+]
+
+
+@pytest.mark.parametrize("linear", LINEAR)
+def test_linear_parts(rich, tmp_path, linear):
+    res = quiet_fit(f"y ~ {linear} | censor(low, 1.6)", rich, fixed={"sigma": 0.3})
+    loaded = again(res, tmp_path)
+    check_estimates(res, loaded)
+    new = rich.iloc[[3, 10, 4, 22]]
+    assert_same(res.predict(new, "terms", se=True), loaded.predict(new, "terms", se=True))
+    names = [name for name in res.predict(new, "terms").columns.get_level_values(0).unique() if name != "Intercept"]
+    free = rich[["low"]].iloc[:3]
+    assert_same(res.predict(free, exclude=names), loaded.predict(free, exclude=names))
+    if "day" not in linear and linear != "1":
+        assert_same(res.marginal_effects(at="mean"), loaded.marginal_effects(at="mean"))
+        assert_same(res.marginal_effects("prob", new, below=1.0), loaded.marginal_effects("prob", new, below=1.0))
+
+
+@pytest.mark.parametrize(
+    ("formula", "limits"),
+    [
+        ("y ~ gp(x) | censor(0.8)", True),
+        ("y ~ gp(x, t) | censor(upper=1.6)", True),
+        ("y ~ 0 + gp(x, t, ard=False, kernel='matern32') | censor(low, 1.6)", True),
+        ("y ~ gp(x, name='trend') + gp(log(x) + z, kernel='matern12') | censor(low)", True),
+        ("Surv(y, seen) ~ g + gp(t)", False),
+        ("interval(low, y) ~ z + gp(x)", False),
+        ("text ~ z + gp(x)", False),
+        ("y ~ z | censor(event=seen)", False),
+        ("y ~ offset(`a b`) + gp(x)", True),
+        ("y ~ gp(decimal_year(day))", True),
+    ],
+)
+def test_processes_and_censoring(rich, tmp_path, formula, limits):
+    res = quiet_fit(formula, rich, **QUICK)
+    loaded = again(res, tmp_path)
+    check_estimates(res, loaded)
+    check_predictions(res, loaded, rich.iloc[::5], limits=limits)
+    if not limits:
+        with pytest.raises(SpecError, match="unknown"):
+            loaded.predict(rich, "observed")
+
+
+def test_dot_weights_and_dict(rich, tmp_path):
+    data = rich[["w", "z", "y", "x", "u", "k"]]
+    res = quiet_fit("y ~ x + . - k", data, weights="w", fixed={"sigma": 0.3})
+    loaded = again(res, tmp_path)
+    check_estimates(res, loaded)
+    assert loaded.nobs == data["w"].sum()
+    columns = {name: data[name].tolist() for name in data}
+    assert_same(res.predict(columns), loaded.predict(columns))
+    assert_same(quiet_fit("y ~ x + . - k", columns, weights="w", fixed={"sigma": 0.3}).params, loaded.params)
+
+
+def test_priors_fixed_inducing_and_dropped_rows(rich, tmp_path):
+    data = rich.assign(z=rich["z"].where(rich.index > 3))
+    options = {"inducing": None, "fixed": {"z": 0.25, "sigma": 0.2}, "priors": {"sd(gp(x))": tg.LogNormal(1.0, 0.5)}}
+    res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="drop", **options)
+    check_estimates(res, again(res, tmp_path))
+    res = quiet_fit("y ~ z + gp(x) | censor(low, 1.6)", data, censored="ignore", priors={}, **QUICK)
+    check_estimates(res, again(res, tmp_path))
+
+
+def test_own_functions(rich, tmp_path):
+    given = {"half": lambda x: x / 2, "twice": lambda x: 2 * x, "spare": lambda x: x}
+    res = quiet_fit("y ~ half(z) + bs(twice(x), df=4) + gp(half(t))", rich, functions=given, **QUICK)
+    loaded = again(res, tmp_path, given)
+    check_predictions(res, loaded, rich.iloc[::5])
+    with pytest.raises(SpecError, match="'twice': twice"):
+        tg.load(tmp_path / "a.tgp")
+    with pytest.raises(SpecError, match=r"functions=\{'half': half\}"):
+        tg.load(tmp_path / "a.tgp", {"twice": given["twice"]})
+    with pytest.raises(SpecError, match="functions="):
+        tg.load(tmp_path / "a.tgp", [1])
+
+
+def test_what_needs_rows_says_so(stored, rich, tmp_path):
+    loaded = again(stored[0], tmp_path)
+    message = "holds no training rows"
+    for ask in (
+        loaded.predict,
+        lambda: loaded.predict(what="conditional"),
+        lambda: loaded.predict(what="terms"),
+        loaded.residuals,
+        loaded.posterior,
+        loaded.sample,
+        lambda: loaded.get_prediction().summary_frame(),
+        loaded.marginal_effects,
+        loaded.plot,
+        loaded.plot_terms,
+        loaded.plot_residuals,
+    ):
+        with pytest.raises(SpecError, match=message):
+            ask()
+    assert loaded.model.data.frame is None
+    loaded.plot_evidence().figure.canvas.draw()
+    assert_same(stored[0].marginal_effects("observed", "mean"), loaded.marginal_effects("observed", "mean"))
+
+
+def test_the_file_holds_no_rows_and_no_names(stored, rich, tmp_path):
+    with zipfile.ZipFile(io.BytesIO(stored[1])) as archive:
+        shapes = [np.load(archive.open(name)).shape for name in archive.namelist()[1:]]
+        text = archive.read("fit.json").decode()
+        dates = {entry.date_time for entry in archive.infolist()}
+    assert not any(len(rich) in shape for shape in shapes)
+    assert dates == {(1980, 1, 1, 0, 0, 0)}
+    for word in (str(tmp_path), os.path.expanduser("~"), os.getcwd(), '"day"', '"t"', '"text"'):
+        assert word not in text
+
+
+def test_same_bytes_in_another_process(stored, tmp_path):
+    code = "import sys, tobitgp as tg, pickle; res = pickle.load(open(sys.argv[1], 'rb')); res.save(sys.argv[2])"
+    (tmp_path / "fit.pickle").write_bytes(pickle.dumps(stored[0]))
+    for seed in ("1", "2"):
+        path = tmp_path / f"{seed}.tgp"
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, tmp_path / "fit.pickle", path], check=True, env=environment)
+        assert path.read_bytes() == stored[1]
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda res: pickle.loads(pickle.dumps(res))])
+def test_pickle_and_deepcopy(stored, rich, tmp_path, duplicate):
+    for res in (stored[0], again(stored[0], tmp_path)):
+        other = duplicate(res)
+        check_estimates(res, other)
+        check_predictions(res, other, rich.iloc[::7])
+
+
+def test_replaces_a_file_and_leaves_nothing_behind(stored, tmp_path, monkeypatch):
+    path = tmp_path / "fit.tgp"
+    path.write_text("old")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(DataError, match=r"fit\.tgp cannot be written: disk on fire"):
+        stored[0].save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["fit.tgp"]
+    assert path.read_text() == "old"
+    monkeypatch.undo()
+    stored[0].save(str(path))
+    assert path.read_bytes() == stored[1]
+    assert [p.name for p in tmp_path.iterdir()] == ["fit.tgp"]
+
+
+def fail(*args):
+    raise OSError(5, "disk on fire")
+
+
+def test_places_that_are_no_file(stored, tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        stored[0].save(tmp_path)
+    with pytest.raises(DataError, match="there is no folder"):
+        stored[0].save(tmp_path / "nowhere" / "fit.tgp")
+    for path in (tmp_path, tmp_path / "nothing.tgp"):
+        with pytest.raises(DataError, match="cannot be read"):
+            tg.load(path)
+    for path in (None, 3, b"fit.tgp", ""):
+        with pytest.raises(SpecError, match="no name of a file"):
+            tg.load(path)
+        with pytest.raises(SpecError, match="no name of a file"):
+            stored[0].save(path)
+
+
+def test_through_a_link(stored, tmp_path):
+    (tmp_path / "real.tgp").write_text("old")
+    (tmp_path / "link.tgp").symlink_to(tmp_path / "real.tgp")
+    stored[0].save(tmp_path / "link.tgp")
+    assert (tmp_path / "link.tgp").is_symlink()
+    assert (tmp_path / "real.tgp").read_bytes() == stored[1]
+
+
+def test_levels_that_cannot_be_stored(rich, tmp_path):
+    data = rich.assign(g=pd.Categorical(rich["day"].dt.to_period("Y").dt.to_timestamp()))
+    res = quiet_fit("y ~ g", data, fixed={"sigma": 1.0})
+    with pytest.raises(SpecError, match="Timestamp cannot be saved"):
+        res.save(tmp_path / "fit.tgp")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_made_without_its_data(stored, rich, tmp_path):
+    parts = stored[0].parts
+    bare = tg.GPResults(parts.spec, parts.training, parts.gp, parts.fitted)
+    loaded = again(bare, tmp_path)
+    assert_same(stored[0].predict(rich), loaded.predict(rich))
+    with pytest.raises(SpecError, match="no training rows"):
+        loaded.marginal_effects(at="mean")
+
+
+def test_memory_order_is_kept(rich, tmp_path):
+    """BLAS takes other ways, and rounds otherwise, for transposed matrices."""
+    res = quiet_fit("y ~ 0 + gp(x) + gp(t) | censor(low, 1.6)", rich, inducing=None, **QUICK)
+    loaded = again(res, tmp_path)
+    for a, b in zip(res.parts.fitted.points, loaded.parts.fitted.points, strict=True):
+        pairs = [(a.factor.L, b.factor.L), *((x.L, y.L) for x, y in zip(a.blocks, b.blocks, strict=True))]
+        for x, y in pairs:
+            assert (x.strides[0] < x.strides[1]) == (y.strides[0] < y.strides[1])

@@ -1,0 +1,146 @@
+"""The linear part as plain data, and back: what formulaic learned, without its objects."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.linear import LinearState, alias_text, formulaic_context
+from tobitgp.errors import DataError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLinear:
+    """A :class:`LinearState` without formulaic's objects.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    factors : tuple of str or None
+        Data columns that are factors; None where no formulaic is needed.
+    learned : dict
+        Expression -> what its transform learned (knots, centres, ...): numbers, text, arrays, lists and dicts of them.
+    encodings : dict
+        Expression -> its kind and what its coding learned (the levels).
+    """
+
+    columns: tuple[str, ...]
+    factors: tuple[str, ...] | None
+    learned: dict[str, Any]
+    encodings: dict[str, tuple[str, dict[str, Any]]]
+
+
+def plain_linear(state: LinearState, spec: ModelSpec, levels: Mapping[str, Any]) -> PlainLinear:
+    """Take what formulaic learned out of its objects.
+
+    Parameters
+    ----------
+    state : LinearState
+    spec : ModelSpec
+    levels : mapping
+        Levels of each factor among the inputs; None for a column of numbers.
+    """
+    if state.model_spec is None:
+        return PlainLinear(state.columns, None, {}, {})
+    factors = tuple(name for name in spec.names("linear") if levels[name] is not None)
+    return PlainLinear(state.columns, factors, *_learned(state.model_spec))
+
+
+def restore_linear(plain: PlainLinear, spec: ModelSpec) -> LinearState:
+    """Build the state again, from the formula and what was learned.
+
+    formulaic runs once over a row of missing values: what it learned is there already, so this row only lets it lay
+    out its columns. Nothing that it evaluates comes from anywhere but the formula.
+
+    Parameters
+    ----------
+    plain : PlainLinear
+    spec : ModelSpec
+
+    Returns
+    -------
+    LinearState
+
+    Raises
+    ------
+    DataError
+        If formula and state do not belong together.
+    """
+    if plain.factors is None:
+        if spec.plain is None or plain.columns != ("Intercept",) * spec.intercept + spec.plain:
+            raise DataError("the columns of the linear part are not those of the formula")
+        return LinearState(plain.columns, spec.plain, {}, None)
+    text, aliases, restore = alias_text(spec)
+    model_spec = _lay_out(text, plain, spec, aliases)
+    if tuple(restore(name) for name in model_spec.column_names) != plain.columns:
+        raise DataError("the columns of the linear part are not those of the formula")
+    if not _same(_learned(model_spec), (plain.learned, plain.encodings)):
+        raise DataError("what the transforms of the linear part learned is not complete")
+    return LinearState(plain.columns, None, aliases, model_spec)
+
+
+def _lay_out(text: str, plain: PlainLinear, spec: ModelSpec, aliases: Mapping[str, str]) -> Any:
+    from formulaic import ModelSpec as FormulaicSpec
+    from formulaic.parser.types import Factor
+
+    factors = plain.factors or ()
+    missing: dict[bool, Any] = {False: np.full(1, np.nan), True: pd.Categorical([None], categories=["a"])}
+    columns = {aliases.get(name, name): missing[name in factors] for name in spec.names("linear")}
+    encodings = {name: (Factor.Kind(kind), dict(state)) for name, (kind, state) in plain.encodings.items()}
+    source = FormulaicSpec(
+        formula=text,
+        transform_state={name: _copy(state) for name, state in plain.learned.items()},
+        encoder_state=encodings,
+    )
+    own = {name: _unknown for name, _ in spec.functions}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        matrix = source.get_model_matrix(
+            pd.DataFrame(columns, index=pd.RangeIndex(1)),
+            context=formulaic_context(own),
+            na_action="ignore",
+            output="numpy",
+        )
+    return matrix.model_spec
+
+
+def _unknown(*args: Any) -> Array:
+    """Stands for a user's function on the missing row."""
+    return np.full(1, np.nan)
+
+
+def _learned(model_spec: Any) -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
+    """Transforms and codings by expression, in an order that does not depend on hashes."""
+    learned = {name: _copy(state) for name, state in sorted(model_spec.transform_state.items())}
+    # ``contrasts`` is there to be looked at; the formula says it again.
+    encodings = {
+        name: (kind.value, {key: _copy(item) for key, item in state.items() if key != "contrasts"})
+        for name, (kind, state) in sorted(model_spec.encoder_state.items())
+    }
+    return learned, encodings
+
+
+def _copy(value: Any) -> Any:
+    """Independent copy of nested state, dicts in the order of their keys."""
+    if isinstance(value, dict):
+        return {key: _copy(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
+    return bool(a == b) or (a != a and b != b)

@@ -1,0 +1,130 @@
+"""Whether the parts of a loaded fit belong together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import ColumnFacts, constant_column
+from tobitgp.data.state import INPUT_ROLES, DesignState
+from tobitgp.errors import TobitGPError
+from tobitgp.inference.layout import lay_out
+from tobitgp.inference.posterior import Posterior
+from tobitgp.results.gp import GPResults
+from tobitgp.results.storage.codec import MalformedError
+from tobitgp.results.views import COUNTS, Parts
+
+
+def check_parts(parts: Parts) -> None:
+    """Compare what the parts of a fit say of each other.
+
+    Parameters
+    ----------
+    parts : Parts
+
+    Raises
+    ------
+    MalformedError
+        For arrays that could pass for others by broadcasting, columns that are not those of the formula, levels that
+        are none.
+    """
+    _check_arrays(parts)
+    _check_state(parts.state)
+    columns = parts.facts.columns
+    if set(parts.facts.counts) != set(COUNTS):
+        raise MalformedError(f"its counts are not {', '.join(COUNTS)}")
+    if columns and tuple(columns) != parts.spec.names(*INPUT_ROLES):
+        raise MalformedError("its columns are not those of the formula")
+    for name, facts in columns.items():
+        if not _is_sound(facts, parts.state.levels[name]):
+            raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
+
+
+def try_results(results: GPResults) -> None:
+    """Ask what needs every array once: parts that do not belong together fail here rather than later.
+
+    Parameters
+    ----------
+    results : GPResults
+
+    Raises
+    ------
+    Exception
+        Of any kind.
+    """
+    parts, columns = results.parts, results.parts.facts.columns
+    with np.errstate(all="ignore"):
+        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
+        if columns or not parts.state.levels:
+            filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}
+            try:
+                results.predict(pd.DataFrame(filled, index=pd.RangeIndex(1)), se=True)
+            except TobitGPError:
+                # A row put together from several may lie where the model says nothing.
+                return
+
+
+def _check_arrays(parts: Parts) -> None:
+    fitted, gp = parts.fitted, parts.gp
+    p, k, J = len(gp.columns), len(fitted.parameters.names), len(fitted.points)
+    wanted = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
+    for name in ("units", "prior_mean", "prior_sd", "free", "start"):
+        wanted[name] = (getattr(fitted.parameters, name), (k,))
+    if gp.linear is not None:
+        wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
+    for j, point in enumerate(fitted.points):
+        wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k).items()}
+    for name, (values, shape) in wanted.items():
+        if values.shape != shape:
+            raise MalformedError(f"{name} has the shape {values.shape}, not {shape}")
+    if J == 0 or fitted.n_linear != p or (gp.linear is None) != (p == 0) or len(fitted.parameters.roles) != k:
+        raise MalformedError("its parts do not belong together")
+    if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
+        raise MalformedError("its columns or processes are not those of the formula")
+
+
+def _point_arrays(point: Posterior, k: int) -> dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]:
+    """Arrays of one posterior with the shapes that its blocks call for."""
+    layout, factor = point.layout, point.factor
+    if (
+        layout != lay_out(point.blocks)
+        or (factor.T is None) != (layout.size == 0)
+        or (factor.U is None) != (layout.size == 0)
+    ):
+        raise MalformedError("its blocks do not belong together")
+    p, m, G = layout.p, layout.m, layout.size
+    wanted: dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
+    wanted = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,)), "centre": (point.centre, (p,))}
+    wanted["factor"] = (factor.L, (p, p))
+    if factor.T is not None and factor.U is not None:
+        wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
+    return wanted
+
+
+def _check_state(state: DesignState) -> None:
+    if tuple(state.levels) != state.spec.names(*INPUT_ROLES):
+        raise MalformedError("its columns are not those of the formula")
+    for name, levels in state.levels.items():
+        if levels is not None and not all(isinstance(level, (str, int, float, pd.Interval)) for level in levels):
+            raise MalformedError(f"the column {name!r:.60} has levels of an unknown type")
+        if levels is not None and len(set(levels)) < len(levels):
+            raise MalformedError(f"the column {name!r:.60} has a level twice")
+    if len(state.group_levels) != len(state.spec.gps):
+        raise MalformedError("its groups are not those of the formula")
+    for term, levels in zip(state.spec.gps, state.group_levels, strict=True):
+        if (term.by is None) != (levels is None) or (levels is not None and len(set(levels)) < len(levels)):
+            raise MalformedError(f"the groups of {term.name} are not those of the formula, or one is twice there")
+    if len(state.coded) != len(state.spec.codings) or any(seen.ndim != 1 for seen in state.coded):
+        raise MalformedError("the values in C(...) are not those of the formula")
+
+
+def _is_sound(facts: ColumnFacts, levels: tuple[Any, ...] | None) -> bool:
+    if levels is not None or facts.kind == "factor":
+        return levels is not None and facts.kind == "factor" and facts.typical in levels and facts.example in levels
+    if facts.kind == "date":
+        return facts.typical is None and isinstance(facts.example, str)
+    values = (facts.typical, facts.example, facts.minimum, facts.maximum, facts.sd)
+    return all(isinstance(value, (int, float)) and math.isfinite(value) for value in values)

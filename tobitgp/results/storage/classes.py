@@ -1,0 +1,147 @@
+"""What a stored fit may be made of: **a new shape is a line in ``CLASSES``**, or in ``REGISTRIES``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.facts import ColumnFacts, Facts
+from tobitgp.data.linear import LinearState
+from tobitgp.data.problem import Problem, Units
+from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
+from tobitgp.data.state import DesignState
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference.fit import Prior
+from tobitgp.inference.fitted import FittedGP, FitTrace
+from tobitgp.inference.layout import Layout, Place
+from tobitgp.inference.model import GPModel
+from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.numerics.arrow import Factor
+from tobitgp.prior.block import Grouping
+from tobitgp.prior.covariance import Covariance, KernelFactor
+from tobitgp.prior.dense import DenseBlock
+from tobitgp.prior.kernel import KernelFeatures
+from tobitgp.prior.kernels import KERNELS, Kernel
+from tobitgp.prior.linear import LinearPrior
+from tobitgp.results.storage.codec import Codec, Hook, MalformedError
+
+# Written field by field, checked against the types that the class declares. A class must not hold functions, nor text
+# that is evaluated: expressions come from the formula alone, which is read again and checked.
+CLASSES: dict[str, type] = {
+    known.__name__: known
+    for known in (
+        ColumnFacts,
+        Covariance,
+        DenseBlock,
+        DesignState,
+        EP,
+        Factor,
+        Facts,
+        FitTrace,
+        FittedGP,
+        GPModel,
+        Grouping,
+        KernelFactor,
+        KernelFeatures,
+        Laplace,
+        Layout,
+        LinearPrior,
+        Parameters,
+        Place,
+        PlainLinear,
+        Posterior,
+        Prior,
+        Problem,
+        Sites,
+        Units,
+        VI,
+    )
+}
+
+# Written by name.
+REGISTRIES: dict[str, tuple[type, Mapping[str, Any]]] = {
+    "$family": (Family, FAMILIES),
+    "$kernel": (Kernel, KERNELS),
+}
+
+
+def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
+    """Codec of the parts of a fit.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+        Stands wherever a part refers to it; never written here.
+    levels : mapping
+        Levels of each factor among the inputs; only needed to write.
+    """
+    hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
+    hooks |= {
+        "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
+        "$term": Hook(GPTerm, spec.gps.index, _position(spec)),
+        "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), _linear(spec)),
+        "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
+        "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
+    }
+    return Codec(CLASSES, hooks)
+
+
+def _registry(tag: str, known: type, rows: Mapping[str, Any]) -> Hook:
+    def restore(name: Any) -> Any:
+        if not isinstance(name, str) or name not in rows:
+            raise MalformedError(f"it names the unknown {tag[1:]} {name!r:.60}")
+        return rows[name]
+
+    def name_of(value: Any) -> str:
+        for name, row in rows.items():
+            if _alike(value, row):
+                return name
+        raise SpecError(
+            f"A fit with the {tag[1:]} {value!r:.60}, which is not one of {', '.join(rows)}, cannot be saved."
+        )
+
+    return Hook(known, name_of, restore)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two members of a registry are the same, though one may be a copy."""
+    if a is b or type(a) is not type(b) or isinstance(a, FunctionType):
+        return a is b
+    if isinstance(a, partial):
+        return _alike(a.func, b.func) and len(a.args) == len(b.args) and all(map(_alike, a.args, b.args))
+    if is_dataclass(a):
+        return all(_alike(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(a == b) or (hasattr(a, "__dict__") and vars(a) == vars(b))
+
+
+def _columns(ends: Any) -> slice:
+    if not isinstance(ends, tuple) or len(ends) != 2 or any(type(end) is not int or end < 0 for end in ends):
+        raise MalformedError("a run of columns has not two ends")
+    return slice(*ends)
+
+
+def _position(spec: ModelSpec) -> Callable[[Any], GPTerm]:
+    def restore(at: Any) -> GPTerm:
+        if type(at) is not int or not 0 <= at < len(spec.gps):
+            raise MalformedError("it names a process that the formula has not")
+        return spec.gps[at]
+
+    return restore
+
+
+def _linear(spec: ModelSpec) -> Callable[[Any], LinearState]:
+    def restore(plain: Any) -> LinearState:
+        if not isinstance(plain, PlainLinear):
+            raise MalformedError("its linear part is of an unknown form")
+        return restore_linear(plain, spec)
+
+    return restore

@@ -1,0 +1,152 @@
+"""Saving a fit and loading it; ``docs/file-format.md`` describes the file."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.facts import Facts
+from tobitgp.data.state import DesignState
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.model import GPModel
+from tobitgp.results.gp import GPResults
+from tobitgp.results.storage.archive import read_arrays, read_document, write_archive
+from tobitgp.results.storage.check import check_parts, try_results
+from tobitgp.results.storage.classes import fit_codec
+from tobitgp.results.storage.codec import MalformedError
+from tobitgp.results.storage.formula import Functions, plain_spec, restore_spec
+from tobitgp.results.storage.rowless import without_rows
+from tobitgp.results.views import Parts
+
+FORMAT, VERSION = "tobitgp fit", 1
+_NAMES = ("format", "version", "written_by", "specification", "parts")
+_PARTS = {"state": DesignState, "facts": Facts, "gp": GPModel, "fitted": FittedGP}
+
+
+def save(parts: Parts, path: str | os.PathLike[str]) -> None:
+    """Write the parts of a fit; see :meth:`tobitgp.GPResults.save`."""
+    place = _path(path)
+    rowless, arrays = without_rows(parts), list[np.ndarray[Any, Any]]()
+    specification = plain_spec(parts.spec, parts.facts.names)
+    codec = fit_codec(parts.spec, parts.state.levels)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"tobitgp {_version()}",
+        "specification": specification,
+        "parts": codec.encode({name: getattr(rowless, name) for name in _PARTS}, arrays),
+    }
+    if place.is_dir():
+        raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
+    if not place.absolute().parent.is_dir():
+        raise DataError(f"{place} cannot be written: there is no folder {place.parent}.")
+    try:
+        write_archive(place, document, arrays)
+    except OSError as error:
+        raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
+
+
+def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults:
+    """Read a fit that ``GPResults.save`` wrote.
+
+    The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
+
+    Parameters
+    ----------
+    path : str or path
+    functions : mapping of str to callable, optional
+        The functions of one's own that the formula calls, which files do not hold.
+
+    Returns
+    -------
+    GPResults
+        Without training rows: predictions need ``new=``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is not one that this version of tobitgp can read.
+    SpecError
+        If the formula calls functions that are not given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     res.save(f"{folder}/durable.tgp")
+    ...     again = tg.load(f"{folder}/durable.tgp")
+    >>> again
+    GPResults: durable ~ age | censor(0)
+      gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
+      log evidence -35.32 (ep), converged
+    """
+    place = _path(path)
+    try:
+        with place.open("rb") as file, zipfile.ZipFile(file) as archive:
+            document = read_document(archive, os.fstat(file.fileno()).st_size)
+            _check_head(document)
+            spec = restore_spec(document["specification"], functions)
+            values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
+        parts = _assemble(spec, values)
+        results = GPResults.from_parts(parts)
+        try_results(results)
+    except SpecError:
+        raise
+    except OSError as error:
+        raise DataError(f"{place} cannot be read: {error.strerror or error}.") from error
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {error}.") from error
+    except Exception as error:
+        cause = str(error) or type(error).__name__
+        raise DataError(f"{place} cannot be loaded: {cause.rstrip('.')}.") from error
+    return results
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
+        raise SpecError(f"{path!r} is no name of a file.")
+    return Path(path)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tobitgp")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _check_head(document: Any) -> None:
+    """Refuse what is no fit, and what only a newer version can read."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise MalformedError("it is no fit that tobitgp saved")
+    version, writer = document.get("version"), document.get("written_by")
+    if type(version) is not int or version < 1 or not isinstance(writer, str):
+        raise MalformedError("it does not say in which version of the format it is written")
+    if version > VERSION:
+        raise MalformedError(
+            f"it was written by a newer tobitgp ({writer!r:.40}, format {version}); "
+            f"this one, {_version()}, reads up to format {VERSION}: install a newer one"
+        )
+    if set(document) != set(_NAMES):
+        raise MalformedError(f"its document has not exactly the fields {', '.join(_NAMES)}")
+
+
+def _assemble(spec: ModelSpec, values: Any) -> Parts:
+    if not isinstance(values, dict) or set(values) != set(_PARTS):
+        raise MalformedError(f"it has not exactly the parts {', '.join(_PARTS)}")
+    for name, known in _PARTS.items():
+        if not isinstance(values[name], known):
+            raise MalformedError(f"its part {name!r} is no {known.__name__}")
+    parts = Parts(spec, **values)
+    check_parts(parts)
+    return parts

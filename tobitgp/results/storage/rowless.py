@@ -1,0 +1,45 @@
+"""A fit without its training rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.problem import Problem
+from tobitgp.inference.fit import Prior
+from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.prior.dense import DenseBlock
+from tobitgp.results.views import Parts
+
+
+def without_rows(parts: Parts) -> Parts:
+    """Parts that answer the same about new rows, and hold nothing that has an entry for each training row.
+
+    Inducing inputs stay: they are part of what was learned.
+    """
+    points = tuple(_point(point) for point in parts.fitted.points)
+    return replace(
+        parts,
+        gp=replace(parts.gp, problem=_problem(parts.gp.problem), prior=Prior(None, ())),
+        fitted=replace(parts.fitted, points=points),
+        training=None,
+        covariates=None,
+    )
+
+
+def _point(point: Posterior) -> Posterior:
+    none = np.zeros(0)
+    blocks = tuple(_block(block) for block in point.blocks)
+    return replace(point, blocks=blocks, sites=Sites(none, none), chunks=())
+
+
+def _block(block: Any) -> Any:
+    return replace(block, X=np.zeros_like(block.X[:0])) if isinstance(block, DenseBlock) else block
+
+
+def _problem(problem: Problem) -> Problem:
+    code = tuple(None if values is None else values[:0].copy() for values in problem.code)
+    X = tuple(np.zeros_like(values[:0]) for values in problem.X)
+    return replace(problem, rows=(), order=problem.order[:0].copy(), H=np.zeros_like(problem.H[:0]), X=X, code=code)
