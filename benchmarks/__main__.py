@@ -13,10 +13,12 @@ import sys
 import time
 from collections.abc import Sequence
 
+import tobitgp as tg
 from benchmarks.peers import PEERS
 from benchmarks.problems import PROBLEMS, Problem
-from benchmarks.scores import scores
+from benchmarks.scores import scores, term_coverage
 
+TERM_SEEDS = 20
 HEADER = "| problem | fit | seconds | x fastest | RMSE | MNLL | cover 95% |\n|---|---|---|---|---|---|---|"
 
 
@@ -29,7 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = [p for p in PROBLEMS if not options.problems or p.name in options.problems]
     print(HEADER, flush=True)
     for problem in chosen:
-        _run(problem, [name for name in PEERS if options.peers in name])
+        _run(problem, [name for name in PEERS if options.peers in name and problem.peers in name])
+    for problem in chosen:
+        if problem.draw(0).terms:
+            _cover_terms(problem)
     if not options.problems:
         print(f"\n`import tobitgp` takes {_import_cost():.2f} s more than `import pandas` (median of 5).")
 
@@ -51,6 +56,14 @@ def _run(problem: Problem, names: Sequence[str]) -> None:
     for name, second, mean in rows:
         figures = f"{second:.3f} | {second / best:.1f} | {mean['rmse']:.4f} | {mean['mnll']:.3f} | {mean['cover']:.3f}"
         print(f"| {problem.name} ({problem.seeds} seeds) | {name} | {figures} |", flush=True)
+
+
+def _cover_terms(problem: Problem) -> None:
+    """Print how often the terms' 95% bands hold the truth, over rows and seeds."""
+    draws = [problem.draw(seed) for seed in range(TERM_SEEDS)]
+    found = [term_coverage(tg.fit(draw.formula, draw.train), draw.terms) for draw in draws]
+    words = ", ".join(f"{name} {statistics.fmean(f[name] for f in found):.3f}" for name in found[0])
+    print(f"\n{problem.name}, share of rows whose 95% band holds the true term, {TERM_SEEDS} seeds: {words}.")
 
 
 def _import_cost() -> float:

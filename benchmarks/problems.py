@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
+import tobitgp as tg
+
+ADDITIVE_TERMS = {"gp(x1)": "f_x1", "gp(x2)": "f_x2", "z": "f_z", "re(g)": "f_g"}
+
 
 @dataclass(frozen=True)
 class Draw:
-    """One data set: training frame with its limits as columns, test inputs, and the true f there."""
+    """One data set: training frame with its limits as columns, test inputs, and the true f there.
+
+    ``terms`` holds the true part of each term in the training rows.
+    """
 
     formula: str
     inputs: list[str]
     train: pd.DataFrame
     test: pd.DataFrame
     truth: np.ndarray
+    terms: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A name, what it is, how many seeds the table uses, and the draw of a seed."""
+    """A name, what it is, how many seeds the table uses, the draw of a seed, and text that names fit to try."""
 
     name: str
     words: str
     seeds: int
     draw: Callable[[int], Draw]
+    peers: str = ""
 
 
 def _groot_lucas(x: np.ndarray) -> np.ndarray:
@@ -69,8 +78,18 @@ def _four_dimensional(seed: int) -> Draw:
     return Draw(formula, names, train, pd.DataFrame(T, columns=names), _additive(T))
 
 
+def _grouped(seed: int) -> Draw:
+    data = tg.datasets.simulate_additive(seed)
+    terms = {name: data[part].to_numpy() for name, part in ADDITIVE_TERMS.items()}
+    inputs = ["x1", "x2", "z", "g"]
+    return Draw(
+        "y ~ z + gp(x1) + gp(x2) + re(g) | censor(lower, upper)", inputs, data, data, data["f"].to_numpy(), terms
+    )
+
+
 PROBLEMS = [
     Problem("P1", "Groot-Lucas, 30 rows on a grid, 40% left-censored", 20, _one_dimensional(30, grid=True)),
     Problem("P2", "the same, 1000 uniform rows", 5, _one_dimensional(1000, grid=False)),
     Problem("P3", "four inputs, 2000 rows, 30% right-censored", 5, _four_dimensional),
+    Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped, peers="tobitgp (ep"),
 ]

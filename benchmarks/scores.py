@@ -5,6 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
+import tobitgp as tg
+
+
+def term_coverage(res: tg.GPResults, terms: dict[str, np.ndarray], level: float = 0.95) -> dict[str, float]:
+    """Share of the training rows in which a term's band holds its true part."""
+    table = res.predict(what="terms", interval=level)
+    inside = {name: table[name]["lower"].le(part) & table[name]["upper"].ge(part) for name, part in terms.items()}
+    return {name: float(rows.mean()) for name, rows in inside.items()}
+
 
 def scores(mean: np.ndarray, sd: np.ndarray, weight: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """RMSE of the mean, mean negative log density of the truth, and coverage of the central 95% interval.

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tobitgp.datasets.bundled import available, load
-from tobitgp.datasets.simulate import simulate_basson, simulate_groot_lucas, simulate_karlova
+from tobitgp.datasets.simulate import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
 
-__all__ = ["available", "load", "simulate_basson", "simulate_groot_lucas", "simulate_karlova"]
+__all__ = ["available", "load", "simulate_additive", "simulate_basson", "simulate_groot_lucas", "simulate_karlova"]

@@ -1,4 +1,4 @@
-"""The synthetic problems of the papers, as data frames with the truth beside the data."""
+"""Synthetic problems, those of the papers among them, as data frames with the truth beside the data."""
 
 from __future__ import annotations
 
@@ -203,6 +203,62 @@ def simulate_karlova(
     y_star = f + noise
     lower, upper = KARLOVA_LIMITS[case]
     return _frame(x=x, f=f, y_star=y_star, lower=lower, upper=upper)
+
+
+def simulate_additive(
+    rng: np.random.Generator | int | None = None, n: int = 5000, groups: int = 200, noise_sd: float = 0.4
+) -> pd.DataFrame:
+    r"""Simulate an additive model with groups, a fifth of the rows censored on either side.
+
+    .. math:: y^* = 1 + \sin(2 \pi x_1) + 6 (x_2 - 1/2)^2 - 1/2 + 0.3 z + b_g + \epsilon
+
+    with :math:`x_1, x_2` uniform on [0, 1], z standard normal, and :math:`b_g \sim N(0, 0.5^2)` for each group.
+
+    Parameters
+    ----------
+    rng : None, int or numpy.random.Generator
+        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    n : int
+        Number of rows.
+    groups : int
+        Number of groups, to which the rows are allotted at random.
+    noise_sd : float
+        Standard deviation of the noise, in units of y.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``x1, x2, z, g`` (group, from 0), ``y, f, y_star, lower, upper`` as in `simulate_groot_lucas`, and the
+        true parts ``f_x1, f_x2, f_z, f_g``, of which the first two have the mean 0.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> data = simulate_additive(n=1000, groups=20)
+    >>> float((data["y"] == data["upper"]).mean()), data["g"].nunique()
+    (0.2, 20)
+    """
+    _check_size(n, noise_sd)
+    _check_size(groups, noise_sd)
+    generator = _generator(rng)
+    x1, x2 = generator.uniform(size=(2, n))
+    z, g = generator.normal(size=n), generator.integers(0, groups, n)
+    parts = {
+        "f_x1": np.sin(2 * np.pi * x1),
+        "f_x2": 6 * (x2 - 0.5) ** 2 - 0.5,
+        "f_z": 0.3 * z,
+        "f_g": generator.normal(0, 0.5, groups)[g],
+    }
+    f = 1 + sum(parts.values(), np.zeros(n))
+    y_star = f + generator.normal(0, noise_sd, n)
+    lower, upper = np.quantile(y_star, [0.2, 0.8])
+    inputs = pd.DataFrame({"x1": x1, "x2": x2, "z": z, "g": g})
+    seen = _frame(x=x1, f=f, y_star=y_star, lower=float(lower), upper=float(upper)).drop(columns="x")
+    return pd.concat([inputs, seen, pd.DataFrame(parts)], axis=1)
 
 
 def _groot_lucas(x: Array) -> Array:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.datasets import simulate_basson, simulate_groot_lucas, simulate_karlova
+from tobitgp.datasets import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
 from tobitgp.errors import DataError
 
 SIMULATORS = {
@@ -165,3 +165,18 @@ def test_karlova_assumptions_over_many_rows():
 def test_bad_arguments_are_refused(call):
     with pytest.raises(DataError, match="must"):
         call()
+
+
+def test_additive_parts_add_up():
+    data = simulate_additive(3, n=2000, groups=30)
+    parts = data[["f_x1", "f_x2", "f_z", "f_g"]]
+    np.testing.assert_allclose(1.0 + parts.sum(axis=1), data["f"], rtol=1e-12)
+    np.testing.assert_array_equal(data["y"], data["y_star"].clip(data["lower"], data["upper"]))
+    assert data.groupby("g")["f_g"].nunique().eq(1).all()
+    assert abs(parts[["f_x1", "f_x2"]].mean()).max() < 0.06
+    assert np.isclose((data["y_star"] - data["f"]).std(), 0.4, rtol=0.06)
+    assert ((data["y"] == data["lower"]).mean(), (data["y"] == data["upper"]).mean()) == (0.2, 0.2)
+    pd.testing.assert_frame_equal(simulate_additive(), simulate_additive(0))
+    for bad in ({"n": 0}, {"groups": 0}, {"noise_sd": -1.0}):
+        with pytest.raises(DataError):
+            simulate_additive(**bad)
