@@ -220,11 +220,12 @@ def _linear_means(
 
 def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[Any]:
     """Each term's choice, locations standardised."""
-    by_name = dict(inducing) if isinstance(inducing, Mapping) else {t.name: inducing for t in terms}
-    _check_names("inducing", by_name, [t.name for t in terms], "gp() term")
+    chosen = [term.name for term in terms if term.inputs]
+    by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
+    _check_names("inducing", by_name, chosen, "gp() term")
     out: list[Any] = []
     for t, term in enumerate(terms):
-        choice = by_name.get(term.name, "auto") if term.inputs else "auto"
+        choice = by_name.get(term.name, "auto")
         if choice is None or (isinstance(choice, str) and choice == "auto"):
             out.append(choice)
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
