@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.state import NUMERIC_ROLES
+from tobitgp.report.colours import GREY
 from tobitgp.report.protocols import Fit
 
 GRID = 201
@@ -81,6 +83,12 @@ def held_words(grid: pd.DataFrame, column: str, left_out: Sequence[str] = ()) ->
     shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
     rest = f"{', '.join(left_out)} left out" if left_out else ""
     return "; ".join(filter(None, [f"at {shown}" if shown else "", rest]))
+
+
+def say_above(ax: Any, words: str) -> None:
+    """Write a line, or several short ones, above a panel."""
+    if words:
+        ax.set_title(textwrap.fill(words, 46), loc="left", fontsize="small", color=GREY)
 
 
 def is_date(values: pd.Series[Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +9,8 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.colours import BLUE, GREY
-from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs
+from tobitgp.report.colours import BLUE
+from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Fit
 from tobitgp.report.rows import draw_rows
@@ -125,9 +124,7 @@ def draw_panel(
         ax.set_yscale("log")
     label_axis(ax, column, x)
     ax.spines[["top", "right"]].set_visible(False)
-    held = held_words(grid.drop(columns=[] if group is None else group), column, left_out)
-    if held:
-        ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
+    say_above(ax, held_words(grid.drop(columns=[] if group is None else group), column, left_out))
     return (table["mean"].to_numpy()[n - 1 :: n] if levels else []), levels
 
 

@@ -63,7 +63,8 @@ def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
         return
     names = [shorten(str(level)) for level in table.index]
     upright = n > 8 or sum(map(len, names)) > 30
-    ax.set_xticks(x, names, rotation=90 if upright else 0, fontsize="small" if n <= 15 else "x-small")
+    room = 60.0 * ax.get_position().width * ax.figure.get_size_inches()[0] / n
+    ax.set_xticks(x, names, rotation=90 if upright else 0, fontsize=float(np.clip(room, 5.0, 8.5)) if upright else None)
     ax.set_xlabel(column)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.report.colours import BLUE, GREY, INK
-from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs
+from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Fit
 from tobitgp.report.shapes import draw_groups, draw_points, draw_surface
@@ -182,7 +181,7 @@ def _draw_levels(
     for k, level in enumerate(levels):
         part = table.iloc[k * len(grid) : (k + 1) * len(grid)]
         if few:
-            _draw_curve(ax, part, x, level.colour, 0.13)
+            _draw_curve(ax, part, x, level.colour, 0.4 / max(len(levels), 3))
         else:
             ax.plot(x, part["mean"], color=BLUE, linewidth=0.8, alpha=0.6, zorder=3)
     if few:
@@ -220,5 +219,4 @@ def _say_held(ax: Any, grid: pd.DataFrame, panel: Panel, n_levels: int) -> None:
     held = held_words(grid[[*panel.columns, *panel.held]], panel.columns[0])
     many = f"{n_levels} levels, without bands" if n_levels > BANDS else ""
     words = "; ".join(filter(None, [many, held]))
-    if words:
-        ax.set_title(textwrap.fill(words, 52), loc="left", fontsize="small", color=GREY)
+    say_above(ax, words)
