@@ -1,107 +1,18 @@
-"""Pictures that check a fit: its terms, its residuals, its search. matplotlib is loaded when one is drawn."""
+"""Pictures that check a fit: its residuals, its search. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.report.grid import coded_columns, grid_frame, held_words, label_axis, place, runs
-from tobitgp.report.plots import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
+from tobitgp.report.colours import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from tobitgp.report.protocols import Fit
 from tobitgp.typing import Array
 
 _DRAWN_ROWS = 5000
-
-
-def plot_terms(results: Fit, panels: Sequence[tuple[str, str, list[str]]], *, interval: float | None = 0.95) -> Any:
-    """Draw each term of f along each of its columns, with its band.
-
-    A column of numbers gives a curve over ticks at the data, a factor a point for each level. What else a term depends
-    on is held at its median, or most frequent level, which a line above the panel says.
-
-    Parameters
-    ----------
-    results : Fit
-        A ``GPResults``.
-    panels : sequence of (str, str, list of str)
-        Term, column, and the term's other columns.
-    interval : float or None
-        Probability of the band; None for no band.
-
-    Returns
-    -------
-    matplotlib axes, or an array of them
-        One for each panel.
-    """
-    covariates = results.model.data.frame
-    if covariates is None:
-        raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict(what='terms').")
-    if not panels:
-        raise SpecError("This model has no term to draw.")
-    import matplotlib.pyplot as plt
-
-    across = min(len(panels), 3)
-    down = -(-len(panels) // across)
-    size = (6.4, 4.4) if len(panels) == 1 else (3.9 * across, 3.1 * down)
-    _, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
-    axes = grid.ravel()
-    for ax, (term, column, others) in zip(axes, panels, strict=False):
-        _draw_term(ax, results, covariates, term, column, interval, others=others)
-    for ax in axes[len(panels) :]:
-        ax.set_visible(False)
-    return axes[0] if len(panels) == 1 else axes[: len(panels)]
-
-
-def _draw_term(
-    ax: Any,
-    results: Fit,
-    covariates: pd.DataFrame,
-    term: str,
-    column: str,
-    interval: float | None,
-    *,
-    others: list[str],
-) -> None:
-    coded = coded_columns(results)
-    values = covariates[column]
-    number = runs(values) and column not in coded
-    if number:
-        grid = grid_frame(covariates, column, factors=coded)
-    else:
-        levels = values.drop_duplicates().sort_values().reset_index(drop=True)
-        grid = grid_frame(covariates, None, factors=coded, size=len(levels)).assign(**{column: levels})
-    table = results.predict(grid, "terms", interval=interval, se=True)[term]
-    ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
-    if number:
-        x = place(grid[column])
-        label_axis(ax, column, x)
-        if interval is not None:
-            ax.fill_between(x, table["lower"], table["upper"], color=BLUE, alpha=0.2, linewidth=0)
-        ax.plot(x, table["mean"], color=BLUE, linewidth=1.8, zorder=3)
-        ticks = np.unique(place(values))
-        look = {"color": INK, "linestyle": "none", "markersize": 6, "alpha": 0.5, "clip_on": False}
-        ax.plot(
-            ticks[:_DRAWN_ROWS], np.zeros(len(ticks[:_DRAWN_ROWS])), "|", transform=ax.get_xaxis_transform(), **look
-        )
-    else:
-        x, mean = np.arange(len(grid)), table["mean"].to_numpy()
-        if interval is not None:
-            ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=1.8)
-        ax.plot(x, mean, "o", color=BLUE, markersize=6, zorder=3)
-        ax.set_xticks(x, [str(level) for level in grid[column]])
-        ax.set_xlim(-0.6, len(grid) - 0.4)
-    ax.set_xlabel(column)
-    ax.set_ylabel(term)
-    ax.spines[["top", "right"]].set_visible(False)
-    if others:
-        held = held_words(grid[[column, *others]], column)
-        ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
 
 
 def plot_residuals(results: Fit) -> Any:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import textwrap
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.state import NUMERIC_ROLES
+from tobitgp.report.colours import GREY
 from tobitgp.report.protocols import Fit
 
 GRID = 201
@@ -24,7 +28,7 @@ def grid_frame(
     column : str or None
         None to hold every column.
     factors : frozenset of str
-        Columns of numbers that are used as factors.
+        Columns of numbers that are used as factors, or name groups.
     size : int
         Number of rows.
 
@@ -60,22 +64,31 @@ def is_number(values: pd.Series[Any]) -> bool:
     return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
 
 
-def coded_columns(results: Fit) -> frozenset[str]:
-    """Columns that are factors by ``C(...)``."""
-    return frozenset(coding.text.strip("`") for coding in results.model.spec.codings)
+def factor_columns(results: Fit) -> frozenset[str]:
+    """Columns that are factors by ``C(...)``, or groups of ``by=`` or ``re()`` and nothing else."""
+    spec = results.model.spec
+    coded = {coding.text.strip("`") for coding in spec.codings}
+    return frozenset(coded | set(spec.names("by")) | (set(spec.names("re")) - set(spec.names(*NUMERIC_ROLES))))
 
 
-def held_words(grid: pd.DataFrame, column: str) -> str:
-    """Words for the inputs that are held."""
+def held_words(grid: pd.DataFrame, column: str, left_out: Sequence[str] = ()) -> str:
+    """Words for the inputs that are held, and for the terms that are left out."""
     words = []
     for name in grid.columns:
         if name != column:
             value = grid[name].iloc[0]
             if is_date(grid[name]):
                 value = pd.Timestamp(value).strftime("%Y-%m-%d")
-            words.append(f"{name} = {value:.3g}" if is_number(grid[name]) else f"{name} = {value}")
+            words.append(f"{name} = {value:.3g}" if isinstance(value, float | np.floating) else f"{name} = {value}")
     shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
-    return f"at {shown}" if shown else ""
+    rest = f"{', '.join(left_out)} left out" if left_out else ""
+    return "; ".join(filter(None, [f"at {shown}" if shown else "", rest]))
+
+
+def say_above(ax: Any, words: str) -> None:
+    """Write a line, or several short ones, above a panel."""
+    if words:
+        ax.set_title(textwrap.fill(words, 46), loc="left", fontsize="small", color=GREY)
 
 
 def is_date(values: pd.Series[Any]) -> bool:
@@ -95,15 +108,15 @@ def place(values: pd.Series[Any]) -> Any:
     return values.to_numpy(dtype=np.float64)
 
 
-def label_axis(ax: Any, column: str, x: Any) -> None:
+def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x") -> None:
     """Name the axis along a column, with short dates where it holds dates."""
-    ax.set_xlabel(column)
+    ax.set(**{f"{side}label": column})
     if x.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(minticks=3, maxticks=6)
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axis, locator = getattr(ax, f"{side}axis"), AutoDateLocator(minticks=3, maxticks=8)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:

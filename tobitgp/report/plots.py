@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.grid import coded_columns, grid_frame, held_words, label_axis, place, runs
+from tobitgp.report.colours import BLUE
+from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Fit
+from tobitgp.report.rows import draw_rows
 from tobitgp.typing import Array
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
+CURVES = 6
+_SHOWN_ROLES = ("linear", "gp", "by", "offset")
+Terms = Sequence[tuple[str, int | None, list[str]]]
 
 
-def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
     """Draw the fit with its band over the data.
 
     A panel shows one input: the posterior mean of f along it (for log-time families the median of the response, on a
@@ -27,10 +29,16 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
     rows are dots; left-censored rows point down from their limit and right-censored ones up from theirs;
     interval-censored rows are bars. Limits are thin dashed lines.
 
+    Random intercepts are left out, so that the curve is that of the population. Where a process along the input has a
+    curve for each level of a group, up to six levels are drawn, each in its colour, the rows too; otherwise the group
+    is held at its most frequent level.
+
     Parameters
     ----------
     results : Fit
         A ``GPResults``.
+    terms : sequence of (str, int or None, list of str)
+        Of the model: name, place among the processes, and columns.
     ax : matplotlib axes, optional
         Draw into these; only for a single panel.
     x : str, optional
@@ -58,9 +66,10 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
             raise SpecError(
                 f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
             )
-        draw_panel(ax, results, covariates, columns[0], interval)
+        curves = draw_panel(ax, results, terms, columns[0], interval)
         ax.set_ylabel(results.model.endog_names)
         ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
+        label_ends(ax, *curves)
         return ax
     import matplotlib.pyplot as plt
 
@@ -69,86 +78,83 @@ def plot_fit(results: Fit, ax: Any = None, *, x: str | None = None, interval: fl
     size = (6.4, 4.4) if len(columns) == 1 else (3.9 * across, 0.6 + 3.3 * down)
     figure, grid = plt.subplots(down, across, figsize=size, squeeze=False, sharey=True, layout="constrained")
     axes = grid.ravel()
-    for panel, column in zip(axes, columns, strict=False):
-        draw_panel(panel, results, covariates, column, interval)
+    drawn = [draw_panel(panel, results, terms, column, interval) for panel, column in zip(axes, columns, strict=False)]
     for panel in axes[len(columns) :]:
         panel.set_visible(False)
-    for k, panel in enumerate(axes[: len(columns)]):
+    for k, (panel, curves) in enumerate(zip(axes, drawn, strict=False)):
         panel.set_ylabel(results.model.endog_names if k % across == 0 else "")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small", frameon=False)
+        label_ends(panel, *curves)
+    entries: dict[str, Any] = {}
+    for panel in axes[: len(columns)]:
+        handles, labels = panel.get_legend_handles_labels()
+        entries = dict(zip(labels, handles, strict=True)) | entries
+    figure.legend(
+        entries.values(), entries.keys(), loc="outside upper center", ncols=3, fontsize="small", frameon=False
+    )
     return axes[0] if len(columns) == 1 else axes[: len(columns)]
 
 
-def draw_panel(ax: Any, results: Fit, covariates: pd.DataFrame, column: str, interval: float | None) -> None:
-    """Draw data, limits, curve and band along one column."""
-    grid = grid_frame(covariates, column, factors=coded_columns(results))
-    log_time = results.parts.gp.family.log_time
-    what = "median" if log_time else "latent"
-    x_grid, x_data = place(grid[column]), place(covariates[column])
-    table = results.predict(grid, what, interval=interval, se=True)
-    _draw_rows(ax, x_data, results.parts.rows.response)
-    if interval is not None:
-        look = {"color": BLUE, "alpha": 0.2, "linewidth": 0}
-        ax.fill_between(x_grid, table["lower"], table["upper"], label=f"{100 * interval:g}% band", **look)
-    name = "median" if log_time else "posterior mean of f"
-    ax.plot(x_grid, table["mean"], color=BLUE, linewidth=1.8, label=name, zorder=3)
-    if log_time:
+def draw_panel(
+    ax: Any, results: Fit, terms: Terms, column: str, interval: float | None
+) -> tuple[Sequence[float] | Array, list[Level]]:
+    """Draw data, limits, curves and bands along one column.
+
+    Returns
+    -------
+    ends : sequence of float
+        Heights at which the curves of levels end; empty with one curve.
+    levels : list of Level
+    """
+    covariates = results.model.data.frame
+    assert covariates is not None
+    spec = results.model.spec
+    left_out = [term.name for term in spec.gps if not term.factors]
+    used = [name for name in covariates.columns if name in spec.names(*_SHOWN_ROLES)]
+    grid = grid_frame(covariates[used], column, factors=factor_columns(results))
+    t = _curves_along(results, terms, column)
+    levels, group = ([], None) if t is None else (read_levels(results, t), group_name(results, t))
+    rows = grid if group is None else level_grids(grid, group, covariates[group], levels)
+    what = "median" if results.parts.gp.family.log_time else "latent"
+    table = results.predict(rows, what, interval=interval, se=True, exclude=left_out)
+    draw_rows(ax, place(covariates[column]), results.parts.rows.response, levels)
+    x, n = place(grid[column]), len(grid)
+    for k, colour in enumerate([level.colour for level in levels] or [BLUE]):
+        _draw_curve(ax, x, table.iloc[k * n : (k + 1) * n], colour, interval, what, first=k == 0)
+    if what == "median":
         ax.set_yscale("log")
-    label_axis(ax, column, x_grid)
+    label_axis(ax, column, x)
     ax.spines[["top", "right"]].set_visible(False)
-    held = held_words(grid, column)
-    if held:
-        ax.set_title(textwrap.fill(held, 52), loc="left", fontsize="small", color=GREY)
+    say_above(ax, held_words(grid.drop(columns=[] if group is None else group), column, left_out))
+    return (table["mean"].to_numpy()[n - 1 :: n] if levels else []), levels
 
 
-def _draw_rows(ax: Any, x: Any, response: CensoredResponse) -> None:
-    """Markers for the rows by what is known of them, and the limits."""
-    lower, upper = response.lower, response.upper
-    exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)
-    between = ~(exact | left | right)
-    size = float(np.clip(3000.0 / max(len(x), 1), 8.0, 26.0))
-    look = {"linestyle": "none", "markersize": np.sqrt(size), "alpha": 0.75 if len(x) < 500 else 0.4, "zorder": 2}
-    look["rasterized"] = len(x) > 5000
-    for rows, y, marker, colour, label in (
-        (exact, lower, "o", INK, "exact"),
-        (left, upper, "v", VERMILION, "left-censored"),
-        (right, lower, "^", GREEN, "right-censored"),
-    ):
-        if rows.any():
-            face = {"markerfacecolor": colour, "markeredgecolor": "white", "markeredgewidth": 0.4}
-            bigger = {"markersize": 1.35 * look["markersize"]} if marker != "o" else {}
-            ax.plot(x[rows], y[rows], marker, label=f"{label} ({rows.sum()})", **{**look, **face, **bigger})
-    if between.any():
-        label = f"interval ({between.sum()})"
-        ax.vlines(x[between], lower[between], upper[between], color=ORANGE, linewidth=1.6, alpha=0.8, label=label)
-    label = "limit"
-    for limit in (response.limit_lower, response.limit_upper):
-        if _draw_limit(ax, x, limit, label):
-            label = "_nolegend_"
+def _draw_curve(
+    ax: Any, x: Any, table: pd.DataFrame, colour: str, interval: float | None, what: str, *, first: bool
+) -> None:
+    hidden = "_nolegend_"
+    if interval is not None:
+        look = {"color": colour, "alpha": 0.2, "linewidth": 0}
+        label = f"{100 * interval:g}% band" if first else hidden
+        ax.fill_between(x, table["lower"], table["upper"], label=label, **look)
+    name = "median" if what == "median" else "posterior mean of f"
+    ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=name if first else hidden, zorder=3)
 
 
-def _draw_limit(ax: Any, x: Any, limit: Array, label: str) -> bool:
-    """Draw a line where the limit is one number, steps where it changes seldom along x; else nothing."""
-    known = np.isfinite(limit)
-    if not known.any():
-        return False
-    look = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1, "label": label}
-    if np.ptp(limit[known]) == 0.0:
-        ax.axhline(limit[known][0], **look)
-        return True
-    order = np.argsort(x[known], kind="stable")
-    steps = limit[known][order]
-    if np.count_nonzero(np.diff(steps)) > max(2, len(steps) // 4):
-        return False
-    ax.plot(x[known][order], steps, drawstyle="steps-mid", **look)
-    return True
+def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
+    """Process that has a few curves along a column."""
+    state, gps = results.parts.state, results.model.spec.gps
+    for _, t, columns in terms:
+        if t is not None and gps[t].factors and column in columns and gps[t].by is not None:
+            levels = state.group_levels[t]
+            if levels is not None and len(levels) <= CURVES:
+                return t
+    return None
 
 
 def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
     """Columns to show."""
-    coded = coded_columns(results)
-    along = [str(c) for c in covariates.columns if runs(covariates[c]) and c not in coded]
+    factors = factor_columns(results)
+    along = [str(c) for c in covariates.columns if runs(covariates[c]) and c not in factors]
     if x is not None:
         if x not in along:
             raise SpecError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pandas as pd
 
 from tobitgp.data.facts import Facts
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -43,6 +45,11 @@ class FitModel(Protocol):
 
 class FitParts(Protocol):
     """What a fit was made from and what it found."""
+
+    @property
+    def state(self) -> DesignState:
+        """How covariates are made from data."""
+        ...
 
     @property
     def rows(self) -> TrainingData:
@@ -91,7 +98,10 @@ class Fit(Protocol):
     @property
     def log_marginal(self) -> float: ...  # noqa: D102
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102
-    def predict(self, new: Any, what: str, *, interval: float | None, se: bool) -> Any: ...  # noqa: D102
+    def predict(  # noqa: D102
+        self, new: Any, what: str, *, interval: float | None, se: bool, exclude: Sequence[str] = ()
+    ) -> Any: ...
+    def group_effects(self, term: str, *, interval: float | None) -> pd.DataFrame: ...  # noqa: D102
     def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
     @property
     def fit_history(self) -> pd.DataFrame: ...  # noqa: D102

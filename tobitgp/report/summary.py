@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tobitgp.report.protocols import Fit
 WIDTH = 78
 COARSE = 1.0
 _NOTED_PRIORS = 8
+_ROOM = 25
 
 
 def summarise(results: Fit, alpha: float = 0.05) -> Any:
@@ -88,7 +90,8 @@ def _model_lines(results: Fit) -> list[tuple[str, str]]:
         ("Method:", results.method),
     ]
     for i, term in enumerate(gp.terms):
-        lines.append(("GP terms:" * (i == 0), f"{_short(term.name)} {_kernel(term)}"))
+        words = _term_words(term, results.parts.state.group_levels[i])
+        lines += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
     lines += [("Hyper-parameters:", hyper), ("Features:", str(fitted.n_features))]
     if gp.terms:
         lines.append(("Nats left out:", f"{fitted.nats_left:.2g}"))
@@ -101,6 +104,14 @@ def _kernel(term: GPTerm) -> str:
     if not term.factors:
         return "normal"
     return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
+
+
+def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
+    """Name, kernels and number of groups of a term, in lines that leave room for the column beside them."""
+    kinds = "groups" if not term.factors else "levels"
+    what = _kernel(term) + ("" if levels is None else f", {len(levels)} {kinds}")
+    line = f"{_short(term.name)} {what}"
+    return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
 
 
 def _data_lines(results: Fit) -> list[tuple[str, str]]:
@@ -187,6 +198,12 @@ def _notes(results: Fit) -> list[str]:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     if gp.columns:
         notes.append(_linear_note(results, J))
+    centred = _centred(results)
+    if centred:
+        notes.append(
+            f"predict(what='terms') and plot_terms() measure {', '.join(centred)} from the average over the rows. "
+            "Their intercept takes up that level; the coefficient of the intercept above does not."
+        )
     if fitted.parameters.n_free:
         notes.append(
             "Hyper-parameters: value at the maximum, standard error and interval from the curvature of the log "
@@ -194,6 +211,14 @@ def _notes(results: Fit) -> list[str]:
             "evidence."
         )
     return notes
+
+
+def _centred(results: Fit) -> list[str]:
+    """Processes whose level an intercept takes up."""
+    gp, point = results.parts.gp, results.parts.fitted.points[0]
+    places = point.layout.places[gp.linear is not None :]
+    pairs = zip(gp.terms, places, strict=True)
+    return [term.name for term, at in pairs if at.kind == "common" and point.centre[at.columns].any()]
 
 
 def _linear_note(results: Fit, J: int) -> str:

@@ -17,10 +17,11 @@ from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
+from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
-from tobitgp.results.terms import columns_together, term_panels
+from tobitgp.results.terms import columns_together, term_columns
 from tobitgp.results.views import (
     COUNTS,
     FRAME_COLUMNS,
@@ -69,7 +70,7 @@ class GPResults(Questions, PluginHooks):
     ):
         covariates = None if data is None else keep_covariates(spec, training, data)
         names = named_columns(spec, data)
-        facts = remember(training, names, covariates, columns_together(training.state))
+        facts = with_typical_groups(remember(training, names, covariates, columns_together(training.state)), training)
         self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
 
     @classmethod
@@ -417,7 +418,7 @@ class GPResults(Questions, PluginHooks):
         return summarise(self, check_alpha(alpha))
 
     def plot(self, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
-        """Fit, data, limits and band, a panel for each input of a ``gp()`` term.
+        """Fit, data, limits and band, a panel for each input of a ``gp()`` term, without random intercepts.
 
         Parameters
         ----------
@@ -438,13 +439,13 @@ class GPResults(Questions, PluginHooks):
         """
         from tobitgp.report.plots import plot_fit
 
-        return plot_fit(self, ax, x=x, interval=interval)
+        return plot_fit(self, term_columns(self._parts), ax, x=x, interval=interval)
 
     def plot_terms(self, *, interval: float | None = 0.95) -> Any:
-        """Each term of f along its columns, with its band; see :func:`tobitgp.report.diagnostics.plot_terms`."""
-        from tobitgp.report.diagnostics import plot_terms
+        """Each term of f along its columns, with its band; see :func:`tobitgp.report.terms.plot_terms`."""
+        from tobitgp.report.terms import plot_terms
 
-        return plot_terms(self, term_panels(self._parts), interval=interval)
+        return plot_terms(self, term_columns(self._parts), interval=interval)
 
     def plot_residuals(self) -> Any:
         """Quantile residuals in two panels; see :func:`tobitgp.report.diagnostics.plot_residuals`."""

@@ -26,6 +26,7 @@ from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
+from tobitgp.results.groups import curve_levels, keep_intercepts
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import Limits, ask, mean_limits
 from tobitgp.results.views import Parts
@@ -106,7 +107,7 @@ def effects_table(parts: Parts, what: str, at: Any, *, below: Any, above: Any, a
             found.append(_effect(parts, change, rows, scale))
             labels.append((change.variable, change.contrast))
     if not found:
-        raise SpecError("This model has no column whose effect could be formed.")
+        raise SpecError(_no_effects(parts))
     mean, variance = (np.column_stack([effect[k] for effect in found]) for k in (0, 1))
     covariance = np.einsum("jk,kl->jkl", variance, np.eye(len(found)))
     posterior = Linear(parts.fitted.weights, mean, covariance, np.zeros(len(found), dtype=bool))
@@ -119,6 +120,12 @@ def effects_table(parts: Parts, what: str, at: Any, *, below: Any, above: Any, a
         intensive = np.array([float(parts.fitted.weights @ effect[2]) for effect in found])
         columns |= {"intensive": intensive, "extensive": value - intensive}
     return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _no_effects(parts: Parts) -> str:
+    what = "This model has no column whose effect could be formed"
+    names = ", ".join(term.name for term in parts.gp.terms if not term.factors)
+    return f"{what}: {names} is left to group_effects()." if names else f"{what}."
 
 
 def _scale(parts: Parts, what: str, below: Any, above: Any) -> Response:
@@ -165,10 +172,13 @@ def _rows(parts: Parts, at: Any, *, need_limits: bool) -> Rows:
 
 
 def _levels(parts: Parts, name: str) -> list[Any] | None:
-    """Levels of a column that is used as a factor, or holds truth values."""
+    """Levels of a column that is used as a factor, has a curve for each, or holds truth values."""
     known = parts.state.levels.get(name)
     if known is not None:
         return list(known)
+    curves = curve_levels(parts, name)
+    if curves is not None:
+        return curves
     coded = coded_values(parts.state, name)
     if coded is not None:
         return coded.tolist()
@@ -208,7 +218,10 @@ def _constant(parts: Parts, name: str, levels: list[Any], k: int, n: int) -> Any
 
 def _replay(parts: Parts, frame: Frame, name: str, values: Any) -> Design:
     assert isinstance(frame, pd.DataFrame)
-    return parts.state.replay(frame.assign(**{name: values}))[0]
+    design = parts.state.replay(frame.assign(**{name: values}))[0]
+    if name not in parts.spec.names("re"):
+        return design
+    return keep_intercepts(parts, design, parts.state.replay(frame)[0])
 
 
 def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[Array, Array, Array]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.results.groups import group_table
 from tobitgp.results.joint import Posterior, joint_posterior, sample_table
 from tobitgp.results.margins import effects_table
 from tobitgp.results.prediction import PredictionResults
@@ -258,6 +259,9 @@ class Questions:
     ) -> pd.DataFrame:
         """How predictions change with each column: derivatives for numbers, differences from the base for factors.
 
+        A column that has a curve for each level by ``by=`` counts as a factor; random intercepts have no effects here,
+        but in :meth:`group_effects`, and each row keeps its own.
+
         Effects are those of ``predict``, averaged over rows. Their standard deviations, p-values and intervals come
         from the posterior, the effect linearised in the weights of the features at every design point; on the latent
         scale nothing is lost by that.
@@ -268,7 +272,7 @@ class Questions:
             Of f, of the clipped mean, or of the probability of lying below or above a limit.
         at : {"overall", "mean"}, or DataFrame
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
-            factors, or over the rows of a DataFrame.
+            factors and groups, or over the rows of a DataFrame.
         below, above : float, optional
             With ``"prob"``, one of the two.
         alpha : float
@@ -303,3 +307,39 @@ class Questions:
         return effects_table(self._parts, what, at, below=below, above=above, alpha=alpha)
 
     get_margeff = marginal_effects
+
+    def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Random intercepts, a row for each group of the training data.
+
+        They are those of ``predict(what="terms")``: posterior means, which lie nearer to zero than the means of the
+        groups' rows, the more so the fewer rows a group has. On the log scale for log-time families.
+
+        Parameters
+        ----------
+        term : str, optional
+            A random intercept, as ``"re(hospital)"``; all without.
+        interval : float or None
+            Probability of the equal-tailed interval; None for none.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(term, level)``, columns ``mean, se, lower, upper``.
+
+        Raises
+        ------
+        SpecError
+            If the model has no such random intercepts, or for an interval outside (0, 1).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"y": [1.0, 1.4, 3.1, 2.9, 2.2, 1.8], "ward": ["a", "a", "b", "b", "c", "c"]}
+        >>> res = tg.fit("y ~ re(ward)", data, fixed={"sd(re(ward))": 1.0, "sigma": 0.3})
+        >>> res.group_effects("re(ward)").round(2).reset_index()
+               term level  mean   se  lower  upper
+        0  re(ward)     a -0.83  0.6  -2.01   0.35
+        1  re(ward)     b  0.89  0.6  -0.28   2.07
+        2  re(ward)     c -0.06  0.6  -1.24   1.11
+        """
+        return group_table(self._parts, term, interval)

@@ -18,6 +18,7 @@ from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
 from tobitgp.numerics.arrow import Loadings, OwnColumns
+from tobitgp.prior.block import Inputs
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.views import Parts, mentions
@@ -129,14 +130,21 @@ def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
     return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
 
 
-def term_panels(parts: Parts) -> list[tuple[str, str, list[str]]]:
-    """Pictures of the terms: a term, a column it uses, and the others it uses."""
-    out = []
+def term_columns(parts: Parts) -> list[tuple[str, int | None, list[str]]]:
+    """Terms to be drawn: a name, the place among the processes of one that is a process, and the columns it uses.
+
+    Of a process the columns are those of its inputs; its group is not among them.
+    """
+    out: list[tuple[str, int | None, list[str]]] = []
+    first = 0 if parts.gp.linear is None else 1
     for term in model_terms(parts):
-        roles = ("gp",) if term.block is not None else ("linear",)
-        columns = [name for name in parts.spec.names(*roles) if any(mentions(text, name) for text in term.texts)]
-        if term.name not in (INTERCEPT, OFFSET):
-            out += [(term.name, column, [other for other in columns if other != column]) for column in columns]
+        if term.name in (INTERCEPT, OFFSET):
+            continue
+        t = None if term.block is None else term.block - first
+        texts = term.texts if t is None else tuple(x.text for x in parts.gp.terms[t].inputs)
+        names = parts.spec.names("linear" if t is None else "gp")
+        used = dict.fromkeys(name for text in texts for name in names if mentions(text, name))
+        out.append((term.name, t, list(used)))
     return out
 
 
@@ -157,8 +165,7 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
     """
     fitted, gp, n = parts.fitted, parts.gp, len(design.H)
     linear = linear_posterior(fitted, gp)
-    inputs, scale = gp.inputs(design), gp.problem.units.scale
-    sigma = scale * np.array([point.sigma for point in fitted.points])
+    inputs, sigma = gp.inputs(design), noise_sds(parts)
     out: dict[str, Mixture] = {}
     for term in model_terms(parts):
         mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
@@ -171,15 +178,28 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
             if term.name == INTERCEPT:
                 mean, sd = _level(parts, mean)
         elif term.block is not None and term.block not in skip:
-            for j, point in enumerate(fitted.points):
-                for rows in row_chunks(0, n, CHUNK_ROWS):
-                    A, d = point.term_features([at.rows(rows) for at in inputs], term.block)
-                    mean[j, rows] = scale * A.times(point.w)
-                    sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
+            mean, sd = process_moments(parts, inputs, term.block)
         elif term.name == OFFSET:
             mean += design.offset
         out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
     return out
+
+
+def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
+    points, scale, n = parts.fitted.points, parts.gp.problem.units.scale, len(inputs[block].X)
+    mean, sd = np.empty((len(points), n)), np.empty((len(points), n))
+    for j, point in enumerate(points):
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            A, d = point.term_features([at.rows(rows) for at in inputs], block)
+            mean[j, rows] = scale * A.times(point.w)
+            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
+    return mean, sd
+
+
+def noise_sds(parts: Parts) -> Array:
+    """Standard deviations of the noise (J,), in the user's units."""
+    return parts.gp.problem.units.scale * np.array([point.sigma for point in parts.fitted.points])
 
 
 def _level(parts: Parts, intercept: Array) -> tuple[Array, Array]:

@@ -1,7 +1,39 @@
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 import tobitgp as tg
+
+
+@pytest.fixture(autouse=True)
+def agg():
+    import matplotlib.pyplot as plt
+
+    backend = mpl.get_backend()
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+    mpl.use(backend)
+
+
+@pytest.fixture(scope="session")
+def visits():
+    """Curves of three levels, twelve hospitals with numbers for names, a varying slope, dates; limits on both sides."""
+    rng = np.random.default_rng(8)
+    n = 150
+    data = pd.DataFrame({"x": rng.uniform(0, 6, n), "z": rng.normal(1, 1, n), "g": rng.choice(["a", "b", "c"], n)})
+    data["h"] = rng.integers(101, 113, n)
+    data["k"] = rng.integers(0, 10, n)
+    data["day"] = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1000, n), unit="D")
+    f = np.sin(data["x"]) * (data["g"] != "b") + 0.4 * data["z"] * np.cos(data["x"]) + 0.1 * (data["h"] - 106)
+    data["y"] = (f + rng.normal(0, 0.2, n)).clip(-1.0, 1.5)
+    return data
+
+
+@pytest.fixture(scope="session")
+def grouped(visits):
+    return tg.fit("y ~ gp(x, by=g) + z:gp(x) + re(h) | censor(-1, 1.5)", visits, hyper="maximize")
 
 
 @pytest.fixture(scope="session")

@@ -12,17 +12,6 @@ from tobitgp.errors import SpecError
 from tobitgp.report.grid import grid_frame
 
 
-@pytest.fixture(autouse=True)
-def agg():
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    mpl.use("Agg")
-    yield
-    plt.close("all")
-    mpl.use(backend)
-
-
 def labels(ax):
     return [text.get_text() for legend in (ax.figure.legends or [ax.get_legend()]) for text in legend.get_texts()]
 
@@ -177,7 +166,47 @@ def test_dates_are_held_at_their_median_and_written_short(dated):
     assert axes[1].get_xlabel() == "day"
 
 
-def test_terms_of_dates_are_curves(dated):
-    ax = tg.fit("y ~ gp(decimal_year(day)) | censor(-0.5)", dated, hyper="maximize").plot_terms()
+def test_a_curve_for_each_level_with_rows_of_its_colour(grouped, visits):
+    ax = grouped.plot(x="x")
+    curves = [item for item in ax.lines if len(item.get_xdata()) == 201]
+    z = visits["z"].sort_values().iloc[74]
+    for g, shown in zip("abc", curves, strict=True):
+        new = pd.DataFrame({"x": shown.get_xdata(), "z": z, "g": g})
+        assert np.allclose(shown.get_ydata(), grouped.predict(new, exclude="re(h)"))
+        mine = visits[(visits["g"] == g) & visits["y"].between(-1, 1.5, inclusive="neither")]
+        dots = [item for item in ax.lines if item.get_marker() == "o" and item.get_color() == shown.get_color()]
+        assert np.array_equal(dots[0].get_ydata(), mine["y"])
+    assert len({item.get_color() for item in curves}) == 3
+    assert {text.get_text(): text.get_color() for text in ax.texts} == dict(
+        zip("abc", [item.get_color() for item in curves], strict=True)
+    )
+    assert ax.get_title(loc="left") == f"at z = {z:.3g}; re(h) left out"
     ax.figure.canvas.draw()
-    assert any(len(item.get_xdata()) == 201 for item in ax.lines)
+
+
+def test_levels_are_held_along_inputs_of_other_terms(grouped, visits):
+    axes = grouped.plot()
+    assert [ax.get_xlabel() for ax in axes] == ["x", "z"]
+    typical = visits["g"].mode()[0]
+    assert axes[1].get_title(loc="left").startswith(f"at x = {visits['x'].sort_values().iloc[74]:.3g}, g = {typical};")
+    assert not axes[1].texts
+    axes[0].figure.canvas.draw()
+
+
+def test_numbers_that_name_groups_are_no_axis(visits):
+    res = tg.fit("y ~ gp(x, by=k) + z + re(h) | censor(-1, 1.5)", visits, hyper="maximize")
+    ax = res.plot()
+    assert ax.get_title(loc="left") == (
+        f"at z = {visits['z'].sort_values().iloc[74]:.3g}, k = {visits['k'].mode()[0]}; re(h) left out"
+    )
+    assert len([item for item in ax.lines if len(item.get_xdata()) == 201]) == 1
+    with pytest.raises(SpecError, match="x='h'"):
+        res.plot(x="h")
+    with pytest.raises(SpecError, match="no input of numbers or dates"):
+        tg.fit("y ~ re(h) | censor(-1, 1.5)", visits, hyper="maximize").plot()
+
+
+def test_a_group_that_is_an_input_too_is_drawn_along(visits):
+    ax = tg.fit("y ~ gp(h) + re(h) | censor(-1, 1.5)", visits, hyper="maximize").plot()
+    assert ax.get_xlabel() == "h"
+    assert ax.get_title(loc="left") == "re(h) left out"

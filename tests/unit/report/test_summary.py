@@ -157,3 +157,29 @@ def test_long_names_keep_the_tables_in_line():
     lines = str(res.summary()).splitlines()
     assert len({len(line) for line in lines if set(line) in ({"="}, {"-"})}) == 1
     assert any(line.startswith(f"lengthscale(gp(`{name}`))") or name in line for line in lines)
+
+
+def test_groups_are_counted_and_known_periods_fixed(visits, curve):
+    formula = "y ~ gp(x, by=g) + gp(z, kernel='periodic', period=2) + re(h) | censor(-1, 1.5)"
+    text = str(tg.fit(formula, visits, hyper="maximize").summary())
+    for words in ("gp(x, by=g) rbf, 3 levels", "gp(z) periodic", "re(h) normal, 12 groups"):
+        assert re.search(f" {re.escape(words)}  ", text), words
+    assert re.search(r"period\(gp\(z\)\) +2\.0000 +\(fixed\)", text)
+    assert max(map(len, text.splitlines())) <= 79
+    assert len({len(line) for line in text.splitlines() if set(line) in ({"="}, {"-"})}) == 1
+    assert " ".join(text.split()).count("measure gp(z) from the average over the rows") == 1
+    assert "from the average" not in str(tg.fit("y ~ re(h)", visits, hyper="maximize").summary())
+    assert "measure gp(x) from" in " ".join(str(curve.summary()).split())
+
+
+def test_kernels_without_room_beside_the_name_stand_below_it(visits):
+    data = visits.rename(columns={"x": "temperature", "g": "station"})
+    formula = "y ~ gp(temperature, z, by=station) | censor(-1, 1.5)"
+    fixed = {"sigma": 0.3, "sd(gp(temperature, z, by=station))": 1.0}
+    res = tg.fit(formula, data, fixed=fixed, hyper="maximize")
+    lines = str(res.summary()).splitlines()
+    k = next(k for k, line in enumerate(lines) if line.startswith("GP terms:"))
+    assert "gp(temperature, z, by..." in lines[k]
+    assert lines[k + 1].split("  ")[0] == ""
+    assert " rbf (ARD), 3 levels " in lines[k + 1]
+    assert "rbf (ARD), 3 levels" in res.summary().as_latex()

@@ -143,3 +143,67 @@ def test_without_training_rows(maximised):
     parts = maximised.parts
     with pytest.raises(SpecError, match="no training rows"):
         tg.GPResults(parts.spec, parts.training, parts.gp, parts.fitted).marginal_effects()
+
+
+GROUPED = "y ~ gp(x, by=k) + z:gp(x) + gp(t, kernel='periodic', period=1) + re(ward) | censor(low, 1.4)"
+
+
+@pytest.fixture(scope="module", params=[{1: 1, 2: 5}, {1: "early", 2: "late"}], ids=["numbers", "text"])
+def wards(request, mixed):
+    """Two groups and six wards, named by numbers or by text, and a time within the year."""
+    rng = np.random.default_rng(6)
+    n = len(mixed)
+    ward = rng.integers(101, 107, n)
+    text = isinstance(request.param[1], str)
+    data = mixed.assign(k=pd.Series(rng.integers(1, 3, n), index=mixed.index).map(request.param))
+    return data.assign(t=rng.uniform(0, 2, n), ward=[f"w{w}" for w in ward] if text else ward)
+
+
+@pytest.fixture(scope="module")
+def grouped(wards):
+    return tg.fit(GROUPED, wards, hyper="maximize")
+
+
+@pytest.mark.parametrize(("what", "asked"), SCALES[:3])
+def test_groups_and_products_against_differences_of_predict(grouped, wards, what, asked):
+    """The column of by= is a factor, re() has no effect, z and x count in all their terms."""
+    levels = sorted(wards["k"].unique())
+    contrast = ("k", f"{levels[1]} - {levels[0]}")
+    for at in ("overall", wards.head(20)):
+        rows = wards if isinstance(at, str) else at
+        table = grouped.marginal_effects(what, at, **asked)
+        assert sorted(table.index) == [contrast, ("t", "dy/dx"), ("x", "dy/dx"), ("z", "dy/dx")]
+        for name in ("z", "x", "t"):
+            h = 1e-5 * wards[name].std()
+            up, down = (grouped.predict(rows.assign(**{name: rows[name] + s}), what, **asked) for s in (h, -h))
+            expected = float(((up - down) / (2 * h)).mean())
+            assert np.isclose(table.loc[(name, "dy/dx"), "dydx"], expected, rtol=2e-3, atol=2e-4), name
+        late, early = (grouped.predict(rows.assign(k=level), what, **asked) for level in levels[::-1])
+        assert np.isclose(table.loc[contrast, "dydx"], (late - early).mean())
+
+
+def test_at_the_mean_groups_are_those_of_most_rows(grouped, wards, tmp_path):
+    row = pd.DataFrame({name: [wards[name].mean()] for name in ("x", "z", "t")})
+    row = row.assign(**{name: wards[name].mode()[0] for name in ("k", "ward")})
+    table = grouped.marginal_effects(at="mean")
+    pd.testing.assert_frame_equal(table, grouped.marginal_effects(at=row))
+    grouped.save(tmp_path / "fit.tgp")
+    pd.testing.assert_frame_equal(tg.load(tmp_path / "fit.tgp").marginal_effects(at="mean"), table)
+
+
+@pytest.mark.parametrize(("what", "asked"), SCALES[:3])
+def test_a_group_that_is_an_input_too_keeps_its_intercept(wards, what, asked):
+    """The same model with the groups in a column of their own says what it should be."""
+    data = wards.assign(ward=wards["ward"].astype("category").cat.codes).assign(twin=lambda table: table["ward"])
+    both = tg.fit("y ~ gp(ward) + re(ward) | censor(low, 1.4)", data, hyper="maximize")
+    apart = tg.fit("y ~ gp(ward) + re(twin) | censor(low, 1.4)", data, hyper="maximize")
+    table = both.marginal_effects(what, **asked)
+    assert table.index.tolist() == [("ward", "dy/dx")]
+    pd.testing.assert_frame_equal(table, apart.marginal_effects(what, **asked), rtol=1e-6)
+
+
+def test_random_intercepts_alone_have_no_effects(wards):
+    res = tg.fit("y ~ re(ward) | censor(low, 1.4)", wards, hyper="maximize")
+    for at in ("overall", "mean"):
+        with pytest.raises(SpecError, match=r"no column whose effect could be formed: re\(ward\)"):
+            res.marginal_effects(at=at)

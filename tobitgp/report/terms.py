@@ -1,0 +1,222 @@
+"""Pictures of the terms of f. matplotlib is loaded when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import GPTerm
+from tobitgp.report.colours import BLUE, GREY, INK
+from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
+from tobitgp.report.protocols import Fit
+from tobitgp.report.shapes import draw_groups, draw_points, draw_surface
+
+BANDS = 8
+_DRAWN_ROWS = 5000
+_SURFACE = 61
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture of a term.
+
+    Attributes
+    ----------
+    term : str
+    columns : tuple of str
+        One that is drawn along, two of a surface.
+    t : int or None
+        Place among the processes.
+    held : tuple of str
+        The term's other columns.
+    slope : tuple of str
+        Columns that the term is a slope of.
+    """
+
+    term: str
+    columns: tuple[str, ...]
+    t: int | None = None
+    held: tuple[str, ...] = ()
+    slope: tuple[str, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        """What is drawn."""
+        return f"slope of {' times '.join(self.slope)}" if self.slope else self.term
+
+
+def plot_terms(
+    results: Fit, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
+) -> Any:
+    """Draw each term of f along each of its columns, with its band.
+
+    A column of numbers or dates gives a curve over ticks at the data, a factor a point for each level. A process with
+    ``by=`` gives a curve for each level, with bands up to eight levels; a random intercept the levels in the order of
+    their means. ``z:gp(x)`` is drawn at z = 1, which is the slope of z along x. A process of two columns is drawn as a
+    surface over both, its posterior mean alone, with the data as dots. What else a term depends on is held at its
+    median, or most frequent level, which a line above the panel says.
+
+    Parameters
+    ----------
+    results : Fit
+        A ``GPResults``.
+    terms : sequence of (str, int or None, list of str)
+        Name, place among the processes, and columns.
+    interval : float or None
+        Probability of the band; None for no band.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+        One for each panel.
+    """
+    covariates = results.model.data.frame
+    if covariates is None:
+        raise SpecError("This fit holds no training rows, so there is nothing to draw; use predict(what='terms').")
+    panels = [panel for term in terms for panel in _panels(results, covariates, *term)]
+    if not panels:
+        raise SpecError("This model has no term to draw.")
+    import matplotlib.pyplot as plt
+
+    across = min(len(panels), 3)
+    down = -(-len(panels) // across)
+    size = (6.4, 4.4) if len(panels) == 1 else (3.9 * across, 3.1 * down)
+    _, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
+    axes = grid.ravel()
+    for ax, panel in zip(axes, panels, strict=False):
+        _draw(ax, results, covariates, panel, interval)
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    return axes[0] if len(panels) == 1 else axes[: len(panels)]
+
+
+def _panels(results: Fit, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
+    """Pictures of one term."""
+    if t is None:
+        return [Panel(name, (c,), held=tuple(o for o in columns if o != c)) for c in columns]
+    term = results.model.spec.gps[t]
+    if not term.factors:
+        return [Panel(name, (group_name(results, t),), t)]
+    slope = _slope_columns(term, columns)
+    rest = [c for c in columns if c not in slope]
+    factors = factor_columns(results)
+    if term.by is None and len(rest) == 2 and all(runs(covariates[c]) and c not in factors for c in rest):
+        return [Panel(name, tuple(rest), t, slope=slope)]
+    return [Panel(name, (c,), t, tuple(o for o in rest if o != c), slope) for c in rest]
+
+
+def _slope_columns(term: GPTerm, columns: list[str]) -> tuple[str, ...]:
+    """Columns whose slope varies along other inputs of the term."""
+    linear = [f.inputs[0].text.strip("`") for f in term.factors if f.kernel == "linear" and len(f.inputs) == 1]
+    found = tuple(name for name in linear if name in columns)
+    others = [x.text for x in term.inputs if x.text.strip("`") not in found]
+    return found if others and len(found) < len(columns) else ()
+
+
+def _draw(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
+    column, t = panel.columns[0], panel.t
+    ax.spines[["top", "right"]].set_visible(False)
+    term = None if t is None else results.model.spec.gps[t]
+    if t is not None and term is not None and not term.factors:
+        table = results.group_effects(panel.term, interval=interval).droplevel("term")
+        draw_groups(ax, table, column, panel.label)
+        return
+    if len(panel.columns) == 2:
+        _draw_surface(ax, results, covariates, panel)
+        return
+    grid = _grid(results, covariates, panel, column)
+    levels = [] if t is None or term is None or term.by is None else read_levels(results, t)
+    ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
+    if levels and t is not None:
+        _draw_levels(ax, results, covariates, panel, grid, levels, interval)
+    elif runs(covariates[column]) and column not in factor_columns(results):
+        _draw_curve(ax, _table(results, grid, panel, interval), place(grid[column]), BLUE, 0.2)
+    else:
+        draw_points(ax, _table(results, grid, panel, interval), grid[column])
+    if runs(covariates[column]) and column not in factor_columns(results):
+        label_axis(ax, column, place(grid[column]))
+        _draw_ticks(ax, place(covariates[column]))
+    ax.set_xlabel(column)
+    ax.set_ylabel(panel.label)
+    _say_held(ax, grid, panel, len(levels))
+
+
+def _grid(results: Fit, covariates: pd.DataFrame, panel: Panel, column: str) -> pd.DataFrame:
+    """Rows along one column, or at each level of a factor; a slope is the term where its column is 1."""
+    factors = factor_columns(results)
+    values = covariates[column]
+    if runs(values) and column not in factors:
+        grid = grid_frame(covariates, column, factors=factors)
+    else:
+        levels = values.drop_duplicates().sort_values().reset_index(drop=True)
+        grid = grid_frame(covariates, None, factors=factors, size=len(levels)).assign(**{column: levels})
+    return grid.assign(**dict.fromkeys(panel.slope, 1))
+
+
+def _table(results: Fit, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
+    table: pd.DataFrame = results.predict(grid, "terms", interval=interval, se=True)[panel.term]
+    return table
+
+
+def _draw_levels(
+    ax: Any,
+    results: Fit,
+    covariates: pd.DataFrame,
+    panel: Panel,
+    grid: pd.DataFrame,
+    levels: list[Level],
+    interval: float | None,
+) -> None:
+    """Draw a curve for each level, with bands while they can be told apart."""
+    assert panel.t is not None
+    few, group = len(levels) <= BANDS, group_name(results, panel.t)
+    x = place(grid[panel.columns[0]])
+    table = _table(results, level_grids(grid, group, covariates[group], levels), panel, interval if few else None)
+    for k, level in enumerate(levels):
+        part = table.iloc[k * len(grid) : (k + 1) * len(grid)]
+        if few:
+            _draw_curve(ax, part, x, level.colour, 0.4 / max(len(levels), 3))
+        else:
+            ax.plot(x, part["mean"], color=BLUE, linewidth=0.8, alpha=0.6, zorder=3)
+    if few:
+        label_ends(ax, table["mean"].to_numpy()[len(grid) - 1 :: len(grid)], levels)
+
+
+def _draw_curve(ax: Any, table: pd.DataFrame, x: Any, colour: str, alpha: float) -> None:
+    if "lower" in table:
+        ax.fill_between(x, table["lower"], table["upper"], color=colour, alpha=alpha, linewidth=0)
+    ax.plot(x, table["mean"], color=colour, linewidth=1.8, zorder=3)
+
+
+def _draw_ticks(ax: Any, values: Any) -> None:
+    """Draw ticks at the data."""
+    ticks = np.unique(values)[:_DRAWN_ROWS]
+    look = {"color": INK, "linestyle": "none", "markersize": 6, "alpha": 0.5, "clip_on": False}
+    ax.plot(ticks, np.zeros(len(ticks)), "|", transform=ax.get_xaxis_transform(), **look)
+
+
+def _draw_surface(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel) -> None:
+    across, up = panel.columns
+    factors = factor_columns(results)
+    x, y = (grid_frame(covariates, c, factors=factors, size=_SURFACE)[c] for c in panel.columns)
+    grid = grid_frame(covariates, None, factors=factors, size=_SURFACE**2)
+    grid[across] = pd.concat([x] * _SURFACE, ignore_index=True)
+    grid[up] = y.repeat(_SURFACE).reset_index(drop=True)
+    grid = grid.assign(**dict.fromkeys(panel.slope, 1))
+    mean = _table(results, grid, panel, None)["mean"].to_numpy().reshape(_SURFACE, _SURFACE)
+    draw_surface(ax, (place(x), place(y)), mean, tuple(place(covariates[c]) for c in panel.columns), panel.label)
+    label_axis(ax, across, place(x))
+    label_axis(ax, up, place(y), side="y")
+
+
+def _say_held(ax: Any, grid: pd.DataFrame, panel: Panel, n_levels: int) -> None:
+    held = held_words(grid[[*panel.columns, *panel.held]], panel.columns[0])
+    many = f"{n_levels} levels, without bands" if n_levels > BANDS else ""
+    words = "; ".join(filter(None, [many, held]))
+    say_above(ax, words)
