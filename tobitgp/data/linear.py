@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -228,6 +229,8 @@ def formulaic_context(own: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
         values = np.asarray(data)
         if values.dtype.kind == "f" and np.array_equal(values, np.floor(values)):
             data = pd.Series(values.astype(np.int64))
+        # Treatment is a function there, the others are classes; all may stand without brackets.
+        contrasts = contrasts() if inspect.isfunction(contrasts) else contrasts
         return C(data, contrasts, levels=levels)
 
     known = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
