@@ -66,7 +66,11 @@ def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
         syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}")
     ard = read_flag(syntax, "ard", options["ard"]) if "ard" in options else True
     by = read_group(syntax, options["by"], found.by, "by=") if "by" in options else None
-    label = read_name(syntax, options["name"]) if "name" in options else default_label(inputs, by, _written_period(syntax, options))
+    label = (
+        read_name(syntax, options["name"])
+        if "name" in options
+        else default_label(inputs, by, _written_period(syntax, options))
+    )
     return GPTerm((GPFactor(inputs, kernel, ard, period),), label, by)
 
 

@@ -70,7 +70,11 @@ def parse_formula(
         formula, right, terms, columns, [name for _, item in _roles(found, terms) for name, _ in item.names]
     )
     check_linear(right, terms, others)
+    plain = plain_columns(right, terms, others)
     variables = _variables(found, terms, right, others)
+    if plain is not None:
+        # A column that is taken out again is not needed.
+        variables = tuple(v for v in variables if v.role != "linear" or v.name in plain)
     _check_columns(formula, variables, terms, columns)
     return ModelSpec(
         formula=formula,
@@ -80,7 +84,7 @@ def parse_formula(
         offsets=tuple(terms.offsets),
         gps=tuple(terms.gps),
         variables=variables,
-        plain=plain_columns(right, terms, others),
+        plain=plain,
         codings=tuple(terms.found_linear.codings),
         truncation=truncation,
         functions=own,
