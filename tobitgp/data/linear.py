@@ -202,7 +202,7 @@ def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[st
             raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
-            cause = _restore(str(error), aliases)
+            cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The linear part {spec.linear!r} cannot be computed: {cause}{remedy}") from error
     H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
     return H, matrix.model_spec

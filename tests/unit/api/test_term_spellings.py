@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.interpolate
-from support.spellings import N, SIGMA, check_counts, check_prediction, counts, rows
+from support.spellings import SIGMA, N, check_counts, check_prediction, counts, rows
 
 import tobitgp as tg
 

@@ -80,3 +80,8 @@ def test_only_levels_of_random_intercepts_may_be_new(groups):
             res.predict(NEW)
     else:
         assert np.isfinite(res.predict(NEW)).all()
+
+
+def test_a_base_level_has_to_exist():
+    with pytest.raises(tg.errors.DataError, match="there is no level 'zz'"):
+        tg.fit("y ~ C(g, Treatment('zz'))", DATA)
