@@ -126,7 +126,7 @@ def test_a_long_lengthscale_hides_alpha(data):
 def test_a_periodic_kernel_is_rbf_on_the_circle(data):
     angle = 2 * np.pi * data["x"] / 1.5
     circle = data.assign(cos=np.cos(angle), sin=np.sin(angle))
-    periodic = fit("y ~ z + gp(x, period=1.5) | censor(-0.5)", data, {"sigma": 0.4, **curve("gp(x)")})
+    periodic = fit("y ~ z + gp(x, period=1.5) | censor(-0.5)", data, {"sigma": 0.4, **curve("gp(x, period=1.5)")})
     rbf = fit("y ~ z + gp(cos, sin, ard=False) | censor(-0.5)", circle, {"sigma": 0.4, **curve("gp(cos, sin)")})
     check_same(periodic, rbf, circle)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -201,7 +202,7 @@ def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[st
             raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
-            cause = _restore(str(error), aliases)
+            cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The linear part {spec.linear!r} cannot be computed: {cause}{remedy}") from error
     H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
     return H, matrix.model_spec
@@ -228,6 +229,8 @@ def formulaic_context(own: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
         values = np.asarray(data)
         if values.dtype.kind == "f" and np.array_equal(values, np.floor(values)):
             data = pd.Series(values.astype(np.int64))
+        # Treatment is a function there, the others are classes; all may stand without brackets.
+        contrasts = contrasts() if inspect.isfunction(contrasts) else contrasts
         return C(data, contrasts, levels=levels)
 
     known = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}

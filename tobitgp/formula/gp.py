@@ -38,6 +38,9 @@ class ProcessFound:
 def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
     """Read ``gp(x, ..., kernel=, ard=, by=, period=, name=)``.
 
+    Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
+    are two terms; a kernel is no part of the label.
+
     Parameters
     ----------
     syntax : Syntax
@@ -63,7 +66,11 @@ def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
         syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}")
     ard = read_flag(syntax, "ard", options["ard"]) if "ard" in options else True
     by = read_group(syntax, options["by"], found.by, "by=") if "by" in options else None
-    label = read_name(syntax, options["name"]) if "name" in options else default_label(inputs, by)
+    label = (
+        read_name(syntax, options["name"])
+        if "name" in options
+        else default_label(inputs, by, _written_period(syntax, options))
+    )
     return GPTerm((GPFactor(inputs, kernel, ard, period),), label, by)
 
 
@@ -121,10 +128,27 @@ def read_kernel(syntax: Syntax, node: ast.expr) -> str:
     return name
 
 
-def default_label(inputs: tuple[Expression, ...], by: Expression | None) -> str:
-    """Label of a process that was given none, blanks and backticks apart as it is written."""
-    group = f", by={label_of(by)}" if by is not None else ""
-    return f"gp({', '.join(label_of(item) for item in inputs)}{group})"
+def default_label(
+    inputs: tuple[Expression, ...], by: Expression | None, period: Expression | None = None, kernel: str = ""
+) -> str:
+    """Label of a process that was given none, blanks and backticks apart as it is written.
+
+    Parameters
+    ----------
+    inputs : tuple of Expression
+    by, period : Expression or None
+        Part of the label wherever they are given.
+    kernel : str
+        Where nothing else tells two factors of a product apart.
+
+    Returns
+    -------
+    str
+    """
+    options = [f"by={label_of(by)}"] if by is not None else []
+    options += [f"period={label_of(period)}"] if period is not None else []
+    options += [f'kernel="{kernel}"'] if kernel else []
+    return f"gp({', '.join([*map(label_of, inputs), *options])})"
 
 
 def label_of(item: Expression) -> str:
@@ -132,6 +156,10 @@ def label_of(item: Expression) -> str:
     text = " ".join(item.text.split())
     bare = text.startswith("`") and text.count("`") == 2 and text.endswith("`")
     return item.text.strip("`") if bare else text
+
+
+def _written_period(syntax: Syntax, options: dict[str, ast.expr]) -> Expression | None:
+    return expression(syntax, options["period"]) if "period" in options else None
 
 
 def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tuple[str, float | None]:

@@ -70,8 +70,13 @@ def parse_formula(
         formula, right, terms, columns, [name for _, item in _roles(found, terms) for name, _ in item.names]
     )
     check_linear(right, terms, others)
+    plain = plain_columns(right, terms, others)
     variables = _variables(found, terms, right, others)
+    if plain is not None:
+        # A column that is taken out again is not needed.
+        variables = tuple(v for v in variables if v.role != "linear" or v.name in plain)
     _check_columns(formula, variables, terms, columns)
+    _check_names(right, terms, variables)
     return ModelSpec(
         formula=formula,
         response=response,
@@ -80,7 +85,7 @@ def parse_formula(
         offsets=tuple(terms.offsets),
         gps=tuple(terms.gps),
         variables=variables,
-        plain=plain_columns(right, terms, others),
+        plain=plain,
         codings=tuple(terms.found_linear.codings),
         truncation=truncation,
         functions=own,
@@ -164,6 +169,16 @@ def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Seque
             date = start in item.dates
             variables.setdefault((name, role, date), Variable(name, start, role, date))
     return tuple(variables.values())
+
+
+def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) -> None:
+    """Refuse a process that was given the name of another term."""
+    others = {"Intercept", "offset", *(v.name for v in variables if v.role == "linear")}
+    others |= {syntax.text(term) for _, term in terms.linear}
+    for term in terms.gps:
+        if term.name in others:
+            start = next((t.start for t in syntax.tokens if t.text[1:-1] == term.name and t.text[0] in "'\""), 0)
+            raise FormulaError(f"There is already a term {term.name!r}; choose another", syntax.formula, start)
 
 
 def _check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:

@@ -8,7 +8,7 @@ from typing import NoReturn
 from tobitgp.formula.aliases import read_alias
 from tobitgp.formula.expressions import called_name, check_expression, expression
 from tobitgp.formula.functions import PROCESSES
-from tobitgp.formula.gp import ProcessFound, label_of, read_gp
+from tobitgp.formula.gp import ProcessFound, default_label, label_of, read_gp
 from tobitgp.formula.groups import read_group
 from tobitgp.formula.spec import GPFactor, GPTerm
 from tobitgp.formula.syntax import Syntax
@@ -28,7 +28,8 @@ def read_product(syntax: Syntax, node: ast.BinOp, found: ProcessFound) -> GPTerm
     Returns
     -------
     GPTerm
-        Its factors in written order; a leaf that is no process is a linear kernel, so that its slope varies.
+        Its factors in written order; a leaf that is no process is a linear kernel, so that its slope varies. Labels of
+        factors are joined, with the kernel of those that would read the same: ``gp(x):gp(x, kernel="matern32")``.
 
     Raises
     ------
@@ -51,7 +52,7 @@ def read_product(syntax: Syntax, node: ast.BinOp, found: ProcessFound) -> GPTerm
         factors += part.factors
     label = next((part.name for leaf, part in zip(leaves, parts, strict=True) if leaf in named), None)
     by = groups[0][1] if groups else None
-    return GPTerm(tuple(factors), label or ":".join(part.name for part in parts), by)
+    return GPTerm(tuple(factors), label or ":".join(_labels(parts)), by)
 
 
 def refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
@@ -89,6 +90,17 @@ def name_node(node: ast.expr) -> ast.expr | None:
     keywords = node.keywords if isinstance(node, ast.Call) else []
     values = [item.value for item in keywords if item.arg == "name"]
     return next((value for value in values if not (isinstance(value, ast.Constant) and value.value is None)), None)
+
+
+def _labels(parts: list[GPTerm]) -> list[str]:
+    """Labels of the factors, no two the same."""
+    names = [part.name for part in parts]
+    return [
+        default_label(part.inputs, part.by, kernel=part.factors[0].kernel)
+        if names.count(part.name) > 1 and part.factors[0].kernel != "rbf"
+        else part.name
+        for part in parts
+    ]
 
 
 def _leaves(node: ast.expr) -> list[ast.expr]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.response import build_response
+from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -86,9 +86,9 @@ def seen_in_training(parts: Parts) -> Seen:
 
 
 def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
-    """Rows of new data in which the response is not missing."""
+    """Rows of new data in which something is known of the response."""
     table = _what_was_seen(parts, new)
-    keep = ~table.missing(parts.spec.names("response"))[asked.usable]
+    keep = ~unknown_rows(parts.spec, table)[asked.usable]
     design = asked.design
     usable = asked.usable.copy()
     usable[usable] = keep
@@ -97,7 +97,7 @@ def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
 
 def _what_was_seen(parts: Parts, new: Frame) -> Table:
     """Columns of the response and the censoring."""
-    names = parts.spec.names("response", "event", "limit")
+    names = parts.spec.names("response", "event", "bound", "limit")
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(

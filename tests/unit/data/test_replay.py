@@ -60,6 +60,7 @@ FORMULAS = {
     "0 + g": ("g[a]", "g[b]", "g[c]"),
     "C(k)": ("Intercept", "C(k)[T.2]", "C(k)[T.5]"),
     "C(k, Treatment(2))": ("Intercept", "C(k, Treatment(2))[T.1]", "C(k, Treatment(2))[T.5]"),
+    "C(k, Treatment)": ("Intercept", "C(k, Treatment)[T.2]", "C(k, Treatment)[T.5]"),
     "C(g, Sum)": ("Intercept", "C(g, Sum)[S.a]", "C(g, Sum)[S.b]"),
     "C(x > 0)": ("Intercept", "C(x > 0)[T.True]"),
     "I(g == 'a') + {x**2}": ("Intercept", "I(g == 'a')", "x ** 2"),

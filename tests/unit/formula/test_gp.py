@@ -65,6 +65,13 @@ def test_periods(options, period):
     assert (factor.kernel, factor.period) == ("periodic", period)
 
 
+def test_a_known_period_is_part_of_the_label():
+    both = "y ~ gp(x) + gp( x,period = 365.25 / 7 ) + gp(x, by=g, period=12) + gp(x, period=2*pi, name='year')"
+    names = [term.name for term in parse_formula(both, COLUMNS).gps]
+    assert names == ["gp(x)", "gp(x, period=365.25 / 7)", "gp(x, by=g, period=12)", "year"]
+    assert only("gp(x, kernel='periodic')").name == only("gp(x, kernel='rq', period=None)").name == "gp(x)"
+
+
 def test_groups():
     term = only("gp(x, by=g)")
     assert (term.name, term.by) == ("gp(x, by=g)", Expression("g", 13))

@@ -30,7 +30,7 @@ GROUP = "a curve for each level of g, hyper-parameters shared"
         ),
         (
             "gp(x, period=12)",
-            "gp(x): zero-mean Gaussian process over x, kernel periodic, period 12, one length-scale",
+            "gp(x, period=12): zero-mean Gaussian process over x, kernel periodic, period 12, one length-scale",
         ),
         ("gp(x, kernel='linear')", "gp(x): zero-mean Gaussian process over x, kernel linear"),
         (
@@ -39,7 +39,7 @@ GROUP = "a curve for each level of g, hyper-parameters shared"
         ),
         (
             "gp(x, period=7):gp(x, kernel='matern32'):gp(z, w, by=g)",
-            "gp(x):gp(x):gp(z, w, by=g): zero-mean Gaussian process over x, z, w, product of the kernels "
+            "gp(x, period=7):gp(x):gp(z, w, by=g): zero-mean Gaussian process over x, z, w, product of the kernels "
             "periodic over x (period 7, one length-scale) and matern32 over x (one length-scale) "
             f"and rbf over z, w (a length-scale for each input); {GROUP}",
         ),

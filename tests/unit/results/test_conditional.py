@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -130,3 +131,28 @@ def test_truncated_means_far_out(log_time):
     near = np.array([30.0, -30.0, 1.0, 0.0])
     assert (np.abs(value - near) < 0.05).all()
     assert ((value >= lower - 1e-12) & (value <= upper + 1e-12)).all()
+
+
+@pytest.mark.parametrize("response", ["interval(lo, hi)", "Surv(lo, hi, type='interval2')", "status"])
+def test_two_ends_of_new_rows_are_read(mixed, response):
+    """Each row's own predictive distribution between its ends, its mean by scipy; nothing known, nothing imputed."""
+    y = mixed["y"].to_numpy()
+    kind = np.arange(len(y)) % 4 - 1
+    lo = np.select([kind == -1, kind == 2], [-np.inf, y - 0.4], y)
+    hi = np.select([kind == 1, kind == 2], [np.inf, y + 0.3], y)
+    data = mixed.assign(lo=lo, hi=hi, y=np.where(kind == -1, hi, lo), kind=kind)
+    formula = "y ~ gp(x) | censor(status=kind, upper=hi)" if response == "status" else f"{response} ~ gp(x)"
+    res = tg.fit(formula, data, fixed=FIXED)
+    new = data.head(9).reset_index(drop=True)
+    new.loc[8, ["lo", "hi", "y"]] = np.nan
+    f = res.predict(new, se=True)
+    sd = np.hypot(f["se"], FIXED["sigma"])
+    ends = ((end[:8] - f["mean"][:8]) / sd[:8] for end in (lo, hi))
+    with np.errstate(invalid="ignore"):
+        truth = np.where(kind[:8] == 0, y[:8], scipy.stats.truncnorm.mean(*ends, loc=f["mean"][:8], scale=sd[:8]))
+    table = res.predict(new, "conditional")
+    assert np.allclose(table[:8], truth, atol=1e-7)
+    assert np.isnan(table[8])
+    upper = "hi" if response != "status" else "kind"
+    with pytest.raises(SpecError, match=f"'{upper}'"):
+        res.predict(new.drop(columns=upper), "conditional")
