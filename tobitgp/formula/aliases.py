@@ -65,7 +65,9 @@ def read_alias(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
 
 def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -> None:
     """Refuse smooths that are no processes."""
-    remedy = "write gp(x) for a smooth curve, or bs(x, df=5) for a spline"
+    inputs = ", ".join(syntax.text(arg) for arg in node.args) or "x"
+    by = f", by={syntax.text(options['by'])}" if "by" in options else ""
+    remedy = f"write gp({inputs}{by}) for a smooth curve, or bs(x, df=5) for a spline"
     if "bs" not in options:
         syntax.fail(node, f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
     basis = options["bs"].value if isinstance(options["bs"], ast.Constant) else None

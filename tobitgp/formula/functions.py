@@ -127,6 +127,7 @@ NOT_YET = {
     "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
     "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
+    **dict.fromkeys(("te", "ti", "t2"), "Smooths of several inputs are written gp(x, z), or as a product gp(x):gp(z)"),
     "trunc": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
     "truncated": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
     "weights": "Weights are no part of the formula; pass weights= beside it",

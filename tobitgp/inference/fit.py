@@ -20,12 +20,14 @@ from tobitgp.inference.hyper import (
     Objective,
     climb,
     is_heavy,
+    other_octaves,
     polish,
     starts,
     whitening,
 )
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior, Sites, average_features, split_theta
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
@@ -196,14 +198,21 @@ class _Fit:
             return objective.value(start)
 
         short = self.single and problem.n >= DENSE_ROWS
-        candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short)
-        ends = []
-        for start in candidates:
+        periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
+        candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
+
+        def end(start: Array) -> tuple[float, Array, Objective]:
             objective = at(start)
             end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
             again = at(end, objective.sites)
-            ends.append((again.value(end), end, again))
-        value, best, objective = max(ends, key=lambda found: found[0])
+            return again.value(end), end, again
+
+        ends = [end(start) for start in candidates]
+        found = max(ends, key=_value)
+        if periods:
+            ends = [end(start) for start in other_octaves(self.parameters, found[2].theta(found[1]), periods)]
+            found = max([found, *ends], key=_value)
+        value, best, objective = found
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
 
@@ -235,7 +244,7 @@ class _Fit:
             if isinstance(self.method, EP) and not last.converged:
                 raise _EPFailure(last.theta)
             theta, sites = last.theta, last.sites
-            if _nats_left(last) <= 2.0 * NATS or objective.features >= CAP:
+            if _nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:
                 break
         return objective, maximum
 
@@ -328,6 +337,10 @@ class _EPFailure(Exception):
     def __init__(self, theta: Array):
         super().__init__()
         self.theta = theta
+
+
+def _value(found: tuple[float, Array, Objective]) -> float:
+    return found[0]
 
 
 def _warn(message: str) -> None:

@@ -139,7 +139,13 @@ def assemble(
     )
     parameters = _parameters(hypers, _units(spec.gps, covariances, problem), fixed, start, priors)
     return GPModel(
-        family, problem, Prior(dense, gps, intercept is not None), linear, design.columns, spec.gps, parameters
+        family,
+        problem,
+        Prior(dense, gps, spec.intercept and sd[0] != 0.0),
+        linear,
+        design.columns,
+        spec.gps,
+        parameters,
     )
 
 

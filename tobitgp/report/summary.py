@@ -181,8 +181,8 @@ def _notes(results: Fit) -> list[str]:
         )
     if fitted.nats_left > COARSE:
         notes.append(
-            f"The {fitted.n_features} features leave {fitted.nats_left:.3g} nats of the evidence: the fit may be too "
-            "smooth and its bands are approximate. Raise inducing=, or use inducing=None."
+            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence: the fit may be too smooth and its "
+            "bands are approximate. Raise inducing=, or use inducing=None."
         )
     if not counts[["left", "right", "interval"]].any():
         notes.append("No row is censored: this is ordinary Gaussian regression.")

@@ -58,6 +58,10 @@ class Questions:
         "terms"        mean of each term of f                 the term
         =============  =====================================  ==========================================
 
+        A term is a summand of f. A process beside an intercept is measured from its average over the training rows,
+        and the term ``Intercept`` takes that average up, because the data tell only their sum; ``params["Intercept"]``
+        is the coefficient of the model as written, whose standard deviation holds the level of the processes too.
+
         Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` and ``"terms"``
         are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
         it was seen, and elsewhere the mean of y* truncated to what is known of it, under the posterior without the
@@ -81,7 +85,8 @@ class Questions:
         below, above : float or list of float, optional
             Limits on the scale of the response; one of the two.
         exclude : str or list of str
-            Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``. New data need no columns that only they use.
+            Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``: a process beside an intercept stands at its
+            average over the training rows. New data need no columns that only they use.
 
         Returns
         -------

@@ -160,14 +160,14 @@ def test_long_names_keep_the_tables_in_line():
 
 
 def test_groups_are_counted_and_known_periods_fixed(visits, curve):
-    formula = "y ~ gp(x, by=g) + gp(z, kernel='periodic', period=2) + re(h) | censor(-1, 1.5)"
+    formula = "y ~ gp(x, by=g) + gp(z, period=2, name='season') + re(h) | censor(-1, 1.5)"
     text = str(tg.fit(formula, visits, hyper="maximize").summary())
-    for words in ("gp(x, by=g) rbf, 3 levels", "gp(z) periodic", "re(h) normal, 12 groups"):
+    for words in ("gp(x, by=g) rbf, 3 levels", "season periodic", "re(h) normal, 12 groups"):
         assert re.search(f" {re.escape(words)}  ", text), words
-    assert re.search(r"period\(gp\(z\)\) +2\.0000 +\(fixed\)", text)
+    assert re.search(r"period\(season\) +2\.0000 +\(fixed\)", text)
     assert max(map(len, text.splitlines())) <= 79
     assert len({len(line) for line in text.splitlines() if set(line) in ({"="}, {"-"})}) == 1
-    assert " ".join(text.split()).count("measure gp(z) from the average over the rows") == 1
+    assert " ".join(text.split()).count("measure season from the average over the rows") == 1
     assert "from the average" not in str(tg.fit("y ~ re(h)", visits, hyper="maximize").summary())
     assert "measure gp(x) from" in " ".join(str(curve.summary()).split())
 

@@ -155,3 +155,10 @@ def test_categories_codings_and_named_processes(mixed):
     effects = res.marginal_effects()
     assert effects.index.get_level_values(0).tolist() == ["k", "k", "g", "a b", "x"]
     assert np.isclose(effects.loc[("k", "2 - 0"), "dydx"], res.params["C(k)[T.2]"])
+
+
+def test_a_prior_of_the_intercept_leaves_processes_centred(mixed):
+    res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, hyper="maximize")
+    assert np.isclose(res.predict(what="terms")[("gp(x)", "mean")].mean(), 0.0, atol=1e-10)
+    known = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, fixed={"Intercept": 0.3}, hyper="maximize")
+    assert np.allclose(means(known.predict(what="terms"))["Intercept"], 0.3)
