@@ -127,7 +127,8 @@ def _refuse_treatment(a: str, first: Subject, b: str, other: Subject) -> None:
 
 
 def _refuse_counts(a: str, first: Subject, b: str, other: Subject) -> None:
-    if first.n != other.n or dict(first.counts) != dict(other.counts):
+    # How many rows were left out on the way says nothing of those that were used.
+    if first.n != other.n or any(first.counts[kind] != other.counts[kind] for kind in COUNTS[:4]):
         raise SpecError(
             f"{a!r} and {b!r} are of different rows ({_counted(first)}; {_counted(other)}), and evidence of different "
             "data is not comparable. Drop the rows in which any column of either model is missing, and fit both again."
@@ -135,21 +136,24 @@ def _refuse_counts(a: str, first: Subject, b: str, other: Subject) -> None:
 
 
 def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
+    """Rows with the same responses in the same order are taken for the same, whatever their labels."""
     one, two = first.training, other.training
     assert one is not None
     assert two is not None
-    if not np.array_equal(one.kept, two.kept):
-        raise SpecError(
-            f"{a!r} and {b!r} are of different rows, though of as many: other rows were dropped, or the data differ. "
-            "Drop the rows in which any column of either model is missing, and fit both again."
-        )
     for fields, what in ((_KNOWN, "response"), (_WINDOW, "truncation")):
-        if not all(np.array_equal(getattr(one.response, f), getattr(two.response, f)) for f in fields):
+        if all(np.array_equal(getattr(one.response, f), getattr(two.response, f)) for f in fields):
+            continue
+        if not one.index[one.kept].equals(two.index[two.kept]):
             raise SpecError(
-                f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every row, "
-                "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
-                "it is, with family='lognormal'."
+                f"{a!r} and {b!r} are of different rows, though of as many: their labels differ, since other rows were "
+                "dropped or the data are others. Drop the rows in which any column of either model is missing, and fit "
+                "both again."
             )
+        raise SpecError(
+            f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every row, "
+            "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
+            "it is, with family='lognormal'."
+        )
 
 
 def _counted(subject: Subject) -> str:
