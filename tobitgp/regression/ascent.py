@@ -11,7 +11,7 @@ from tobitgp.likelihoods.laws import Law, Logistic
 from tobitgp.regression import diagnose
 from tobitgp.regression.newton import Climb, Step, climb, guarded_step, olsen_step
 from tobitgp.regression.sums import State, evaluate
-from tobitgp.regression.working import Working
+from tobitgp.regression.working import Working, reach
 from tobitgp.typing import Array
 
 _START_ITERATIONS = 10
@@ -40,7 +40,7 @@ def ascend(
         return climb(function, olsen, function(start), max_iter=max_iter, stop=stop), function, olsen
 
     def guarded(state: State) -> Step:
-        return guarded_step(state, working.p)
+        return guarded_step(state, lambda move: reach(move, working))
 
     begin = function(_relaxed_start(working, law))
     return climb(function, guarded, begin, max_iter=max_iter, stop=stop), function, guarded

@@ -9,13 +9,15 @@ import numpy as np
 from tobitgp.regression.newton import Climb, Step
 from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.sums import State
-from tobitgp.regression.working import Working
+from tobitgp.regression.working import Working, log_sigmas
 from tobitgp.typing import Array, BoolArray
 
 LARGEST_DF = 1000.0
 _SMALLEST_DF = 0.05
 _FAR = 18.0  # sigma 1e-8 or 1e8 of the spread of the response
 _SUSPECT = 1e-4  # information of a direction, where an exact row has 1
+_FLAT = 1e-9
+_NOTHING = 1e-6
 _MORE_STEPS = 6
 
 
@@ -25,7 +27,7 @@ def far(x: Array, working: Working) -> bool:
         return True
     if not working.q:
         return False
-    low, high = _log_sigmas(x, working)
+    low, high = log_sigmas(working, x)
     return low < -_FAR or high > _FAR
 
 
@@ -34,22 +36,11 @@ def at_large_df(x: Array, working: Working) -> bool:
     return working.free_df and float(x[-1]) >= np.log(LARGEST_DF)
 
 
-def _log_sigmas(x: Array, working: Working) -> tuple[float, float]:
-    """Smallest and largest working log sigma."""
-    g = x[working.p : working.p + working.q]
-    if working.constant:
-        tau = float(working.chunks[0].tau0[0] + g.sum())
-        return tau, tau
-    taus = [chunk.tau0 + chunk.V @ g for chunk in working.chunks]
-    return min(float(t.min()) for t in taus), max(float(t.max()) for t in taus)
-
-
 def verdict(
     end: Climb,
     working: Working,
     function: Callable[[Array], State],
     step: Callable[[State], Step],
-    outcome: Outcome,
 ) -> tuple[Climb, bool, str]:
     """Whether there is a maximum; a nearly flat direction is followed for some steps to see if it gets flatter.
 
@@ -61,14 +52,12 @@ def verdict(
         "converged", or the cause: "df", "sigma", "flat", "limit", "stalled".
     """
     if end.reason == "stopped":
-        large = at_large_df(end.state.x, working)
-        cause = f"df grew beyond {LARGEST_DF:g}: the normal law fits as well and is simpler." if large else "sigma"
-        return end, False, cause
+        return end, False, "df" if at_large_df(end.state.x, working) else "sigma"
     least = _least_information(end.state, working)[0]
-    if least < _SUSPECT:
-        after = _onwards(end, function, step)
-        if _least_information(after, working)[0] < 0.9 * least or least < 1e-14:
-            return end, False, "flat"
+    if least < _FLAT or (
+        least < _SUSPECT and _least_information(_onwards(end, function, step), working)[0] < 0.9 * least
+    ):
+        return end, False, "flat"
     if end.reason == "settled":
         return end, True, "converged"
     return end, False, end.reason
@@ -87,14 +76,19 @@ def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[Sta
 
 def _least_information(state: State, working: Working) -> tuple[float, Array]:
     """Smallest eigenvalue of the dimensionless information of location and scale, and its direction in x."""
-    p, q = working.p, working.q
-    if not p + q:
+    information = _information(state, working)
+    if not len(information):
         return 1.0, np.zeros(0)
-    low, high = _log_sigmas(state.x, working)
-    unit = np.concatenate([np.full(p, np.exp(0.5 * (low + high))), np.full(q, 1.0 / np.sqrt(len(working.order)))])
-    information = -state.hessian[: p + q, : p + q] * unit * unit[:, None]
     values, vectors = np.linalg.eigh(information)
     return float(values[0]), vectors[:, 0]
+
+
+def _information(state: State, working: Working) -> Array:
+    """Minus the Hessian in location and scale, in units in which exact rows bring an information of about 1."""
+    p, q = working.p, working.q
+    low, high = log_sigmas(working, state.x)
+    unit = np.concatenate([np.full(p, np.exp(0.5 * (low + high))), np.full(q, 1.0 / np.sqrt(len(working.order)))])
+    return -state.hessian[: p + q, : p + q] * unit * unit[:, None]
 
 
 def explain(
@@ -118,6 +112,8 @@ def explain(
         Columns whose coefficients were estimated.
     names : sequence of str, length p, or None
     """
+    if cause == "df":
+        return f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
     exact = int(outcome.exact.sum())
     left = np.isneginf(outcome.lower).all()
     if left or np.isposinf(outcome.upper).all():
@@ -126,7 +122,12 @@ def explain(
             f"Every row is {side}-censored, so the likelihood has no maximum: the location goes to {where} infinity. "
             "Record some values or intervals, or use a model with priors."
         )
-    if cause == "sigma" or (cause == "flat" and _about_scale(state, working)):
+    if working.q and not (outcome.exact | np.isfinite(outcome.width)).any():
+        return (
+            "Only limits are known of every row, and they do not determine sigma: the likelihood grows towards 0 or "
+            "infinity, or is flat. Fix sigma (a probit has 1), or record some values or intervals."
+        )
+    if cause == "sigma" or _about_scale(state, working):
         return _sigma_words(state, working, exact)
     if cause == "flat":
         column = _column_words(state, working, free, names)
@@ -134,28 +135,27 @@ def explain(
             f"The likelihood has no maximum: {column} separates the censored rows from the others, and its coefficient "
             "goes to infinity. Leave it out, merge levels, fix its coefficient, or use a model with priors."
         )
-    if cause == "limit":
-        return f"Not settled when the limit of iterations was reached, with {exact} exact rows; raise max_iter."
     if cause == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
-    return cause
+    return f"Not settled when the limit of iterations was reached, with {exact} exact rows; raise max_iter."
 
 
 def _about_scale(state: State, working: Working) -> bool:
-    direction = _least_information(state, working)[1]
-    return bool((direction[working.p :] ** 2).sum() > 0.5)
+    """Whether nothing is known of a log sigma any more."""
+    scale = np.diag(_information(state, working))[working.p :]
+    return bool((np.abs(scale) < _NOTHING).any())
 
 
 def _sigma_words(state: State, working: Working, exact: int) -> str:
-    low, high = _log_sigmas(state.x, working) if working.q else (0.0, 0.0)
-    if low + high > 0.0 and high > _FAR:
+    low, high = log_sigmas(working, state.x)
+    if low + high > 0.0:
         return (
-            "The likelihood has no maximum: sigma goes to infinity, since the limits contradict every finite one. "
+            "The likelihood has no maximum: sigma goes to infinity, since the rows contradict every finite one. "
             "Check which side each row is censored on, or fix sigma."
         )
     return (
-        f"The likelihood has no maximum: sigma goes to 0, since {working.p} coefficients fit the {exact} exact rows "
-        "perfectly and contradict no other row. Use fewer columns, or fix sigma."
+        f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach "
+        f"every row perfectly, and no row keeps it up ({exact} rows are exact). Use fewer columns, or fix sigma."
     )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from tobitgp.engines import single_blas_thread
-from tobitgp.likelihoods.laws import Law, Normal
+from tobitgp.errors import SpecError
+from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
 from tobitgp.regression.designs import Designs, split
-from tobitgp.regression.maximum import Maximum, in_users_units
-from tobitgp.regression.newton import Climb
+from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
 from tobitgp.regression.outcome import Outcome
-from tobitgp.regression.working import standardise
+from tobitgp.regression.working import Working, standardise
 from tobitgp.typing import Array
 
 
@@ -67,6 +68,13 @@ def maximise(
     -------
     Maximum
 
+    Raises
+    ------
+    DataError
+        If a column is determined by the others.
+    SpecError
+        For ``estimate_df`` with another law than Student's.
+
     Examples
     --------
     >>> from tobitgp.data.shapes import CensoredResponse
@@ -78,6 +86,8 @@ def maximise(
     [0.7195] [1.7966] True
     """
     law = Normal() if law is None else law
+    if estimate_df and not isinstance(law, Student):
+        raise SpecError(f"Only Student's law has degrees of freedom, not {law.name!r}.")
     n = len(outcome)
     design = split(
         np.asarray(H, dtype=np.float64),
@@ -87,15 +97,32 @@ def maximise(
         fixed_coefficients,
         fixed_gamma,
     )
-    with single_blas_thread(), np.errstate(under="ignore"):
+    with single_blas_thread(), np.errstate(all="ignore"):
         working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
-        end, function, step = ascend(working, law, max_iter)
-        end, converged, message = diagnose.verdict(end, working, function, step, outcome)
-        if not converged and working.free_df and diagnose.at_large_df(end.state.x, working):
-            return _without_df(outcome, H, design, law, end, message, max_iter, scores, names)
-        if not converged:
-            message = diagnose.explain(message, end.state, working, outcome, design.free_H, names)
-        return in_users_units(end, working, law, design, converged, message, scores)
+        fit, x = _fit(outcome, design, law, working, scores, max_iter, names)
+        if estimate_df and not fit.converged and diagnose.at_large_df(x, working):
+            at_most = replace(cast(Student, law), df=diagnose.LARGEST_DF)
+            working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
+            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, names)
+            return with_given_df(given, fit.message if given.converged else given.message)
+        return fit
+
+
+def _fit(
+    outcome: Outcome,
+    design: Designs,
+    law: Law,
+    working: Working,
+    scores: bool,
+    max_iter: int,
+    names: Sequence[str] | None,
+) -> tuple[Maximum, Array]:
+    """The maximum, and where it lies in working coordinates."""
+    end, function, step = ascend(working, law, max_iter)
+    end, converged, message = diagnose.verdict(end, working, function, step)
+    if not converged:
+        message = diagnose.explain(message, end.state, working, outcome, design.free_H, names)
+    return in_users_units(end, working, law, design, converged, message, scores), end.state.x
 
 
 def null_log_likelihood(
@@ -129,28 +156,3 @@ def null_log_likelihood(
         estimate_df=estimate_df,
     )
     return fit.log_likelihood if fit.converged else float("nan")
-
-
-def _without_df(
-    outcome: Outcome,
-    H: Array,
-    design: Designs,
-    law: Law,
-    end: Climb,
-    message: str,
-    max_iter: int,
-    scores: bool,
-    names: Sequence[str] | None,
-) -> Maximum:
-    """Fit at the largest df looked at."""
-    working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
-    law = replace(law, df=diagnose.LARGEST_DF)  # type: ignore[type-var]
-    again, function, step = ascend(working, law, max_iter)
-    again, converged, other = diagnose.verdict(again, working, function, step, outcome)
-    fit = in_users_units(again, working, law, design, converged, message if converged else other, scores)
-    k = len(fit.free) + 1
-    information, inverse = np.full((k, k), np.nan), np.full((k, k), np.nan)
-    information[:-1, :-1], inverse[:-1, :-1] = fit.information, fit.inverse_information
-    kept = None if fit.scores is None else np.column_stack([fit.scores, np.zeros(len(outcome))])
-    free = np.append(fit.free, False)
-    return replace(fit, information=information, inverse_information=inverse, free=free, scores=kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -106,6 +106,16 @@ def in_users_units(
     )
 
 
+def with_given_df(fit: Maximum, message: str) -> Maximum:
+    """Put log df among the parameters of a fit that was made with df given."""
+    k = len(fit.free) + 1
+    information, inverse = np.full((k, k), np.nan), np.zeros((k, k))
+    information[:-1, :-1], inverse[:-1, :-1] = fit.information, fit.inverse_information
+    scores = None if fit.scores is None else np.column_stack([fit.scores, np.zeros(len(fit.scores))])
+    free = np.append(fit.free, False)
+    return replace(fit, information=information, inverse_information=inverse, free=free, scores=scores, message=message)
+
+
 def _informations(state: State, working: Working, free: BoolArray) -> tuple[Array, Array]:
     """Information and its inverse, (k, k), in the user's units."""
     A = block_diag(working.scale * working.inverse_R, working.inverse_V, np.eye(int(working.free_df)))
@@ -114,7 +124,7 @@ def _informations(state: State, working: Working, free: BoolArray) -> tuple[Arra
     at = np.ix_(free, free)
     information, inverse = np.full((k, k), np.nan), np.zeros((k, k))
     information[at] = B.T @ -state.hessian @ B
-    size = np.sqrt(np.abs(np.diag(state.hessian)))
+    size = np.sqrt(np.maximum(np.abs(np.diag(state.hessian)), 1e-200))
     try:
         root = np.linalg.inv(np.linalg.cholesky(-state.hessian / size / size[:, None])) / size
         inverse[at] = (root @ A.T).T @ (root @ A.T)

@@ -30,14 +30,15 @@ SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
 _ARMIJO = 1e-4
 _HALVINGS = 30
 _LONGEST = 1.5  # of one step in a log scale or log df, outside Olsen's coordinates
-_FLOOR = 1e-8
+_FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
 
 
 class Step(NamedTuple):
-    """A direction of search: x at length t, and the decrement (slope at t = 0)."""
+    """A direction of search: x at length t, the decrement of the full step, the slope at t = 0 of the one allowed."""
 
     at: Callable[[float], Array]
     decrement: float
+    slope: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
         trial = evaluate(move.at(t))
         if np.isfinite(trial.value) and np.isfinite(trial.gradient).all() and np.isfinite(trial.hessian).all():
             gain = trial.value - state.value
-            if gain >= _ARMIJO * t * move.decrement or (move.decrement < 1e-8 and gain >= -slack):
+            if gain >= _ARMIJO * t * move.slope or (move.decrement < 1e-8 and gain >= -slack):
                 return trial
         t *= 0.5
     return None
@@ -146,36 +147,30 @@ def olsen_step(state: State, tau0: float) -> Step:
     gradient, hessian = olsen_derivatives(state, sigma)
     move = _solve(-hessian, gradient)
     decrement = float(gradient @ move)
-    if move[-1] < -0.9:
-        move *= -0.9 / move[-1]
+    part = -0.9 / min(move[-1], -0.9)
+    move *= part
     b, g = state.x[:-1], state.x[-1]
 
     def at(t: float) -> Array:
         shrink = 1.0 / (1.0 + t * move[-1])
         return np.append((b + t * sigma * move[:-1]) * shrink, g + np.log(shrink))
 
-    return Step(at, decrement)
+    return Step(at, decrement, part * decrement)
 
 
-def guarded_step(state: State, p: int, free: Array | None = None) -> Step:
+def guarded_step(state: State, reach: Callable[[Array], float]) -> Step:
     """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5.
 
     Parameters
     ----------
     state : State
-    p : int
-        Number of location coefficients, which lead x.
-    free : (k,) bool array, optional
-        Coordinates that may move.
+    reach : callable
+        The largest change of a log sigma or log df that a move in x makes.
     """
-    moves = np.ones(len(state.x), dtype=np.bool_) if free is None else np.asarray(free, dtype=np.bool_)
-    move = np.zeros_like(state.x)
-    move[moves] = _solve(-state.hessian[np.ix_(moves, moves)], state.gradient[moves], nonconcave=True)
+    move = _solve(-state.hessian, state.gradient, nonconcave=True)
     decrement = float(state.gradient @ move)
-    far = float(np.abs(move[p:]).max(initial=0.0))
-    if far > _LONGEST:
-        move *= _LONGEST / far
-    return Step(lambda t: state.x + t * move, decrement)
+    part = _LONGEST / max(reach(move), _LONGEST)
+    return Step(lambda t: state.x + t * part * move, decrement, part * decrement)
 
 
 def _solve(curvature: Array, gradient: Array, nonconcave: bool = False) -> Array:
@@ -190,6 +185,6 @@ def _solve(curvature: Array, gradient: Array, nonconcave: bool = False) -> Array
         out, _ = lapack.dpotrs(factor, gradient / diagonal, lower=1)
         return np.asarray(out / diagonal)
     values, vectors = np.linalg.eigh(C)
-    floor = _FLOOR * max(float(np.abs(values).max()), 1e-300)
+    floor = (_FLOOR if nonconcave else _CONCAVE_FLOOR) * max(float(np.abs(values).max()), 1e-300)
     values = np.maximum(np.abs(values) if nonconcave else values, floor)
     return np.asarray((vectors @ ((vectors.T @ (gradient / diagonal)) / values)) / diagonal)

@@ -42,8 +42,7 @@ def evaluate(working: Working, law: Law, x: Array) -> State:
     State
         Without ``working.log_scale_sum``.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        sums = add_up(lambda chunk: _sums(chunk, working, law, x), working.chunks)
+    sums = add_up(lambda chunk: _sums(chunk, working, law, x), working.chunks)
     assert sums is not None
     value, gradient, hessian = sums
     p = working.p

@@ -204,3 +204,22 @@ def _cut(key: IntArray, arrays: tuple[Array, ...]) -> tuple[Chunk, ...]:
         for rows in row_chunks(int(start), int(stop), _CHUNK):
             chunks.append(Chunk(_KINDS[kind], _KINDS[window], *(a[rows] for a in arrays)))
     return tuple(chunks)
+
+
+def log_sigmas(working: Working, x: Array) -> tuple[float, float]:
+    """Smallest and largest working log sigma at x."""
+    g = x[working.p : working.p + working.q]
+    if working.constant:
+        tau = float(working.chunks[0].tau0[0] + g.sum())
+        return tau, tau
+    taus = [chunk.tau0 + chunk.V @ g for chunk in working.chunks]
+    return min(float(t.min()) for t in taus), max(float(t.max()) for t in taus)
+
+
+def reach(move: Array, working: Working) -> float:
+    """Largest change of a log sigma or log df that a move in x makes."""
+    g, rest = move[working.p : working.p + working.q], move[working.p + working.q :]
+    df = float(np.abs(rest).max(initial=0.0))
+    if working.constant:
+        return max(df, abs(float(g.sum())))
+    return max(df, *(float(np.abs(chunk.V @ g).max()) for chunk in working.chunks))
