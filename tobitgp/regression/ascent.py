@@ -15,6 +15,7 @@ from tobitgp.regression.working import Working, reach
 from tobitgp.typing import Array
 
 _START_ITERATIONS = 10
+_UNLIKELY = -50.0
 
 
 def ascend(
@@ -32,7 +33,7 @@ def ascend(
     if law.log_concave and working.constant and working.q == 1 and not windows and not working.free_df:
         tau0 = float(working.chunks[0].tau0[0])
         start = np.zeros(working.p + 1)
-        start[-1] = -tau0
+        start[-1] = _first_log_sigma(working, law) - tau0
 
         def olsen(state: State) -> Step:
             return olsen_step(state, tau0)
@@ -46,6 +47,15 @@ def ascend(
     return climb(function, guarded, begin, max_iter=max_iter, stop=stop), function, guarded
 
 
+def _first_log_sigma(working: Working, law: Law) -> float:
+    """Working log sigma, 0 or more, at which the first fit makes no exact row less likely than e^-50."""
+    ends = [(chunk.lower.min(), chunk.lower.max()) for chunk in working.chunks if chunk.kind == "exact"]
+    extremes, tau = np.array(ends, dtype=np.float64), 0.0
+    while extremes.size and law.log_density(extremes * np.exp(-tau), 0)[0].min() < _UNLIKELY:
+        tau += 0.5
+    return tau
+
+
 def _relaxed_start(working: Working, law: Law) -> Array:
     """Estimates of the concave problem nearest to this one: one sigma, no window, logistic for Student's law."""
     chunks = tuple(
@@ -54,6 +64,7 @@ def _relaxed_start(working: Working, law: Law) -> Array:
     relaxed = replace(working, chunks=chunks, inverse_V=np.eye(1), constant=True, free_df=False)
     nearest = law if law.log_concave else Logistic()
     x = np.zeros(working.p + 1)
+    x[-1] = _first_log_sigma(working, nearest)
 
     def function(at: Array) -> State:
         return evaluate(relaxed, nearest, at)

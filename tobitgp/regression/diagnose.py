@@ -127,6 +127,11 @@ def explain(
             "Only limits are known of every row, and they do not determine sigma: the likelihood grows towards 0 or "
             "infinity, or is flat. Fix sigma (a probit has 1), or record some values or intervals."
         )
+    if any(chunk.window != "open" for chunk in working.chunks):
+        return (
+            "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so "
+            "location and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
+        )
     if cause == "sigma" or _about_scale(state, working):
         return _sigma_words(state, working, exact)
     if cause == "flat":
@@ -155,7 +160,8 @@ def _sigma_words(state: State, working: Working, exact: int) -> str:
         )
     return (
         f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach "
-        f"every row perfectly, and no row keeps it up ({exact} rows are exact). Use fewer columns, or fix sigma."
+        f"every row perfectly, and no row keeps it up ({exact} rows are exact). Use fewer columns, or fix sigma"
+        + (" or df." if working.free_df else ".")
     )
 
 
