@@ -47,7 +47,7 @@ def evaluate(working: Working, law: Law, x: Array) -> State:
     value, gradient, hessian = sums
     p = working.p
     hessian[p:, :p] = hessian[:p, p:].T
-    return State(x, float(value), gradient, hessian)
+    return State(x, float(value), gradient, 0.5 * (hessian + hessian.T))
 
 
 def law_at(law: Law, working: Working, x: Array) -> Law:
