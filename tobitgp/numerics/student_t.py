@@ -65,10 +65,12 @@ def log_cdf(z: Array, df: float) -> Array:
     >>> print(log_cdf(np.array([0.0, -1e6]), 1.0).round(6))
     [ -0.693147 -14.96024 ]
     """
+    z = np.asarray(z, dtype=np.float64)
     square = z * z
-    total = df + square
-    y = square / total
-    tail = 0.5 * np.where(square < df, betaincc(0.5, 0.5 * df, y), betainc(0.5 * df, 0.5, df / total))
+    near = square < df
+    tail = np.empty_like(square)
+    tail[near] = 0.5 * betaincc(0.5, 0.5 * df, square[near] / (df + square[near]))
+    tail[~near] = 0.5 * betainc(0.5 * df, 0.5, df / (df + square[~near]))
     under = tail < _TINY
     with np.errstate(divide="ignore"):
         log_tail = np.log(tail)

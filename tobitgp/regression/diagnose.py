@@ -159,8 +159,8 @@ def _sigma_words(state: State, working: Working, exact: int) -> str:
             "Check which side each row is censored on, or fix sigma."
         )
     return (
-        f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach "
-        f"every row perfectly, and no row keeps it up ({exact} rows are exact). Use fewer columns, or fix sigma"
+        f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach every "
+        f"row perfectly and no limit contradicts it (exact rows: {exact}). Use fewer columns, or fix sigma"
         + (" or df." if working.free_df else ".")
     )
 

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from tobitgp.engines import single_blas_thread
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
@@ -71,7 +71,7 @@ def maximise(
     Raises
     ------
     DataError
-        If a column is determined by the others.
+        If there are no rows, or a column is determined by the others.
     SpecError
         For ``estimate_df`` with another law than Student's.
 
@@ -89,6 +89,8 @@ def maximise(
     if estimate_df and not isinstance(law, Student):
         raise SpecError(f"Only Student's law has degrees of freedom, not {law.name!r}.")
     n = len(outcome)
+    if not n:
+        raise DataError("There are no rows to fit.")
     design = split(
         np.asarray(H, dtype=np.float64),
         np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64),

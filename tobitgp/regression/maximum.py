@@ -35,7 +35,8 @@ class Maximum:
     information : (k, k) array
         Minus the Hessian, NaN at parameters that were given.
     inverse_information : (k, k) array
-        Covariance of the estimates; 0 at parameters that were given, NaN where there is no maximum.
+        Covariance of the estimates; 0 at parameters that were given. Without convergence it means nothing in the
+        directions that run off, and is NaN where the information cannot be inverted.
     free : (k,) bool array
         Parameters that were estimated.
     scores : (n, k) array or None
@@ -146,5 +147,5 @@ def _scores(working: Working, law: Law, x: Array, design: Designs, free: BoolArr
         out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * design.H[rows]
         out[np.ix_(rows, columns[p : p + q])] = terms.tau[:, None] * design.W[rows]
         if working.free_df:
-            out[rows, -1] = df_terms(chunk, working, x)[0]
+            out[rows, -1] = df_terms(chunk, working, x, terms)[0]
     return out

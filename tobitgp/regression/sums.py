@@ -66,11 +66,19 @@ def chunk_terms(chunk: Chunk, working: Working, law: Law, x: Array) -> Terms:
     return subtract(terms, row_terms(law, chunk.window, chunk.entry, chunk.exit, chunk.span, eta, np.asarray(tau)))
 
 
-def df_terms(chunk: Chunk, working: Working, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Derivatives of the rows' log likelihood in log df, its square, eta and tau: fourth-order differences."""
-    at = [
-        chunk_terms(chunk, working, Student(float(np.exp(x[-1] + s * _STEP))), x) for s in (-2.0, -1.0, 0.0, 1.0, 2.0)
-    ]
+def df_terms(chunk: Chunk, working: Working, x: Array, here: Terms) -> tuple[Array, Array, Array, Array]:
+    """Derivatives of the rows' log likelihood in log df, once, twice, and with eta and tau: fourth-order differences.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    working : Working
+    x : (k,) array
+    here : Terms
+        Of the chunk at x.
+    """
+    at = [chunk_terms(chunk, working, Student(float(np.exp(x[-1] + s * _STEP))), x) for s in (-2.0, -1.0, 1.0, 2.0)]
+    at.insert(2, here)
 
     def slope(name: str) -> Array:
         v = [getattr(terms, name) for terms in at]
@@ -83,9 +91,9 @@ def df_terms(chunk: Chunk, working: Working, x: Array) -> tuple[Array, Array, Ar
 
 def _sums(chunk: Chunk, working: Working, law: Law, x: Array) -> tuple[float, Array, Array]:
     """One chunk's part of value, gradient and Hessian."""
-    terms = chunk_terms(chunk, working, law_at(law, working, x), x)
+    here = chunk_terms(chunk, working, law_at(law, working, x), x)
     p, q, w, Q = working.p, working.q, chunk.weight, chunk.Q
-    terms = Terms(*(w * t for t in terms))
+    terms = Terms(*(w * t for t in here))
     gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
     gradient[:p] = terms.eta @ Q
     hessian[:p, :p] = _weighted_gram(Q, terms.eta_eta)
@@ -97,7 +105,7 @@ def _sums(chunk: Chunk, working: Working, law: Law, x: Array) -> tuple[float, Ar
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
     if working.free_df:
-        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, x))
+        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V

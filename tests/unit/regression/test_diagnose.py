@@ -24,7 +24,7 @@ CASES = {
     "all right": (Y, np.full(N, INF), H, "right-censored.*plus infinity"),
     "separation, left": (np.where(UP, -INF, Y), np.where(UP, -5.0, Y), D, "'c2' separates.*Leave it out"),
     "separation, right": (Y, np.where(UP, INF, Y), D, "'c2' separates.*Leave it out"),
-    "perfect fit": (1.0 + 2.0 * X, 1.0 + 2.0 * X, H, "sigma goes to 0.*40 rows are exact"),
+    "perfect fit": (1.0 + 2.0 * X, 1.0 + 2.0 * X, H, "sigma goes to 0.*exact rows: 40"),
     "one exact row": (np.append([3.0], np.full(N - 1, -INF)), np.append([3.0], np.full(N - 1, 5.0)), ONE, "sigma goes"),
     "one interval": (np.zeros(N), np.ones(N), ONE, "sigma goes to 0"),
     "limits that contradict": (np.where(UP, 1.0, -INF), np.where(UP, INF, -1.0), ONE, "determine sigma.*Fix sigma"),

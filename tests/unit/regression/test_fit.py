@@ -217,6 +217,24 @@ def test_null_model(mixed):
     assert np.isnan(null_log_likelihood(outcome(response([-np.inf], [1.0]))))
 
 
+def test_no_rows():
+    with pytest.raises(DataError, match="no rows"):
+        maximise(outcome(response([], [])), np.ones((0, 1)))
+
+
+@pytest.mark.parametrize("law", [Normal(), Student()], ids=repr)
+def test_everything_known(law, mixed):
+    rows, H = mixed
+    beta, gamma = np.array([1.0, 0.5, -1.0]), np.array([0.2])
+    fit = maximise(outcome(rows), H, law=law, fixed_coefficients=beta, fixed_gamma=gamma)
+    assert fit.converged
+    assert fit.log_likelihood == pytest.approx(log_likelihood(rows, H, law, beta, gamma), rel=1e-10)
+    assert not covariance(fit).any()
+    empty = maximise(outcome(rows), np.zeros((len(H), 0)), law=law, offset=H @ beta)
+    free = maximise(outcome(rows), H, law=law, fixed_coefficients=beta)
+    assert empty.log_likelihood == pytest.approx(free.log_likelihood, rel=1e-12)
+
+
 def test_dependent_columns():
     H = np.column_stack([np.ones(5), np.full(5, 3.0)])
     with pytest.raises(DataError, match="determined by the others"):
