@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from support.differences import gradient
+from support.laws import EVERY, IDS
+
+from tobitgp.regression import outcome
+from tobitgp.regression.newton import olsen_derivatives, olsen_step
+from tobitgp.regression.sums import evaluate
+from tobitgp.regression.working import standardise
+
+
+@pytest.mark.parametrize("law", EVERY, ids=IDS)
+def test_olsens_coordinates(law, mixed):
+    rows, H = mixed
+    n = len(H)
+    problem = standardise(outcome(rows), H, np.ones((n, 1)), np.zeros(n), np.zeros(n), free_df=False)
+    tau0 = problem.chunks[0].tau0[0]
+    x = np.array([0.3, -0.2, 0.1, -0.3])
+    sigma = np.exp(tau0 + x[-1])
+
+    def value(u):
+        """At delta + u[:-1], h (1 + u[-1])."""
+        h = (1.0 + u[-1]) / sigma
+        at = np.append((x[:-1] / sigma + u[:-1]) / h, -np.log(h) - tau0)
+        return evaluate(problem, law, at).value
+
+    state = evaluate(problem, law, x)
+    got, hessian = olsen_derivatives(state, sigma)
+    np.testing.assert_allclose(got, gradient(value, np.zeros(4), 1e-3), rtol=1e-6, atol=1e-6)
+    rows = gradient_rows(value, 4)
+    np.testing.assert_allclose(hessian, rows, rtol=1e-4, atol=1e-3)
+    if law.log_concave:
+        assert np.linalg.eigvalsh(hessian).max() < 0.0
+        step = olsen_step(state, tau0)
+        slope = (evaluate(problem, law, step.at(1e-6)).value - state.value) / 1e-6
+        assert slope == pytest.approx(step.slope, rel=1e-3)
+
+
+def gradient_rows(value, k):
+    return [gradient(lambda u, e=e: gradient(value, u, 1e-3) @ e, np.zeros(k), 1e-3) for e in np.eye(k)]

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from support.responses import response
+
+from tobitgp.errors import DataError
+from tobitgp.regression import outcome
+
+INF = np.inf
+
+
+def test_rows_are_cut_by_their_window():
+    rows = outcome(response([-INF, 1.0, 2.0], [3.0, INF, 2.0], entry=0.5, exit=9.0))
+    np.testing.assert_array_equal(rows.lower, [0.5, 1.0, 2.0])
+    np.testing.assert_array_equal(rows.upper, [3.0, 9.0, 2.0])
+    np.testing.assert_array_equal(rows.width, [2.5, 8.0, 0.0])
+    np.testing.assert_array_equal(rows.span, 8.5)
+    np.testing.assert_array_equal(rows.exact, [False, False, True])
+
+
+def test_log_time():
+    rows = outcome(response([0.0, 1.0, 2.0], [3.0, INF, 2.0], weight=[1.0, 1.0, 3.0], entry=0.0), log_time=True)
+    np.testing.assert_array_equal(rows.lower, [-INF, 0.0, np.log(2.0)])
+    np.testing.assert_array_equal(rows.entry, -INF)
+    assert rows.log_jacobian == pytest.approx(-3.0 * np.log(2.0))
+
+
+def test_narrow_log_intervals_keep_their_width():
+    rows = outcome(response([1e6], [1e6 + 2e-6]), log_time=True)
+    assert rows.width[0] == pytest.approx(((1e6 + 2e-6) - 1e6) / 1e6, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "window", "words"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], {"entry": [0.0, 3.0], "exit": [9.0, 3.0]}, r"Entry comes.*rows \[1\]"),
+        ([1.0, -INF], [1.0, 2.0], {"entry": 2.0}, r"Nothing is left.*rows \[0, 1\]"),
+        ([5.0], [INF], {"exit": 4.0}, r"beyond its exit; rows \[0\]"),
+        ([2.0], [1.0], {}, r"above its upper end; rows \[0\]"),
+        ([np.nan], [1.0], {}, "missing"),
+        ([1.0], [1.0], {"weight": [-1.0]}, "Weights"),
+        ([1.0] * 9, [1.0] * 9, {"entry": 2.0}, r"rows \[0, 1, 2, 3, 4\] and 4 more"),
+    ],
+)
+def test_rows_that_cannot_be_are_named(lower, upper, window, words):
+    with pytest.raises(DataError, match=words):
+        outcome(response(lower, upper, **window))
+
+
+def test_times_must_be_positive():
+    with pytest.raises(DataError, match=r"positive times; rows \[1\]"):
+        outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True)

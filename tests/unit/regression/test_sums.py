@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from support.differences import gradient
+from support.laws import EVERY, IDS
+
+from tobitgp.likelihoods.laws import Student
+from tobitgp.regression import outcome, working
+from tobitgp.regression.sums import evaluate
+from tobitgp.regression.working import standardise
+
+
+def problem(data, W=None, free_df=False):
+    rows, H = data
+    n = len(H)
+    W = np.ones((n, 1)) if W is None else W
+    return standardise(outcome(rows), H, W, np.zeros(n), np.zeros(n), free_df=free_df)
+
+
+def check(problem, law, x):
+    state = evaluate(problem, law, x)
+    difference = gradient(lambda at: evaluate(problem, law, at).value, x, 1e-3)
+    np.testing.assert_allclose(state.gradient, difference, rtol=1e-6, atol=1e-6)
+    rows = [gradient(lambda at, i=i: evaluate(problem, law, at).gradient[i], x, 1e-3) for i in range(len(x))]
+    np.testing.assert_allclose(state.hessian, rows, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(state.hessian, state.hessian.T)
+
+
+@pytest.mark.parametrize("law", EVERY, ids=IDS)
+def test_gradient_and_hessian(law, mixed, windowed):
+    check(problem(mixed), law, np.array([0.3, -0.2, 0.1, -0.3]))
+    check(problem(mixed, W=mixed[1][:, :2]), law, np.array([0.3, -0.2, 0.1, -0.3, 0.2]))
+    check(problem(windowed), law, np.array([0.3, -0.2, 0.1]))
+
+
+def test_derivatives_in_log_df(mixed, windowed):
+    for data in (mixed, windowed):
+        at = problem(data, W=data[1][:, :2], free_df=True)
+        check(at, Student(4.0), np.append(0.1 * np.ones(at.p + 2), np.log(3.0)))
+
+
+def test_chunks_do_not_matter(mixed, monkeypatch):
+    x = np.array([0.3, -0.2, 0.1, -0.3])
+    whole = evaluate(problem(mixed), EVERY[0], x)
+    monkeypatch.setattr(working, "_CHUNK", 7)
+    parts = evaluate(problem(mixed), EVERY[0], x)
+    assert parts.value == pytest.approx(whole.value, rel=1e-13)
+    np.testing.assert_allclose(parts.gradient, whole.gradient, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(parts.hessian, whole.hessian, rtol=1e-11, atol=1e-11)

@@ -1,0 +1,297 @@
+r"""Standardised noise laws: what ``(y - eta) / sigma`` is drawn from.
+
+A law gives its log density with three derivatives, and the logarithms of both tails with two, each formed where it is
+small: the lower tail from the left, the upper one from the right. Nothing is ``1 - cdf``.
+
+References
+----------
+Kalbfleisch and Prentice (2002), *The Statistical Analysis of Failure Time Data*, 2nd ed., section 2.2, for the
+laws of log time: Weibull time has minimum-extreme-value log time, log-logistic time logistic log time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, logit, ndtri
+
+from tobitgp.numerics import student_t
+from tobitgp.numerics.normal import mills
+from tobitgp.typing import Array
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_LARGEST = 300.0  # exp() of more is not taken: its square, times z squared, has to stay finite
+_SERIES = 0.5
+_BERNOULLI = (-1.0 / 2.0, -1.0 / 12.0, 1.0 / 720.0, -1.0 / 30240.0, 1.0 / 1209600.0, -1.0 / 47900160.0)
+
+
+class Tail(NamedTuple):
+    """Log probability of one tail, and its first two derivatives in z, (n,) each."""
+
+    log_p: Array
+    d1: Array
+    d2: Array
+
+
+class Law(Protocol):
+    """A standardised law; every method works element by element on arrays of any shape."""
+
+    @property
+    def name(self) -> str:
+        """Name in ``LAWS``."""
+        ...
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether the log density is concave; then the log mass of every interval is concave in its ends."""
+        ...
+
+    @property
+    def mean(self) -> float:
+        """Mean, NaN where there is none."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """Variance; infinite or NaN where there is none."""
+        ...
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """Log density and its first ``order`` <= 3 derivatives."""
+        ...
+
+    def lower_tail(self, z: Array) -> Tail:
+        """Log cdf with two derivatives."""
+        ...
+
+    def upper_tail(self, z: Array) -> Tail:
+        """Log survival function with two derivatives."""
+        ...
+
+    def log_cdf(self, z: Array) -> Array:
+        """Log cdf."""
+        ...
+
+    def log_sf(self, z: Array) -> Array:
+        """Log survival function."""
+        ...
+
+    def ppf(self, q: Array) -> Array:
+        """Quantiles of probabilities q."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """The standard normal law.
+
+    Examples
+    --------
+    >>> print(Normal().log_cdf(np.array([0.0, -40.0])).round(6))
+    [-6.93147000e-01 -8.04608442e+02]
+    """
+
+    name: ClassVar[str] = "normal"
+    log_concave: ClassVar[bool] = True
+    mean: ClassVar[float] = 0.0
+    variance: ClassVar[float] = 1.0
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """See `Law`."""
+        values = (-_HALF_LOG_2PI - 0.5 * z * z, -z, np.full_like(z, -1.0), np.zeros_like(z))
+        return values[: order + 1]
+
+    def lower_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        h, delta = mills(z)
+        return Tail(self.log_cdf(z), h, -h * delta)
+
+    def upper_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        return _mirrored(self, z)
+
+    def log_cdf(self, z: Array) -> Array:
+        """See `Law`."""
+        return np.asarray(log_ndtr(z), dtype=np.float64)
+
+    def log_sf(self, z: Array) -> Array:
+        """See `Law`."""
+        return self.log_cdf(-z)
+
+    def ppf(self, q: Array) -> Array:
+        """See `Law`."""
+        return np.asarray(ndtri(q), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """The standard logistic law, variance pi^2 / 3.
+
+    Examples
+    --------
+    >>> print(Logistic().log_cdf(np.array([0.0, -1e6])).round(6))
+    [-6.93147e-01 -1.00000e+06]
+    """
+
+    name: ClassVar[str] = "logistic"
+    log_concave: ClassVar[bool] = True
+    mean: ClassVar[float] = 0.0
+    variance: ClassVar[float] = float(np.pi**2 / 3.0)
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """See `Law`."""
+        size = np.abs(z)
+        small = np.exp(-size)
+        below, above = expit(z), expit(-z)
+        density = below * above
+        slope = -np.tanh(0.5 * z)
+        values = (-size - 2.0 * np.log1p(small), slope, -2.0 * density, -2.0 * density * slope)
+        return values[: order + 1]
+
+    def lower_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        above = expit(-z)
+        return Tail(self.log_cdf(z), above, -above * expit(z))
+
+    def upper_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        return _mirrored(self, z)
+
+    def log_cdf(self, z: Array) -> Array:
+        """See `Law`."""
+        return np.asarray(log_expit(z), dtype=np.float64)
+
+    def log_sf(self, z: Array) -> Array:
+        """See `Law`."""
+        return self.log_cdf(-z)
+
+    def ppf(self, q: Array) -> Array:
+        """See `Law`."""
+        return np.asarray(logit(q), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Gumbel:
+    r"""The minimum-extreme-value law, :math:`S(z) = \exp(-e^z)`: log time where time is Weibull.
+
+    Right of z = 300, where log S is -1e130, e^z is held at e^300, so that sums of squares stay finite.
+
+    Examples
+    --------
+    >>> print(Gumbel().log_sf(np.array([0.0])), Gumbel().log_cdf(np.array([-1e6])))
+    [-1.] [-1000000.]
+    """
+
+    name: ClassVar[str] = "gumbel"
+    log_concave: ClassVar[bool] = True
+    mean: ClassVar[float] = -float(np.euler_gamma)
+    variance: ClassVar[float] = float(np.pi**2 / 6.0)
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """See `Law`."""
+        w = np.exp(np.minimum(z, _LARGEST))
+        return (z - w, 1.0 - w, -w, -w)[: order + 1]
+
+    def lower_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        w = np.maximum(np.exp(np.minimum(z, _LARGEST)), 1e-300)
+        d1 = -w * np.exp(-w) / np.expm1(-w)
+        short = np.minimum(w, _SERIES)
+        square = short * short
+        series = _BERNOULLI[-1] * np.ones_like(w)
+        for term in _BERNOULLI[-2:0:-1]:
+            series = series * square + term
+        gap = np.where(w < _SERIES, short * (_BERNOULLI[0] + short * series), 1.0 - w - d1)
+        return Tail(self.log_cdf(z), d1, d1 * gap)
+
+    def upper_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        w = np.exp(np.minimum(z, _LARGEST))
+        return Tail(-w, -w, -w)
+
+    def log_cdf(self, z: Array) -> Array:
+        """See `Law`."""
+        w = np.maximum(np.exp(np.minimum(z, _LARGEST)), 1e-300)
+        left = z + np.log(-np.expm1(-np.minimum(w, 1.0)) / np.minimum(w, 1.0))
+        return np.asarray(np.where(z < 0.0, left, np.log1p(-np.exp(-np.maximum(w, 0.5)))), dtype=np.float64)
+
+    def log_sf(self, z: Array) -> Array:
+        """See `Law`."""
+        return -np.exp(np.minimum(z, _LARGEST))
+
+    def ppf(self, q: Array) -> Array:
+        """See `Law`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-np.log1p(-q)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    r"""Student's t with ``df`` > 0 degrees of freedom, density :math:`\propto (1 + z^2/df)^{-(df + 1)/2}`.
+
+    Not scaled to unit variance: sigma multiplies t itself, as in survreg's ``dist = "t"``.
+
+    Attributes
+    ----------
+    df : float
+
+    Examples
+    --------
+    >>> law = Student(df=4.0)
+    >>> law.variance, law.log_concave
+    (2.0, False)
+    """
+
+    df: float = 4.0
+    name: ClassVar[str] = "student"
+    log_concave: ClassVar[bool] = False
+
+    @property
+    def mean(self) -> float:
+        """Zero, NaN for df <= 1."""
+        return 0.0 if self.df > 1.0 else float("nan")
+
+    @property
+    def variance(self) -> float:
+        """``df / (df - 2)``; infinite for 1 < df <= 2, NaN below."""
+        if self.df > 2.0:
+            return self.df / (self.df - 2.0)
+        return float("inf") if self.df > 1.0 else float("nan")
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """See `Law`."""
+        return student_t.log_density(z, self.df, order)
+
+    def lower_tail(self, z: Array) -> Tail:
+        """See `Law`; the second derivative carries df + 1 times the rounding error of the first."""
+        log_p = self.log_cdf(z)
+        log_f, slope = student_t.log_density(z, self.df, 1)
+        d1 = np.exp(log_f - log_p)
+        return Tail(log_p, d1, d1 * (slope - d1))
+
+    def upper_tail(self, z: Array) -> Tail:
+        """See `Law`."""
+        return _mirrored(self, z)
+
+    def log_cdf(self, z: Array) -> Array:
+        """See `Law`."""
+        return student_t.log_cdf(z, self.df)
+
+    def log_sf(self, z: Array) -> Array:
+        """See `Law`."""
+        return student_t.log_cdf(-z, self.df)
+
+    def ppf(self, q: Array) -> Array:
+        """See `Law`."""
+        return student_t.ppf(q, self.df)
+
+
+def _mirrored(law: Law, z: Array) -> Tail:
+    """Upper tail of a symmetric law."""
+    log_p, d1, d2 = law.lower_tail(-z)
+    return Tail(log_p, -d1, d2)
+
+
+LAWS: dict[str, Law] = {law.name: law for law in (Normal(), Student(), Logistic(), Gumbel())}

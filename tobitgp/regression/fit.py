@@ -1,0 +1,160 @@
+"""Maximum likelihood of a censored location-scale regression, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from tobitgp.engines import single_blas_thread
+from tobitgp.errors import DataError, SpecError
+from tobitgp.likelihoods.laws import Law, Normal, Student
+from tobitgp.regression import diagnose
+from tobitgp.regression.ascent import ascend
+from tobitgp.regression.designs import Designs, split
+from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
+from tobitgp.regression.outcome import Outcome
+from tobitgp.regression.working import Working, standardise
+from tobitgp.typing import Array
+
+
+def maximise(
+    outcome: Outcome,
+    H: Array,
+    *,
+    law: Law | None = None,
+    offset: Array | None = None,
+    W: Array | None = None,
+    scale_offset: Array | None = None,
+    fixed_coefficients: Array | None = None,
+    fixed_gamma: Array | None = None,
+    estimate_df: bool = False,
+    scores: bool = False,
+    max_iter: int = 100,
+    names: Sequence[str] | None = None,
+) -> Maximum:
+    r"""Maximise the likelihood of :math:`y = H\beta + \text{offset} + \sigma\varepsilon`, :math:`\log\sigma = W\gamma`.
+
+    Newton's method with analytic derivatives, concave in Olsen's coordinates where the law is log-concave, sigma is one
+    free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    H : (n, p) array
+        Of full column rank (`tobitgp.data.linear.check_rank`).
+    law : Law, optional
+        Of the noise; normal by default.
+    offset : (n,) array, optional
+        Known part of the location.
+    W : (n, q) array, optional
+        Design of log sigma; a column of ones by default.
+    scale_offset : (n,) array, optional
+        Known part of log sigma.
+    fixed_coefficients, fixed_gamma : (p,), (q,) array, optional
+        Known coefficients; NaN where they are to be estimated. ``fixed_gamma=[0.0]`` and the Gumbel law on log time
+        are exponential times.
+    estimate_df : bool
+        Estimate the degrees of freedom of Student's law, from its own on.
+    scores : bool
+        Keep the rows' scores.
+    max_iter : int
+    names : sequence of str, length p, optional
+        Of the columns, for messages.
+
+    Returns
+    -------
+    Maximum
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or a column is determined by the others.
+    SpecError
+        For ``estimate_df`` with another law than Student's.
+
+    Examples
+    --------
+    >>> from tobitgp.data.shapes import CensoredResponse
+    >>> from tobitgp.regression.outcome import outcome
+    >>> y, inf = np.array([0.0, 0.0, 1.0, 2.0, 3.0]), np.full(5, np.inf)
+    >>> rows = outcome(CensoredResponse(np.where(y > 0, y, -inf), y, -inf, inf, -inf, inf, np.ones(5)))
+    >>> fit = maximise(rows, np.ones((5, 1)))
+    >>> print(fit.coefficients.round(4), np.exp(fit.gamma).round(4), fit.converged)
+    [0.7195] [1.7966] True
+    """
+    law = Normal() if law is None else law
+    if estimate_df and not isinstance(law, Student):
+        raise SpecError(f"Only Student's law has degrees of freedom, not {law.name!r}.")
+    n = len(outcome)
+    if not n:
+        raise DataError("There are no rows to fit.")
+    design = split(
+        np.asarray(H, dtype=np.float64),
+        np.ones((n, 1)) if W is None else np.asarray(W, dtype=np.float64),
+        np.zeros(n) if offset is None else offset,
+        np.zeros(n) if scale_offset is None else scale_offset,
+        fixed_coefficients,
+        fixed_gamma,
+    )
+    with single_blas_thread(), np.errstate(all="ignore"):
+        working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
+        fit, x = _fit(outcome, design, law, working, scores, max_iter, names)
+        if estimate_df and not fit.converged and diagnose.at_large_df(x, working):
+            at_most = replace(cast(Student, law), df=diagnose.LARGEST_DF)
+            working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
+            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, names)
+            return with_given_df(given, fit.message if given.converged else given.message)
+        return fit
+
+
+def _fit(
+    outcome: Outcome,
+    design: Designs,
+    law: Law,
+    working: Working,
+    scores: bool,
+    max_iter: int,
+    names: Sequence[str] | None,
+) -> tuple[Maximum, Array]:
+    """The maximum, and where it lies in working coordinates."""
+    end, function, step = ascend(working, law, max_iter)
+    end, converged, message = diagnose.verdict(end, working, function, step)
+    if not converged:
+        message = diagnose.explain(message, end.state, working, outcome, design.free_H, names)
+    return in_users_units(end, working, law, design, converged, message, scores), end.state.x
+
+
+def null_log_likelihood(
+    outcome: Outcome,
+    *,
+    law: Law | None = None,
+    offset: Array | None = None,
+    W: Array | None = None,
+    fixed_gamma: Array | None = None,
+    estimate_df: bool = False,
+) -> float:
+    """Log likelihood of the model with an intercept only, the same law and scale model.
+
+    Parameters
+    ----------
+    outcome, law, offset, W, fixed_gamma, estimate_df
+        As in `maximise`.
+
+    Returns
+    -------
+    float
+        NaN where there is no maximum.
+    """
+    fit = maximise(
+        outcome,
+        np.ones((len(outcome), 1)),
+        law=law,
+        offset=offset,
+        W=W,
+        fixed_gamma=fixed_gamma,
+        estimate_df=estimate_df,
+    )
+    return fit.log_likelihood if fit.converged else float("nan")

@@ -1,0 +1,190 @@
+r"""Newton's method for the working problem, in Olsen's coordinates where they make it concave.
+
+With one free sigma, no truncation and a log-concave law the log likelihood is concave in
+:math:`(\delta, h) = (b / \sigma, 1 / \sigma)`: z = h y - Q delta is linear in them, log masses of intervals are
+concave in their ends, and exact rows add log h. The passes over rows always give derivatives in (b, log sigma);
+a few lines turn them into those in (delta, h).
+
+References
+----------
+Olsen (1978), Note on the uniqueness of the maximum likelihood estimator for the Tobit model, *Econometrica* 46,
+1211-1215. Burridge (1981), A note on maximum likelihood estimation for regression models using grouped data,
+*JRSS B* 43, 41-45, for log-concave laws and interval rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from tobitgp.regression.sums import State
+from tobitgp.typing import Array
+
+Evaluate = Callable[[Array], State]
+
+SETTLED = 1e-14  # Newton decrement: twice the log likelihood still to be gained
+_ARMIJO = 1e-4
+_HALVINGS = 30
+_LONGEST = 1.5  # of one step in a log scale or log df, outside Olsen's coordinates
+_FLOOR, _CONCAVE_FLOOR = 1e-8, 1e-14
+
+
+class Step(NamedTuple):
+    """A direction of search: x at length t, the decrement of the full step, the slope at t = 0 of the one allowed."""
+
+    at: Callable[[float], Array]
+    decrement: float
+    slope: float
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """Where an iteration ended.
+
+    Attributes
+    ----------
+    state : State
+    decrement : float
+    iterations : int
+    reason : {"settled", "stalled", "limit", "stopped"}
+    """
+
+    state: State
+    decrement: float
+    iterations: int
+    reason: str
+
+
+def climb(
+    evaluate: Evaluate,
+    step: Callable[[State], Step],
+    state: State,
+    *,
+    max_iter: int,
+    stop: Callable[[Array], bool],
+) -> Climb:
+    """Newton steps with backtracking until the decrement is below ``SETTLED``.
+
+    Parameters
+    ----------
+    evaluate : callable
+    step : callable
+        `olsen_step` or `guarded_step`, on a state.
+    state : State
+        Where to start.
+    max_iter : int
+    stop : callable
+        True at points x that are as good as infinitely far away.
+
+    Returns
+    -------
+    Climb
+    """
+    decrement = np.inf
+    for iteration in range(max_iter):
+        move = step(state)
+        decrement = move.decrement
+        if decrement <= SETTLED:
+            return Climb(state, decrement, iteration, "settled")
+        if stop(state.x):
+            return Climb(state, decrement, iteration, "stopped")
+        better = _search(evaluate, move, state)
+        if better is None:
+            reason = "settled" if decrement <= 1e-10 * (1.0 + abs(state.value)) else "stalled"
+            return Climb(state, decrement, iteration, reason)
+        state = better
+    decrement = step(state).decrement
+    return Climb(state, decrement, max_iter, "settled" if decrement <= SETTLED else "limit")
+
+
+def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
+    """First of the halved steps that gains what its slope promises, to rounding."""
+    t, slack = 1.0, 1e-14 * (1.0 + abs(state.value))
+    for _ in range(_HALVINGS):
+        trial = evaluate(move.at(t))
+        if np.isfinite(trial.value) and np.isfinite(trial.gradient).all() and np.isfinite(trial.hessian).all():
+            gain = trial.value - state.value
+            if gain >= _ARMIJO * t * move.slope or (move.decrement < 1e-8 and gain >= -slack):
+                return trial
+        t *= 0.5
+    return None
+
+
+def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Array]:
+    """Gradient and Hessian in ``(delta, h / h_now)``, dimensionless.
+
+    Parameters
+    ----------
+    state : State
+        x = (b, g), g the only scale coefficient.
+    sigma : float
+        At x.
+
+    Returns
+    -------
+    gradient : (p + 1,) array
+    hessian : (p + 1, p + 1) array
+    """
+    b, g, H = state.x[:-1], state.gradient, state.hessian
+    k = len(b) + 1
+    J = sigma * np.eye(k)
+    J[:-1, -1], J[-1, -1] = -b, -1.0
+    gradient = J.T @ g
+    hessian = J.T @ H @ J
+    hessian[:-1, -1] -= sigma * g[:-1]
+    hessian[-1, :-1] -= sigma * g[:-1]
+    hessian[-1, -1] += 2.0 * b @ g[:-1] + g[-1]
+    return gradient, hessian
+
+
+def olsen_step(state: State, tau0: float) -> Step:
+    """Newton's step in (b / sigma, 1 / sigma), 1 / sigma kept above a tenth of itself."""
+    sigma = float(np.exp(tau0 + state.x[-1]))
+    gradient, hessian = olsen_derivatives(state, sigma)
+    move = _solve(-hessian, gradient)
+    decrement = float(gradient @ move)
+    part = -0.9 / min(move[-1], -0.9)
+    move *= part
+    b, g = state.x[:-1], state.x[-1]
+
+    def at(t: float) -> Array:
+        shrink = 1.0 / (1.0 + t * move[-1])
+        return np.append((b + t * sigma * move[:-1]) * shrink, g + np.log(shrink))
+
+    return Step(at, decrement, part * decrement)
+
+
+def guarded_step(state: State, reach: Callable[[Array], float]) -> Step:
+    """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5.
+
+    Parameters
+    ----------
+    state : State
+    reach : callable
+        The largest change of a log sigma or log df that a move in x makes.
+    """
+    move = _solve(-state.hessian, state.gradient, nonconcave=True)
+    decrement = float(state.gradient @ move)
+    part = _LONGEST / max(reach(move), _LONGEST)
+    return Step(lambda t: state.x + t * part * move, decrement, part * decrement)
+
+
+def _solve(curvature: Array, gradient: Array, nonconcave: bool = False) -> Array:
+    """Newton direction; the curvature is scaled to unit diagonal and its eigenvalues floored where it must be."""
+    if not len(gradient):
+        return gradient
+    size = np.abs(np.diag(curvature))
+    diagonal = np.sqrt(np.maximum(size, max(1e-30 * float(size.max()), 1e-200)))
+    C = curvature / diagonal / diagonal[:, None]
+    factor, info = lapack.dpotrf(C, lower=1)
+    if info == 0 and np.diag(factor).min() > 1e-6:
+        out, _ = lapack.dpotrs(factor, gradient / diagonal, lower=1)
+        return np.asarray(out / diagonal)
+    values, vectors = np.linalg.eigh(C)
+    floor = (_FLOOR if nonconcave else _CONCAVE_FLOOR) * max(float(np.abs(values).max()), 1e-300)
+    values = np.maximum(np.abs(values) if nonconcave else values, floor)
+    return np.asarray((vectors @ ((vectors.T @ (gradient / diagonal)) / values)) / diagonal)

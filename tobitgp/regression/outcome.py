@@ -1,0 +1,128 @@
+"""What is known of the rows, on the scale that is modelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.errors import DataError
+from tobitgp.typing import Array, BoolArray
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is known of y, or of log y, row by row.
+
+    Attributes
+    ----------
+    lower, upper : (n,) array
+        y lies in (lower, upper]; equal ends mean an exact value, an infinite end a one-sided row. Ends lie inside the
+        window.
+    width : (n,) array
+        ``upper - lower``, taken before rounding; infinite on one-sided rows.
+    entry, exit : (n,) array
+        Window outside which the row could not have been seen, infinite without truncation.
+    span : (n,) array
+        ``exit - entry``.
+    weight : (n,) array
+        Frequency weights.
+    log_jacobian : float
+        What the log likelihood needs to be that of the response as written: ``-sum weight log y`` over exact rows
+        where y is modelled on the log scale, 0 otherwise. No function here adds it.
+    """
+
+    lower: Array
+    upper: Array
+    width: Array
+    entry: Array
+    exit: Array
+    span: Array
+    weight: Array
+    log_jacobian: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def exact(self) -> BoolArray:
+        """Rows whose value is known, (n,)."""
+        return self.lower == self.upper
+
+
+def outcome(response: CensoredResponse, *, log_time: bool = False) -> Outcome:
+    """Intersect each row with its window, on the scale of the response or of its logarithm.
+
+    Parameters
+    ----------
+    response : CensoredResponse
+    log_time : bool
+        Model the logarithm of the response.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    DataError
+        Naming rows: ends in the wrong order or not a number; a row seen outside its window (entry after exit, an
+        upper end at or before entry, a lower end at or after exit); with ``log_time``, an exact value or upper end
+        that is not positive; weights that are negative or not finite.
+
+    Examples
+    --------
+    >>> from tobitgp.data.shapes import CensoredResponse
+    >>> inf = np.full(2, np.inf)
+    >>> rows = CensoredResponse(np.array([1.0, 2.0]), np.array([1.0, np.inf]), -inf, inf, -inf, inf, np.ones(2))
+    >>> print(outcome(rows, log_time=True).lower.round(6), outcome(rows, log_time=True).exact)
+    [0.       0.693147] [ True False]
+    """
+    lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
+    _check(lower, upper, entry, exit, response.weight)
+    exact = lower == upper
+    lower, upper = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
+    if not log_time:
+        with np.errstate(invalid="ignore"):
+            return Outcome(lower, upper, upper - lower, entry, exit, exit - entry, response.weight)
+    bad = (upper <= 0.0) | (exact & (lower <= 0.0))
+    _refuse(bad, "A log-time family needs positive times", upper, "Drop or shift them, or model the response itself.")
+    width, span = _log_width(lower, upper), _log_width(entry, exit)
+    log_y = np.log(lower[exact])
+    jacobian = -float(response.weight[exact] @ log_y)
+    ends = [_log(end) for end in (lower, upper, entry, exit)]
+    return Outcome(ends[0], ends[1], width, ends[2], ends[3], span, response.weight, jacobian)
+
+
+def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array) -> None:
+    """Refuse what cannot have been seen."""
+    infinite = np.isinf(lower) & (lower == upper)
+    _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower)
+    _refuse(lower > upper, "A lower end lies above its upper end", lower)
+    _refuse(~(entry < exit), "Entry comes at or after exit", entry)
+    _refuse(upper <= entry, "Nothing is left after entry: the upper end is not after it", upper)
+    exact = lower == upper
+    _refuse(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower)
+    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight)
+
+
+def _refuse(bad: BoolArray, what: str, values: Array, remedy: str = "Correct or drop them.") -> None:
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        some = rows[:_SHOWN]
+        raise DataError(f"{what}; rows {some.tolist()}{more} hold {values[some].tolist()}. {remedy}")
+
+
+def _log(end: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(end, 0.0))
+
+
+def _log_width(lower: Array, upper: Array) -> Array:
+    """``log upper - log lower`` without cancellation; infinite where an end is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((lower > 0.0) & np.isfinite(upper), np.log1p((upper - lower) / lower), np.inf)

@@ -1,0 +1,161 @@
+r"""Log likelihood of a row, with derivatives in its location eta and its log scale tau.
+
+With z = (y - eta) / sigma and tau = log sigma, an exact row gives log f(z) - tau, a one-sided one the log of a tail.
+An interval (a, b] of standardised ends has two forms:
+
+- wide: the difference of two tails of the same side, :math:`\log(F_b - F_a) = P + \log(1 - e^{Q - P})`, whose
+  derivatives follow from those of the one-sided rows P and Q;
+- narrow, :math:`Q - P > -1/2`: Louis' identity. The gradient is the mean of the exact row's gradient over the
+  interval, the Hessian the mean of its Hessian plus the variance of its gradient; means are 16-point Gauss-Legendre.
+
+Largest errors against 60-digit arithmetic over the laws of ``LAWS`` (df .5 to 30), lower ends -8 to 3.5 and widths
+1e-12 to 10: value 5e-16, gradient 5e-15, Hessian 2e-13 relative to its largest entry. A switch at -1 costs Student's
+law with df = .5 eight digits, one at -1/4 the wide form half a digit.
+
+References
+----------
+Louis (1982), Finding the observed information matrix when using the EM algorithm, *JRSS B* 44, 226-233.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tobitgp.likelihoods.laws import Law
+from tobitgp.typing import Array, IntArray
+
+Kind = Literal["exact", "left", "right", "interval", "open"]
+
+_NARROW = -0.5
+_NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
+
+
+class Terms(NamedTuple):
+    """Log likelihood of each row and its derivatives, (n,) each; the derivatives are named by their arguments."""
+
+    value: Array
+    eta: Array
+    tau: Array
+    eta_eta: Array
+    eta_tau: Array
+    tau_tau: Array
+
+
+def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+    """Log likelihood of rows of one kind, and derivatives to second order.
+
+    Parameters
+    ----------
+    law : Law
+    kind : {"exact", "left", "right", "interval", "open"}
+        "left": y <= upper; "right": y > lower; "open" says nothing and has log likelihood 0.
+    lower, upper : (n,) array
+        Ends; only the finite ones of the kind are read.
+    width : (n,) array
+        ``upper - lower`` > 0 of interval rows, which may be narrower than rounded ends tell.
+    eta : (n,) array
+    tau : (n,) array, or one number as a 0-d array
+
+    Returns
+    -------
+    Terms
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> at = np.zeros(1)
+    >>> print(row_terms(Normal(), "left", at, np.array([-40.0]), at, at, at).value.round(6))
+    [-804.608442]
+    """
+    sigma = np.exp(tau)
+    if kind == "exact":
+        z = (lower - eta) / sigma
+        g, g1, g2 = law.log_density(z, 2)
+        terms = _chain(z, g, g1, g2, sigma)
+        return terms._replace(value=terms.value - tau, tau=terms.tau - 1.0)
+    if kind == "left":
+        z = (upper - eta) / sigma
+        return _chain(z, *law.lower_tail(z), sigma)
+    if kind == "right":
+        z = (lower - eta) / sigma
+        return _chain(z, *law.upper_tail(z), sigma)
+    if kind == "interval":
+        return _interval(law, (lower - eta) / sigma, (upper - eta) / sigma, 0.5 * width / sigma, sigma)
+    return Terms(*(np.zeros_like(eta) for _ in Terms._fields))
+
+
+def subtract(terms: Terms, other: Terms) -> Terms:
+    """``terms - other``, field by field."""
+    return Terms(*(a - b for a, b in zip(terms, other, strict=True)))
+
+
+def _chain(z: Array, value: Array, d1: Array, d2: Array, sigma: Array) -> Terms:
+    """Derivatives in eta and tau from those in z."""
+    mixed = d1 + z * d2
+    return Terms(value, -d1 / sigma, -z * d1, d2 / (sigma * sigma), mixed / sigma, z * mixed)
+
+
+def _interval(law: Law, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
+    """Rows inside (a, b), half-width r, all in units of sigma."""
+    sigma = np.broadcast_to(sigma, a.shape)
+    out = Terms(*(np.empty_like(a) for _ in Terms._fields))
+    left = law.log_cdf(b) <= law.log_sf(a)
+    narrow = np.zeros(a.shape, dtype=np.bool_)
+    for side, near, far, tail in ((left, b, a, law.lower_tail), (~left, a, b, law.upper_tail)):
+        at = np.flatnonzero(side)
+        P, Q = _chain(near[at], *tail(near[at]), sigma[at]), _chain(far[at], *tail(far[at]), sigma[at])
+        wide = Q.value - P.value <= _NARROW
+        narrow[at[~wide]] = True
+        _fill(out, at[wide], _difference(Terms(*(t[wide] for t in P)), Terms(*(t[wide] for t in Q))))
+    at = np.flatnonzero(narrow)
+    if len(at):
+        _fill(out, at, _louis(law, a[at] + r[at], r[at], sigma[at]))
+    return out
+
+
+def _fill(out: Terms, at: IntArray, values: Terms) -> None:
+    for array, value in zip(out, values, strict=True):
+        array[at] = value
+
+
+def _difference(P: Terms, Q: Terms) -> Terms:
+    """``log(exp P - exp Q)`` for Q < P."""
+    gap = subtract(Q, P)
+    kappa = -np.exp(gap.value) / np.expm1(gap.value)
+    bend = kappa * (1.0 + kappa)
+    return Terms(
+        P.value + np.log1p(-np.exp(gap.value)),
+        P.eta - kappa * gap.eta,
+        P.tau - kappa * gap.tau,
+        P.eta_eta - kappa * gap.eta_eta - bend * gap.eta * gap.eta,
+        P.eta_tau - kappa * gap.eta_tau - bend * gap.eta * gap.tau,
+        P.tau_tau - kappa * gap.tau_tau - bend * gap.tau * gap.tau,
+    )
+
+
+def _louis(law: Law, c: Array, r: Array, sigma: Array) -> Terms:
+    """Rows inside c +- r, by quadrature of the exact row's derivatives."""
+    z = c + r * _NODES
+    g, g1, g2 = law.log_density(z, 2)
+    top = g.max(axis=0)
+    p = _WEIGHTS * np.exp(g - top)
+    mass = p.sum(axis=0)
+    p /= mass
+
+    def mean(x: Array) -> Array:
+        return np.asarray((p * x).sum(axis=0))
+
+    zg = z * g1
+    m1, mz = mean(g1), mean(zg)
+    d1, dz = g1 - m1, zg - mz
+    curve = g1 + z * g2
+    return Terms(
+        np.log(r) + np.log(mass) + top,
+        -m1 / sigma,
+        -mz - 1.0,
+        (mean(g2) + mean(d1 * d1)) / (sigma * sigma),
+        (mean(curve) + mean(d1 * dz)) / sigma,
+        mean(z * curve) + mean(dz * dz),
+    )
