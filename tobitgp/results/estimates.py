@@ -97,6 +97,19 @@ class Hyper:
         sd = np.sqrt(np.diag(self.log_covariance))
         return np.where(~self.fixed & (sd == 0.0), np.nan, sd)
 
+    @property
+    def cross(self) -> float:
+        """Covariance with the linear coefficients: none is formed."""
+        return 0.0
+
+    def z_values(self) -> Array:
+        """NaN: zero is no value to test."""
+        return np.full(len(self.value), np.nan)
+
+    def p_values(self) -> Array:
+        """NaN, as ``z_values``."""
+        return np.full(len(self.value), np.nan)
+
     def covariance(self) -> Array:
         """Covariance (k, k) of the values by the delta method."""
         return np.asarray(np.outer(self.value, self.value) * self.log_covariance)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.data.facts import remember
@@ -15,16 +14,15 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
+from tobitgp.results.statistics import Statistics
 from tobitgp.results.terms import columns_together, term_columns
 from tobitgp.results.views import (
     COUNTS,
-    FRAME_COLUMNS,
     ModelView,
     Parts,
     describe,
@@ -32,10 +30,10 @@ from tobitgp.results.views import (
     named_columns,
     view_model,
 )
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 
-class GPResults(Questions, PluginHooks):
+class GPResults(Statistics, Questions, PluginHooks):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
@@ -88,146 +86,17 @@ class GPResults(Questions, PluginHooks):
     def _hyper(self) -> Hyper:
         return hyper_estimates(self._parts.fitted)
 
-    def _series(self, linear: Array, hyper: Array) -> pd.Series[float]:
-        return pd.Series(np.concatenate([linear, hyper]), index=self._parts.names)
-
-    # -- estimates ----------------------------------------------------------------------------------------------------
+    @property
+    def _rest(self) -> Hyper:
+        return self._hyper
 
     @property
-    def params(self) -> pd.Series[float]:
-        """Linear coefficients and hyper-parameters, natural scale, the user's units.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.params.round(2)
-        Intercept    5.39
-        age         -0.15
-        sigma        5.00
-        dtype: float64
-        """
-        return self._series(self._linear.coefficients(), self._hyper.value)
+    def _columns(self) -> Sequence[str]:
+        return self._parts.gp.columns
 
     @property
-    def bse(self) -> pd.Series[float]:
-        """Posterior standard deviations of linear coefficients, standard errors of hyper-parameters; 0 where fixed."""
-        return self._series(self._linear.errors(), self._hyper.errors())
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """Linear coefficients over their standard deviations; NaN for fixed ones and hyper-parameters."""
-        error = self._linear.errors()
-        z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
-        return self._series(z, np.full(len(self._hyper.value), np.nan))
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided posterior tails: twice the probability of a coefficient's less likely sign.
-
-        NaN for fixed coefficients, and for hyper-parameters, of which zero is no value to test.
-        """
-        return self._series(self._linear.p_values(), np.full(len(self._hyper.value), np.nan))
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of probability ``1 - alpha``.
-
-        Posterior quantiles of linear coefficients (of the mixture where hyper-parameters were integrated), and
-        ``exp(log value +- z se)`` for hyper-parameters, se being that of the logarithm. A fixed parameter has both ends
-        at its value.
-
-        Parameters
-        ----------
-        alpha : float
-
-        Returns
-        -------
-        DataFrame
-            Columns 0 and 1.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.conf_int().round(2)
-                       0      1
-        Intercept -12.51  23.29
-        age        -0.53   0.23
-        sigma       5.00   5.00
-        """
-        alpha = check_alpha(alpha)
-        ends = np.concatenate([self._linear.interval(alpha), self._hyper.interval(alpha)])
-        return pd.DataFrame(ends, index=self._parts.names)
-
-    def cov_params(self) -> pd.DataFrame:
-        """Covariance of linear coefficients (posterior) and hyper-parameters (delta method); zero between them."""
-        names, p = self._parts.names, len(self._parts.gp.columns)
-        covariance = np.zeros((len(names), len(names)))
-        covariance[:p, :p] = self._linear.total_covariance()
-        covariance[p:, p:] = self._hyper.covariance()
-        return pd.DataFrame(covariance, index=names, columns=names)
-
-    def t_test(self, hypotheses: Any) -> ContrastResults:
-        """Hypotheses about linear coefficients, each on its own, from their joint posterior.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-            As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients.
-
-        Returns
-        -------
-        ContrastResults
-            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided posterior
-            tails, as in ``pvalues``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
-                     coef  std err     z  P>|z|  lower  upper
-        age = 0     -0.12     0.19 -0.63   0.53  -0.50   0.26
-        age = quant -0.08     0.21 -0.37   0.71  -0.49   0.33
-        """
-        return contrast(self._linear, self._parts.gp.columns, hypotheses)
-
-    def wald_test(self, hypotheses: Any) -> WaldResults:
-        """Several hypotheses about linear coefficients together, by posterior mean and covariance.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-            As in ``t_test``.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df, summary_frame()``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read, or they depend on each other.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.wald_test("age = 0, quant = 0")
-        chi2(2) = 1.372, p = 0.5037
-        """
-        return wald(self._linear, self._parts.gp.columns, hypotheses)
+    def _names(self) -> list[str]:
+        return self._parts.names
 
     @property
     def hyperparameters(self) -> dict[str, float]:
@@ -361,32 +230,6 @@ class GPResults(Questions, PluginHooks):
         save(self._parts, path)
 
     # -- tables -------------------------------------------------------------------------------------------------------
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All parameters in one table.
-
-        Parameters
-        ----------
-        alpha : float
-
-        Returns
-        -------
-        DataFrame
-            Columns ``coef, std err, z, P>|z|, lower, upper``.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.summary_frame().round(2)
-                   coef  std err     z  P>|z|  lower  upper
-        Intercept  5.39     9.13  0.59   0.56 -12.51  23.29
-        age       -0.15     0.19 -0.77   0.44  -0.53   0.23
-        sigma      5.00     0.00   NaN    NaN   5.00   5.00
-        """
-        ends = self.conf_int(alpha)
-        columns = [self.params, self.bse, self.tvalues, self.pvalues, ends[0], ends[1]]
-        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)))
 
     def summary(self, alpha: float = 0.05) -> Any:
         """Tables to read or to paste into a report.

@@ -1,0 +1,219 @@
+"""Estimates in the words of statsmodels: what every kind of results says of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
+from tobitgp.results.estimates import Linear
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.views import FRAME_COLUMNS
+from tobitgp.typing import Array
+
+
+class Rest(Protocol):
+    """Parameters other than linear coefficients, (m,) each, on the scale on which they are reported."""
+
+    @property
+    def value(self) -> Array: ...  # noqa: D102
+    @property
+    def cross(self) -> Array | float:
+        """Covariances with the p linear coefficients, (m, p)."""
+        ...
+
+    def errors(self) -> Array: ...  # noqa: D102
+    def z_values(self) -> Array: ...  # noqa: D102
+    def p_values(self) -> Array: ...  # noqa: D102
+    def covariance(self) -> Array: ...  # noqa: D102
+    def interval(self, alpha: float) -> Array: ...  # noqa: D102
+
+
+class Statistics:
+    """The estimates of a fit and hypotheses about them."""
+
+    @property
+    def _linear(self) -> Linear:
+        raise NotImplementedError
+
+    @property
+    def _rest(self) -> Rest:
+        raise NotImplementedError
+
+    @property
+    def _columns(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list[str]:
+        raise NotImplementedError
+
+    def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
+        return pd.Series(np.concatenate([linear, rest]), index=self._names)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Linear coefficients and hyper-parameters, natural scale, the user's units.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.params.round(2)
+        Intercept    5.39
+        age         -0.15
+        sigma        5.00
+        dtype: float64
+        """
+        return self._series(self._linear.coefficients(), self._rest.value)
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Posterior standard deviations of linear coefficients, standard errors of hyper-parameters; 0 where fixed."""
+        return self._series(self._linear.errors(), self._rest.errors())
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Linear coefficients over their standard deviations; NaN for fixed ones and hyper-parameters."""
+        error = self._linear.errors()
+        z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
+        return self._series(z, self._rest.z_values())
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided posterior tails: twice the probability of a coefficient's less likely sign.
+
+        NaN for fixed coefficients, and for hyper-parameters, of which zero is no value to test.
+        """
+        return self._series(self._linear.p_values(), self._rest.p_values())
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Intervals of probability ``1 - alpha``.
+
+        Posterior quantiles of linear coefficients (of the mixture where hyper-parameters were integrated), and
+        ``exp(log value +- z se)`` for hyper-parameters, se being that of the logarithm. A fixed parameter has both ends
+        at its value.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.conf_int().round(2)
+                       0      1
+        Intercept -12.51  23.29
+        age        -0.53   0.23
+        sigma       5.00   5.00
+        """
+        alpha = check_alpha(alpha)
+        ends = np.concatenate([self._linear.interval(alpha), self._rest.interval(alpha)])
+        return pd.DataFrame(ends, index=self._names)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Covariance of linear coefficients (posterior) and hyper-parameters (delta method); zero between them."""
+        names, p = self._names, len(self._columns)
+        covariance = np.zeros((len(names), len(names)))
+        covariance[:p, :p] = self._linear.total_covariance()
+        covariance[p:, p:] = self._rest.covariance()
+        covariance[p:, :p] = self._rest.cross
+        covariance[:p, p:] = covariance[p:, :p].T
+        return pd.DataFrame(covariance, index=names, columns=names)
+
+    def t_test(self, hypotheses: Any) -> ContrastResults:
+        """Hypotheses about linear coefficients, each on its own, from their joint posterior.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients.
+
+        Returns
+        -------
+        ContrastResults
+            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided posterior
+            tails, as in ``pvalues``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
+                     coef  std err     z  P>|z|  lower  upper
+        age = 0     -0.12     0.19 -0.63   0.53  -0.50   0.26
+        age = quant -0.08     0.21 -0.37   0.71  -0.49   0.33
+        """
+        return contrast(self._linear, self._columns, hypotheses)
+
+    def wald_test(self, hypotheses: Any) -> WaldResults:
+        """Several hypotheses about linear coefficients together, by posterior mean and covariance.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+            As in ``t_test``.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df, summary_frame()``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read, or they depend on each other.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.wald_test("age = 0, quant = 0")
+        chi2(2) = 1.372, p = 0.5037
+        """
+        return wald(self._linear, self._columns, hypotheses)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.summary_frame().round(2)
+                   coef  std err     z  P>|z|  lower  upper
+        Intercept  5.39     9.13  0.59   0.56 -12.51  23.29
+        age       -0.15     0.19 -0.77   0.44  -0.53   0.23
+        sigma      5.00     0.00   NaN    NaN   5.00   5.00
+        """
+        ends = self.conf_int(alpha)
+        columns = [self.params, self.bse, self.tvalues, self.pvalues, ends[0], ends[1]]
+        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)))
