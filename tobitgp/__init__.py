@@ -4,10 +4,12 @@ from tobitgp import datasets, errors
 from tobitgp.api import Model, fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
+from tobitgp.likelihoods.families import Student
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
 from tobitgp.results.storage import load
+from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
 
 __version__ = "0.1.0"
@@ -21,6 +23,8 @@ __all__ = [
     "Model",
     "Normal",
     "Selection",
+    "Student",
+    "TobitResults",
     "compare",
     "datasets",
     "errors",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -13,15 +12,19 @@ from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula import parse_formula
-from tobitgp.inference import EP, METHODS, VI, Laplace, Method
+from tobitgp.inference import Method
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import FittedGP, Settings
 from tobitgp.inference.model import GPModel, assemble
 from tobitgp.inference.parameters import LOG_BOUND
-from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods import resolve_family
+from tobitgp.likelihoods.families import Student
+from tobitgp.options import MLE, choose_method, read_hyper, read_positive, read_rng, read_whole, refuse_with_mle
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
+from tobitgp.results.tobit import TobitResults
+from tobitgp.results.tobit_fit import fit_tobit
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates
 from tobitgp.typing import Frame
 
@@ -32,7 +35,7 @@ def fit(
     formula: str,
     data: Frame,
     *,
-    family: str = "gaussian",
+    family: str | Student = "gaussian",
     method: str | Method = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -49,7 +52,9 @@ def fit(
     tol: float = 1e-6,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
-) -> GPResults:
+    cov_type: str = "nonrobust",
+    cov_kwds: Mapping[str, Any] | None = None,
+) -> GPResults | TobitResults:
     """Fit a regression to data that were clipped, cut off or only bracketed.
 
     Parameters
@@ -60,10 +65,13 @@ def fit(
         stand in it.
     data : DataFrame or dict of columns
         Never modified.
-    family : {"gaussian", "lognormal"}
-        Noise; ``"lognormal"`` models the logarithm of a positive response.
-    method : {"auto", "ep", "vi", "laplace"} or a method value such as ``tg.EP(damping=0.8)``
-        ``"auto"`` is expectation propagation, with variational inference where that does not settle.
+    family : str or ``tg.Student(df=4)``
+        Noise: ``"gaussian"``, or ``"lognormal"``, which models the logarithm of a positive response; with
+        ``method="mle"`` also ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"``, ``"loglogistic"``,
+        ``"weibull"`` and ``"exponential"``.
+    method : {"auto", "ep", "vi", "laplace", "mle"} or a method value such as ``tg.EP(damping=0.8)``
+        ``"auto"`` is expectation propagation, with variational inference where that does not settle; ``"mle"``
+        maximises the likelihood of a formula without processes.
     bound : {"exact"}, optional
         With ``method="vi"``.
     inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
@@ -96,9 +104,15 @@ def fit(
     progress : bool or callable
         Show a progress line, or call ``progress(stage, evaluations, objective)``.
 
+    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
+        With ``method="mle"``: inverse information, or a sandwich around the rows' scores.
+    cov_kwds : dict, optional
+        ``{"groups": column or array}`` for ``cov_type="cluster"``.
+
     Returns
     -------
-    GPResults
+    GPResults or TobitResults
+        The latter with ``method="mle"``.
 
     Raises
     ------
@@ -147,6 +161,8 @@ def fit(
         tol=tol,
         rng=rng,
         progress=progress,
+        cov_type=cov_type,
+        cov_kwds=cov_kwds,
     )
 
 
@@ -200,13 +216,13 @@ class Model:
         formula: str,
         data: Frame,
         *,
-        family: str = "gaussian",
+        family: str | Student = "gaussian",
         weights: Any = None,
         missing: Literal["drop", "raise"] = "drop",
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ):
-        self._family = _family(family)
+        self._family = resolve_family(family)
         # "." stands for the columns of the model, and weights are none of them.
         columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
         spec = parse_formula(formula, columns, functions)
@@ -244,30 +260,38 @@ class Model:
         tol: float = 1e-6,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
-    ) -> GPResults:
+        cov_type: str = "nonrobust",
+        cov_kwds: Mapping[str, Any] | None = None,
+    ) -> GPResults | TobitResults:
         """Fit the model.
 
         Parameters
         ----------
-        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
             As in :func:`tobitgp.fit`.
 
         Returns
         -------
-        GPResults
+        GPResults or TobitResults
 
         Raises
         ------
         SpecError
             If an option is not offered or names no parameter.
         """
+        options = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
+        if isinstance(method, str) and method == MLE:
+            refuse_with_mle(options, dict.fromkeys(options) | {"inducing": "auto", "hyper": "auto"})
+            return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter))
+        if cov_type != "nonrobust" or cov_kwds is not None:
+            raise SpecError("cov_type= and cov_kwds= go with method='mle'; a posterior has one covariance.")
         inference = choose_method(method, bound)
         settings = Settings(
-            integrate=_integrate(hyper),
-            n_starts=_whole("n_starts", n_starts),
-            max_iter=_whole("max_iter", max_iter),
-            tol=_positive("tol", tol),
-            rng=_rng(rng),
+            integrate=read_hyper(hyper),
+            n_starts=read_whole("n_starts", n_starts),
+            max_iter=read_whole("max_iter", max_iter),
+            tol=read_positive("tol", tol),
+            rng=read_rng(rng),
         )
         training, family = self._training, self._family
         given = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
@@ -280,69 +304,25 @@ class Model:
         _warn_coarse(fitted)
         return GPResults(self.spec, training, model, fitted, self._source)
 
+    def _fit_mle(
+        self, fixed: Mapping[str, float] | None, cov_type: str, cov_kwds: Mapping[str, Any] | None, max_iter: int
+    ) -> TobitResults:
+        groups = None
+        return fit_tobit(
+            self.spec,
+            self._training,
+            self._family,
+            self._source,
+            fixed=fixed,
+            cov_type=cov_type,
+            groups=groups,
+            max_iter=max_iter,
+        )
+
 
 def _plain(label: str) -> str:
     """Response as written, a quoted column without its backticks."""
     return label[1:-1] if label.startswith("`") and label.count("`") == 2 and label.endswith("`") else label
-
-
-def _family(family: str) -> Family:
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise SpecError(f"family={family!r} is not offered; choose one of {', '.join(map(repr, FAMILIES))}.")
-    return FAMILIES[family]
-
-
-def choose_method(method: str | Method, bound: str | None = None) -> Method:
-    """The method that ``method=`` and ``bound=`` of :func:`fit` stand for.
-
-    Raises
-    ------
-    SpecError
-        If there is no such method, or ``bound`` does not go with it.
-
-    Examples
-    --------
-    >>> choose_method("auto").name
-    'ep'
-    """
-    if isinstance(method, (EP, VI, Laplace)):
-        if bound is not None:
-            raise SpecError(
-                "bound= goes with method='vi'; a method value carries its own settings, as tg.VI(bound=...)."
-            )
-        return method
-    if not isinstance(method, str) or (method != "auto" and method not in METHODS):
-        raise SpecError(f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, METHODS))}.")
-    if bound is not None and method != "vi":
-        raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
-    return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
-
-
-def _integrate(hyper: str) -> bool | None:
-    choices = {"auto": None, "integrate": True, "maximize": False}
-    if not isinstance(hyper, str) or hyper not in choices:
-        raise SpecError(f"hyper={hyper!r} is not offered; choose one of {', '.join(map(repr, choices))}.")
-    return choices[hyper]
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
-    return int(value)
-
-
-def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{name}={value!r}: a positive number is needed.")
-    return float(value)
-
-
-def _rng(rng: Any) -> int | np.random.Generator | None:
-    if rng is None or isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
-    return int(rng)
 
 
 def _warn_unidentified(training: TrainingData, model: GPModel) -> None:

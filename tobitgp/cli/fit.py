@@ -18,6 +18,7 @@ from tobitgp.likelihoods import FAMILIES
 
 if TYPE_CHECKING:
     from tobitgp.results.gp import GPResults
+    from tobitgp.results.tobit import TobitResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 PICTURES = (".png", ".pdf", ".svg")
@@ -34,7 +35,7 @@ def add_to(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31",
     )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
-    one.add_argument("--method", choices=["auto", *METHODS], default="auto")
+    one.add_argument("--method", choices=["auto", *METHODS, "mle"], default="auto")
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
@@ -87,18 +88,20 @@ def _demo(options: argparse.Namespace) -> None:
     _show(result, options.plot)
 
 
-def _show(result: GPResults, plot: Path | None) -> None:
+def _show(result: GPResults | TobitResults, plot: Path | None) -> None:
     print(result.summary())
     if plot is not None:
         _save_plot(result, plot)
         print(f"\nThe picture is in {plot}")
 
 
-def _save_plot(result: GPResults, target: Path) -> None:
+def _save_plot(result: GPResults | TobitResults, target: Path) -> None:
     import matplotlib as mpl
     import numpy as np
 
     mpl.use("Agg")
+    if not hasattr(result, "plot"):
+        raise SpecError("--plot: a fit of --method mle has no picture yet.")
     figure = np.ravel(result.plot())[0].figure
     with replacing(target, "--plot") as path:
         figure.savefig(path, dpi=150, bbox_inches="tight")

@@ -103,8 +103,8 @@ def assemble(
         For names that are not parameters of the model, values that are not allowed, or an ``inducing`` that does not
         fit.
     """
-    fixed, start = _mapping("fixed", fixed) or {}, _mapping("start", start) or {}
-    priors = _mapping("priors", priors)
+    fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
+    priors = read_mapping("priors", priors)
     hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + [SIGMA]
     names = [hyper.name for hyper in hypers]
     if not design.columns and not spec.gps:
@@ -112,7 +112,7 @@ def assemble(
     _check_columns(design.columns, names)
     known = [*design.columns, *names]
     for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
-        _check_names(argument, given, known)
+        check_names(argument, given, known)
     _check_start(start, design.columns)
 
     mean, sd = _linear_means(design.columns, fixed, priors)
@@ -158,7 +158,13 @@ def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
     return None if term.by is None or groups is None else Grouping(term.by.text, groups.size)
 
 
-def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
+def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
+    """Refuse names that a dict argument must not hold, with the nearest that it may.
+
+    Raises
+    ------
+    SpecError
+    """
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), list(known), n=1)
@@ -168,8 +174,14 @@ def _check_names(argument: str, given: Mapping[str, Any], known: Collection[str]
             )
 
 
-def _mapping(argument: str, given: Any) -> dict[str, Any] | None:
-    """A copy of a dict argument, None where there is none."""
+def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
+    """A copy of a dict argument, None where there is none.
+
+    Raises
+    ------
+    SpecError
+        If it is no dict.
+    """
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -228,7 +240,7 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[
     """Each term's choice, locations standardised."""
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
-    _check_names("inducing", by_name, chosen, "gp() term")
+    check_names("inducing", by_name, chosen, "gp() term")
     out: list[Any] = []
     for t, term in enumerate(terms):
         choice = by_name.get(term.name, "auto")

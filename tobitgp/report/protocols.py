@@ -13,6 +13,8 @@ from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.likelihoods import Family
+from tobitgp.regression import Maximum
 
 
 class FitData(Protocol):
@@ -105,3 +107,51 @@ class Fit(Protocol):
     def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
     @property
     def fit_history(self) -> pd.DataFrame: ...  # noqa: D102
+
+
+class RegressionParts(Protocol):
+    """What a regression was made from and what it found."""
+
+    @property
+    def family(self) -> Family:
+        """Of the noise."""
+        ...
+
+    @property
+    def maximum(self) -> Maximum:
+        """Of the likelihood."""
+        ...
+
+
+class Regression(Protocol):
+    """A regression fitted by maximum likelihood, as its summary sees it."""
+
+    @property
+    def parts(self) -> RegressionParts: ...  # noqa: D102
+    @property
+    def model(self) -> Any: ...  # noqa: D102
+    @property
+    def formula(self) -> str: ...  # noqa: D102
+    @property
+    def cov_type(self) -> str: ...  # noqa: D102
+    @property
+    def nobs(self) -> float: ...  # noqa: D102
+    @property
+    def df_model(self) -> float: ...  # noqa: D102
+    @property
+    def df_resid(self) -> float: ...  # noqa: D102
+    @property
+    def llf(self) -> float: ...  # noqa: D102
+    @property
+    def llnull(self) -> float: ...  # noqa: D102
+    @property
+    def aic(self) -> float: ...  # noqa: D102
+    @property
+    def bic(self) -> float: ...  # noqa: D102
+    @property
+    def converged(self) -> bool: ...  # noqa: D102
+    @property
+    def counts(self) -> pd.Series[int]: ...  # noqa: D102
+    @property
+    def params(self) -> pd.Series[float]: ...  # noqa: D102
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102

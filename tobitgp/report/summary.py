@@ -34,13 +34,12 @@ def summarise(results: Fit, alpha: float = 0.05) -> Any:
     """
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
-    head, estimates = _head(results), _estimates(results, alpha)
+    head, estimates = side_by_side(_model_lines(results), _data_lines(results)), _estimates(results, alpha)
     widths = [total_width(column_widths(head))]
     widths += [total_width(column_widths([headers, *rows])) for headers, rows in estimates]
     width = max(WIDTH, *widths)
-    formula = [["Formula:" * (i == 0), line] for i, line in enumerate(_wrap(results.formula.strip(), width - 10))]
     tables = [
-        make_table(formula, "l", title=_title(results), width=width),
+        make_table(formula_rows(results.formula, width), "l", title=_title(results), width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
@@ -67,13 +66,15 @@ def _title(results: Fit) -> str:
     return "Tobit Gaussian Process Regression" if results.parts.gp.terms else "Tobit Linear Regression"
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width) or [""]
+def formula_rows(formula: str, width: int) -> list[list[str]]:
+    """The formula in lines of a table of some width."""
+    lines = textwrap.wrap(formula.strip(), width - 10) or [""]
+    return [["Formula:" * (i == 0), line] for i, line in enumerate(lines)]
 
 
-def _head(results: Fit) -> list[list[str]]:
+def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[list[str]]:
     """Rows of two labels and two values."""
-    left, right = _model_lines(results), _data_lines(results)
+    left, right = list(left), list(right)
     size = max(len(left), len(right))
     left += [("", "")] * (size - len(left))
     right += [("", "")] * (size - len(right))
@@ -139,7 +140,7 @@ def _estimates(results: Fit, alpha: float) -> list[tuple[list[str], list[list[st
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
     tables = []
     if p:
-        rows = [_coefficient(name, row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)]
+        rows = [coefficient_row(name, row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)]
         tables.append((["", "coef", "std err", "z", "P>|z|", *ends], rows))
     rows = []
     for i, row in enumerate(frame.to_numpy()[p:]):
@@ -152,7 +153,8 @@ def _estimates(results: Fit, alpha: float) -> list[tuple[list[str], list[list[st
     return tables
 
 
-def _coefficient(name: str, row: Any) -> list[str]:
+def coefficient_row(name: str, row: Any) -> list[str]:
+    """Cells of a coefficient: name, value, error, z, tail, interval."""
     coef, error, z, p, lower, upper = row
     if error == 0.0:
         return [name, number(coef), "(fixed)", "", "", "", ""]

@@ -124,6 +124,72 @@ class Hyper:
         return np.column_stack([self.value * np.exp(-reach), self.value * np.exp(reach)])
 
 
+@dataclass(frozen=True, slots=True)
+class ScaleEstimates:
+    """The m parameters of the noise of a regression, normal in ``theta``.
+
+    Attributes
+    ----------
+    theta : (m,) array
+        Log sigma or the coefficients of its formula, and log df.
+    theta_covariance : (m, m) array
+    theta_cross : (m, p) array
+        Covariances with the linear coefficients.
+    positive : (m,) bool array
+        Reported as ``exp(theta)``; the others, coefficients of log sigma, as they are.
+    fixed : (m,) bool array
+    """
+
+    theta: Array
+    theta_covariance: Array
+    theta_cross: Array
+    positive: BoolArray
+    fixed: BoolArray
+
+    @property
+    def value(self) -> Array:
+        """On the scale of the report, (m,)."""
+        return np.where(self.positive, np.exp(np.where(self.positive, self.theta, 0.0)), self.theta)
+
+    @property
+    def slope(self) -> Array:
+        """Derivative of ``value`` in theta, (m,)."""
+        return np.where(self.positive, self.value, 1.0)
+
+    @property
+    def theta_sd(self) -> Array:
+        """Standard errors of theta, (m,); zero where fixed."""
+        return np.sqrt(np.diag(self.theta_covariance))
+
+    @property
+    def cross(self) -> Array:
+        """Covariance with the linear coefficients, (m, p), by the delta method."""
+        return self.slope[:, None] * self.theta_cross
+
+    def errors(self) -> Array:
+        """Standard errors of ``value``, (m,), by the delta method."""
+        return np.asarray(self.slope * self.theta_sd)
+
+    def z_values(self) -> Array:
+        """Coefficients of log sigma over their errors, (m,); NaN for positive parameters, of which zero is no value."""
+        tested = ~self.positive & (self.theta_sd > 0.0)
+        return np.divide(self.theta, self.theta_sd, out=np.full_like(self.theta, np.nan), where=tested)
+
+    def p_values(self) -> Array:
+        """Two-sided, (m,)."""
+        return 2.0 * ndtr(-np.abs(self.z_values()))
+
+    def covariance(self) -> Array:
+        """Covariance (m, m) of ``value``."""
+        return np.asarray(np.outer(self.slope, self.slope) * self.theta_covariance)
+
+    def interval(self, alpha: float) -> Array:
+        """Normal in theta, (m, 2)."""
+        reach = float(-ndtri(0.5 * alpha)) * self.theta_sd
+        ends = np.column_stack([self.theta - reach, self.theta + reach])
+        return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+
+
 def hyper_estimates(fitted: FittedGP) -> Hyper:
     """Values at the maximum and the curvature found there."""
     parameters = fitted.parameters

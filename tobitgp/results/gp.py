@@ -184,7 +184,7 @@ class GPResults(Statistics, Questions, PluginHooks):
     @property
     def model(self) -> ModelView:
         """Formula, specification and names."""
-        return view_model(self._parts, self._parts.covariates)
+        return view_model(self._parts, self._names, self._parts.covariates)
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[GPResults], str]]:

@@ -14,7 +14,7 @@ from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
 from tobitgp.results.terms import fill_columns, find_terms, without
-from tobitgp.results.views import Parts
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, Frame
 
 Limits = tuple[Array, Array]
@@ -54,12 +54,12 @@ class Asked:
         return self.index[self.usable]
 
 
-def ask(parts: Parts, new: Frame | None = None, exclude: Any = (), *, instead: str = "") -> Asked:
+def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: str = "") -> Asked:
     """Rows of new data, or without any those of the training data.
 
     Parameters
     ----------
-    parts : Parts
+    parts : Source
     new : DataFrame or dict of columns, optional
     exclude : str or sequence of str
         Terms to set to zero; columns that only they use need not be there.
@@ -82,7 +82,7 @@ def ask(parts: Parts, new: Frame | None = None, exclude: Any = (), *, instead: s
     return Asked(design, usable, index, limits, skip)
 
 
-def _training_limits(parts: Parts, instead: str) -> Callable[[], Limits]:
+def _training_limits(parts: Source, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
         _check_known(parts, instead)
         return parts.rows.response.limit_lower, parts.rows.response.limit_upper
@@ -90,7 +90,7 @@ def _training_limits(parts: Parts, instead: str) -> Callable[[], Limits]:
     return limits
 
 
-def _new_limits(parts: Parts, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
+def _new_limits(parts: Source, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
         _check_known(parts, instead)
         return parts.state.limits(new, usable)
@@ -98,12 +98,12 @@ def _new_limits(parts: Parts, new: Frame, usable: BoolArray, instead: str) -> Ca
     return limits
 
 
-def _check_known(parts: Parts, instead: str = "") -> None:
+def _check_known(parts: Source, instead: str = "") -> None:
     if not parts.facts.limits_known:
         raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
 
 
-def mean_limits(parts: Parts) -> tuple[float, float]:
+def mean_limits(parts: Source) -> tuple[float, float]:
     """Weighted means of the limits of the training rows.
 
     Raises

@@ -21,7 +21,7 @@ from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.prior.block import Inputs
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.mixture import Mixture
-from tobitgp.results.views import Parts, mentions
+from tobitgp.results.views import Parts, Source, mentions
 from tobitgp.typing import Array, Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
@@ -49,11 +49,11 @@ class Term:
     texts: tuple[str, ...]
 
 
-def model_terms(parts: Parts) -> list[Term]:
+def model_terms(parts: Source) -> list[Term]:
     """Terms in the order of the formula's kinds: linear, processes, offset."""
     out = [Term(name, columns, None, (name,)) for name, columns in _linear_terms(parts.state.linear)]
-    first = 0 if parts.gp.linear is None else 1
-    for t, term in enumerate(parts.gp.terms):
+    first = 1 if parts.state.linear.columns else 0
+    for t, term in enumerate(parts.spec.gps):
         group = () if term.by is None else (term.by.text,)
         out.append(Term(term.name, (), first + t, (*(x.text for x in term.inputs), *group)))
     if parts.spec.offsets:
@@ -83,7 +83,7 @@ def _linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
     return out
 
 
-def find_terms(parts: Parts, names: Any) -> list[Term]:
+def find_terms(parts: Source, names: Any) -> list[Term]:
     """Terms by name.
 
     Raises
@@ -113,7 +113,7 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
     return replace(design, H=H), frozenset(skip)
 
 
-def fill_columns(parts: Parts, new: Frame, excluded: Sequence[Term]) -> Frame:
+def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
     """New data in which the columns that only excluded terms use hold a value that they held in training."""
     names = {term.name for term in excluded}
     rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 import pandas as pd
 
@@ -19,6 +20,19 @@ from tobitgp.typing import Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
 FRAME_COLUMNS = ("coef", "std err", "z", "P>|z|", "lower", "upper")
+
+
+class Source(Protocol):
+    """What every kind of fit remembers of the data and the formula."""
+
+    @property
+    def spec(self) -> ModelSpec: ...  # noqa: D102
+    @property
+    def state(self) -> DesignState: ...  # noqa: D102
+    @property
+    def facts(self) -> Facts: ...  # noqa: D102
+    @property
+    def rows(self) -> TrainingData: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +119,10 @@ class ModelView:
     data: ModelData
 
 
-def view_model(parts: Parts, frame: pd.DataFrame | None) -> ModelView:
+def view_model(parts: Source, names: list[str], frame: pd.DataFrame | None) -> ModelView:
     """Put formula, specification and names side by side."""
-    spec = parts.spec
-    data = ModelData(parts.names, frame)
-    return ModelView(spec.formula, spec, _plain(spec.response.label), list(parts.gp.columns), data)
+    spec, columns = parts.spec, list(parts.state.linear.columns)
+    return ModelView(spec.formula, spec, _plain(spec.response.label), columns, ModelData(names, frame))
 
 
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.api import Model, choose_method
+from tobitgp.api import Model
 from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.options import choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value

@@ -1,0 +1,182 @@
+"""Regressions by maximum likelihood, through the formula, against survreg, and in statsmodels' words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.reference import load
+
+import tobitgp as tg
+from tobitgp.errors import ConvergenceWarning, SpecError
+
+R_NAMES = {"(Intercept)": "Intercept", "Log(scale)": "sigma"}
+FAMILIES = {"gaussian": "gaussian", "logistic": "logistic", "t_df4": tg.Student(df=4)}
+LUNG = {"weibull": "weibull", "lognormal": "lognormal", "loglogistic": "loglogistic", "exponential": "exponential"}
+
+
+@pytest.fixture(scope="module")
+def complete(lung):
+    return lung.dropna(subset=["age", "sex", "ph_ecog"])
+
+
+def tobin_fit(tobin, **options):
+    return tg.fit("durable ~ age + quant | censor(0)", tobin, method="mle", **options)
+
+
+def check(res, case):
+    """Coefficients, standard errors (of log sigma) and log likelihood, as recorded from R."""
+    for name, value in case["coef"].items():
+        assert res.params[R_NAMES.get(name, name)] == pytest.approx(value, rel=1e-5), name
+    for name, error in case["se"].items():
+        ours = res.bse[R_NAMES.get(name, name)]
+        ours = ours / res.params["sigma"] if name == "Log(scale)" else ours
+        assert ours == pytest.approx(error, rel=1e-4), name
+    assert res.llf == pytest.approx(case["loglik"], abs=1e-6)
+    assert res.llnull == pytest.approx(case["loglik_intercept_only"], abs=1e-6)
+    assert res.aic == pytest.approx(case["aic"], abs=1e-5)
+    assert res.bic == pytest.approx(case["bic"], abs=1e-5)
+    assert res.params["sigma"] == pytest.approx(case["scale"], rel=1e-5)
+    assert res.converged
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_tobin_by_survreg(tobin, name):
+    check(tobin_fit(tobin, family=FAMILIES[name]), load("tobin_tobit.json")[f"survreg_{name}"])
+
+
+def test_tobin_with_weights_and_a_fixed_scale(tobin):
+    reference = load("tobin_tobit.json")
+    weighted = tobin_fit(tobin, weights=reference["weights_used"])
+    # R counts rows in its bic, and these weights count observations.
+    assert weighted.params["age"] == pytest.approx(reference["survreg_weighted"]["coef"]["age"], rel=1e-5)
+    assert weighted.bse["quant"] == pytest.approx(reference["survreg_weighted"]["se"]["quant"], rel=1e-4)
+    assert weighted.llf == pytest.approx(reference["survreg_weighted"]["loglik"], abs=1e-6)
+    fixed, case = tobin_fit(tobin, fixed={"sigma": 5.0}), reference["survreg_fixed_scale_5"]
+    assert fixed.params["age"] == pytest.approx(case["coef"]["age"], rel=1e-5)
+    assert fixed.bse["age"] == pytest.approx(case["se"]["age"], rel=1e-4)
+    assert (fixed.params["sigma"], fixed.bse["sigma"]) == (pytest.approx(5.0), 0.0)
+    assert fixed.aic == pytest.approx(case["aic"], abs=1e-5)
+    assert "(fixed)" in str(fixed.summary())
+
+
+def test_robust_errors_of_tobin(tobin):
+    case = load("tobin_tobit.json")["survreg_robust"]
+    res = tobin_fit(tobin, cov_type="HC0")
+    assert res.bse["age"] == pytest.approx(case["se"]["age"], rel=1e-4)
+    assert res.bse["sigma"] / res.params["sigma"] == pytest.approx(case["se"]["Log(scale)"], rel=1e-4)
+    V = np.array(case["vcov"]["values"])
+    np.testing.assert_allclose(res.cov_params().to_numpy()[:3, :3], V[:3, :3], rtol=1e-4)
+    np.testing.assert_allclose(res.cov_params().to_numpy()[:3, 3] / res.params["sigma"], V[:3, 3], rtol=1e-4)
+    assert "HC0" in str(res.summary())
+
+
+@pytest.mark.parametrize("family", LUNG)
+def test_lung_by_survreg(complete, family):
+    reference = load("lung_aft.json")
+    case = reference[family]
+    res = tg.fit("Surv(time, event) ~ age + sex + ph_ecog", complete, family=LUNG[family], method="mle")
+    for name, value in case["coef"].items():
+        assert res.params[R_NAMES.get(name, name)] == pytest.approx(value, rel=1e-5), name
+    assert res.llf == pytest.approx(case["loglik"], abs=1e-6)
+
+
+def test_tests_of_coefficients(tobin):
+    reference = load("tobin_tobit.json")
+    whole, part = tobin_fit(tobin), tg.fit("durable ~ age | censor(0)", tobin, method="mle")
+    lr, case = whole.lr_test(part), reference["lr_test_drop_quant"]
+    assert (lr.statistic, lr.df) == (pytest.approx(case["statistic"], abs=1e-6), case["df"])
+    assert lr.pvalue == pytest.approx(case["p_value"], abs=1e-6)
+    table = np.array(reference["aer_tobit"]["coef_table"]["values"])
+    np.testing.assert_allclose(whole.tvalues.iloc[:3], table[:3, 2], rtol=1e-5)
+    np.testing.assert_allclose(whole.pvalues.iloc[:3], table[:3, 3], rtol=1e-5)
+    assert whole.wald_test("age = 0, quant = 0").statistic == pytest.approx(
+        reference["aer_tobit"]["wald_chisq"], rel=1e-5
+    )
+    assert whole.t_test("age = 0").tvalue[0] == pytest.approx(whole.tvalues["age"])
+    assert np.isnan(whole.tvalues["sigma"])
+
+
+def test_what_is_no_likelihood_ratio_is_refused(tobin):
+    whole, part = tobin_fit(tobin), tg.fit("durable ~ age | censor(0)", tobin, method="mle")
+    with pytest.raises(SpecError, match="not nested"):
+        part.lr_test(whole)
+    with pytest.raises(SpecError, match="families"):
+        whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, method="mle", family="logistic"))
+    with pytest.raises(SpecError, match="method='mle'"):
+        whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, hyper="maximize"))
+    with pytest.raises(SpecError, match="different rows"):
+        whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin.iloc[1:], method="mle"))
+
+
+def test_the_table_of_estimates(tobin):
+    res = tobin_fit(tobin)
+    frame = res.summary_frame()
+    assert list(frame.index) == ["Intercept", "age", "quant", "sigma"]
+    ends = res.conf_int(0.1)
+    reach = 1.6448536269514722 * res.bse
+    np.testing.assert_allclose(ends.loc["age"], [res.params["age"] - reach["age"], res.params["age"] + reach["age"]])
+    sigma, error = res.params["sigma"], res.bse["sigma"]
+    ratio = np.exp(1.6448536269514722 * error / sigma)
+    np.testing.assert_allclose(ends.loc["sigma"], [sigma / ratio, sigma * ratio])
+    np.testing.assert_allclose(np.sqrt(np.diag(res.cov_params())), res.bse)
+    assert (res.df_model, res.df_resid, res.nobs) == (2.0, 16.0, 20.0)
+    text = str(res.summary())
+    for words in ("Censored Regression", "Log-likelihood:", "-28.940", "left-censored:                  13"):
+        assert words in text
+    assert "durable" in res.summary().as_html()
+    assert "tabular" in res.summary().as_latex()
+
+
+def test_beside_processes_in_comparisons_and_tables(tobin):
+    from statsmodels.iolib.summary2 import summary_col
+
+    fits = {"both": tobin_fit(tobin), "age": tg.fit("durable ~ age | censor(0)", tobin, method="mle")}
+    table = tg.compare(fits, by="aic")
+    assert list(table.index) == ["age", "both"]
+    assert table.loc["both", "value"] == pytest.approx(fits["both"].aic)
+    with pytest.raises(SpecError, match="'aic', 'bic'"):
+        tg.compare(fits)
+    assert "-28.94" in str(summary_col(list(fits.values())))
+
+
+def test_offsets_and_fixed_coefficients_are_one(tobin):
+    fixed = tobin_fit(tobin, fixed={"quant": -0.05})
+    offset = tg.fit("durable ~ age + offset(-0.05 * quant) | censor(0)", tobin, method="mle")
+    assert fixed.llf == pytest.approx(offset.llf, abs=1e-8)
+    assert fixed.params["age"] == pytest.approx(offset.params["age"], rel=1e-6)
+    assert (fixed.bse["quant"], fixed.df_model) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"inducing": 5}, "inducing="),
+        ({"hyper": "maximize"}, "hyper="),
+        ({"priors": {}}, "priors="),
+        ({"start": {"sigma": 1.0}}, "start="),
+        ({"bound": "exact"}, "bound="),
+        ({"fixed": {"df": 3.0}}, "'df'"),
+        ({"fixed": {"sigma": -1.0}}, "positive"),
+        ({"cov_type": "HC7"}, "'HC7'"),
+        ({"family": "exponential", "fixed": {"sigma": 2.0}}, "sigma = 1"),
+    ],
+)
+def test_options_that_do_not_go_with_it_are_refused(tobin, options, words):
+    with pytest.raises(SpecError, match=words):
+        tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", **options)
+
+
+def test_processes_and_covariances_do_not_mix(tobin):
+    with pytest.raises(SpecError, match=r"gp\(age\)"):
+        tg.fit("durable ~ gp(age) | censor(0)", tobin, method="mle")
+    with pytest.raises(SpecError, match="method='mle'"):
+        tg.fit("durable ~ age | censor(0)", tobin, cov_type="HC0")
+    with pytest.raises(SpecError, match="not offered under a Gaussian process"):
+        tg.fit("durable ~ gp(age) | censor(0)", tobin, family="student")
+
+
+def test_no_maximum_is_said_so():
+    data = pd.DataFrame({"x": np.arange(12.0), "y": np.zeros(12)})
+    with pytest.warns(ConvergenceWarning):
+        res = tg.fit("y ~ x | censor(0)", data, method="mle")
+    assert not res.converged
+    assert "NOT CONVERGED" in str(res.summary())

@@ -1,0 +1,106 @@
+"""The summary of a censored regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tobitgp.report.protocols import Regression
+from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side
+
+_ROBUST = {
+    "HC0": "heteroscedasticity-consistent (HC0)",
+    "HC1": "heteroscedasticity-consistent (HC1)",
+    "cluster": "clustered",
+}
+
+
+def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
+    """Summary of a regression fitted by maximum likelihood.
+
+    Parameters
+    ----------
+    results : Regression
+        A ``TobitResults``.
+    alpha : float
+        Probability left out of the intervals.
+
+    Returns
+    -------
+    FitSummary
+        A ``statsmodels.iolib.summary.Summary``: prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+    """
+    from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
+
+    head = side_by_side(_model_lines(results), _data_lines(results))
+    estimates = _estimates(results, alpha)
+    widths = [total_width(column_widths(rows)) for rows in (head, *([h, *rows] for h, rows in estimates))]
+    width = max(WIDTH, *widths)
+    tables = [
+        make_table(formula_rows(results.formula, width), "l", title="Censored Regression", width=width),
+        make_table(head, "rlr", width=width, widen=(1, 3)),
+    ]
+    tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
+    return FitSummary(tables, _notes(results), width)
+
+
+def _model_lines(results: Regression) -> list[tuple[str, str]]:
+    maximum = results.parts.maximum
+    return [
+        ("Dep. variable:", results.model.endog_names),
+        ("Family:", results.parts.family.name),
+        ("Method:", "maximum likelihood"),
+        ("Covariance:", results.cov_type),
+        ("Df model:", f"{results.df_model:g}"),
+        ("Df residuals:", f"{results.df_resid:g}"),
+        ("Iterations:", str(maximum.iterations)),
+        ("Converged:", "yes" if results.converged else "NO, see notes"),
+    ]
+
+
+def _data_lines(results: Regression) -> list[tuple[str, str]]:
+    counts = results.counts
+    lines = [("No. observations:", f"{results.nobs:g}"), ("  exact:", str(counts["exact"]))]
+    lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
+    lines.append(("Rows dropped:", str(counts["dropped"])))
+    lines += [("Log-likelihood:", f"{results.llf:.3f}"), ("LL-null:", number(results.llnull))]
+    return [*lines, ("AIC:", f"{results.aic:.3f}"), ("BIC:", f"{results.bic:.3f}")]
+
+
+def _estimates(results: Regression, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
+    """Header and rows of the tables of coefficients and of the parameters of the noise."""
+    frame, p = results.summary_frame(alpha), len(results.model.exog_names)
+    header = ["", "coef", "std err", "z", "P>|z|", f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
+    tables = [
+        (
+            header,
+            [coefficient_row(str(name), row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)],
+        )
+    ]
+    rest = []
+    for name, row in zip(frame.index[p:], frame.to_numpy()[p:], strict=True):
+        value, error, z, tail, lower, upper = row
+        if error == 0.0:
+            rest.append([str(name), number(value), "(fixed)", "", "", "", ""])
+            continue
+        tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{tail:.3f}"]
+        rest.append([str(name), number(value), number(error), *tests, number(lower), number(upper)])
+    tables.append((["", "value", *header[2:]], rest))
+    return [(headers, rows) for headers, rows in tables if rows]
+
+
+def _notes(results: Regression) -> list[str]:
+    notes = []
+    message = results.parts.maximum.message
+    if not results.converged:
+        notes.append(f"NOT CONVERGED: {message} Read no number here as final.")
+    elif "df" in results.params.index and results.parts.maximum.message != "converged":
+        notes.append(message)
+    if results.parts.family.log_time:
+        notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+    if not results.counts[["left", "right", "interval"]].any():
+        notes.append("No row is censored.")
+    errors = _ROBUST.get(results.cov_type, "from the observed information")
+    notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
+    return notes

@@ -1,0 +1,140 @@
+"""From the rows of a formula to a fitted regression."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.facts import remember
+from tobitgp.data.prepare import TrainingData
+from tobitgp.errors import ConvergenceWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.model import check_names, read_mapping
+from tobitgp.likelihoods import Family
+from tobitgp.regression import covariance, maximise, null_log_likelihood, outcome
+from tobitgp.regression.covariance import KINDS
+from tobitgp.results.terms import columns_together
+from tobitgp.results.tobit import TobitResults
+from tobitgp.results.tobit_parts import SIGMA, TobitParts
+from tobitgp.results.views import keep_covariates, named_columns
+from tobitgp.typing import Array, Frame, IntArray
+
+
+def fit_tobit(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    data: Frame,
+    *,
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: IntArray | None = None,
+    max_iter: int = 200,
+) -> TobitResults:
+    """Fit a formula without processes by maximum likelihood.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    training : TrainingData
+    family : Family
+    data : DataFrame or dict of columns
+        The training data.
+    fixed : mapping of parameter name to value, optional
+    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
+    groups : (n,) integer array, optional
+        Cluster of each row used.
+    max_iter : int
+
+    Returns
+    -------
+    TobitResults
+
+    Raises
+    ------
+    SpecError
+        For a formula with processes, unknown names or values that are not allowed.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the likelihood has no maximum, or it was not found.
+    """
+    _check(spec, cov_type)
+    columns = training.design.columns
+    coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, columns, family)
+    rows, design = outcome(training.response, log_time=family.log_time), training.design
+    law = family.law
+    shared: dict[str, Any] = {
+        "law": law,
+        "offset": design.offset,
+        "fixed_gamma": gamma,
+        "estimate_df": family.estimate_df,
+    }
+    maximum = maximise(
+        rows,
+        design.H,
+        fixed_coefficients=coefficients,
+        scores=cov_type != "nonrobust",
+        max_iter=max_iter,
+        names=columns,
+        **shared,
+    )
+    if not maximum.converged:
+        warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
+    V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
+    null = null_log_likelihood(rows, **shared) if "Intercept" in columns else float("nan")
+    covariates = keep_covariates(spec, training, data)
+    facts = remember(training, named_columns(spec, data), covariates, columns_together(training.state))
+    return TobitResults(
+        TobitParts(
+            spec,
+            training.state,
+            facts,
+            family,
+            maximum,
+            V,
+            cov_type,
+            rows.log_jacobian,
+            null + rows.log_jacobian,
+            training,
+            covariates,
+        )
+    )
+
+
+def _check(spec: ModelSpec, cov_type: Any) -> None:
+    if spec.gps:
+        raise SpecError(
+            f"method='mle' is for formulas without processes, and {spec.gps[0].name} is one; use method='ep'."
+        )
+    if cov_type not in KINDS:
+        raise SpecError(f"cov_type={cov_type!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
+
+
+def _fixed(fixed: Mapping[str, Any], columns: tuple[str, ...], family: Family) -> tuple[Array, Array]:
+    """Known coefficients (p,) and log sigma (1,), NaN where they are estimated."""
+    check_names("fixed", fixed, [*columns, SIGMA])
+    coefficients, gamma = np.full(len(columns), np.nan), np.full(1, np.nan)
+    if family.known_sigma is not None:
+        if SIGMA in fixed:
+            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; take it out of fixed=.")
+        gamma[0] = np.log(family.known_sigma)
+    for j, name in enumerate(columns):
+        if name in fixed:
+            coefficients[j] = _number(name, fixed[name])
+    if SIGMA in fixed:
+        value = _number(SIGMA, fixed[SIGMA])
+        if value <= 0.0:
+            raise SpecError(f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a positive number is needed.")
+        gamma[0] = np.log(value)
+    return coefficients, gamma
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isfinite(float(value)):  # type: ignore[arg-type]
+        raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
+    return float(value)  # type: ignore[arg-type]

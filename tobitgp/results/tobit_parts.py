@@ -1,0 +1,103 @@
+"""What a regression was made from and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import NO_ROWS, Facts
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.state import DesignState
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.likelihoods import Family
+from tobitgp.regression import Maximum
+from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.typing import Array
+
+SIGMA, DF = "sigma", "df"
+
+
+@dataclass(frozen=True, slots=True)
+class TobitParts:
+    """A fitted regression.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    state : DesignState
+    facts : Facts
+    family : Family
+    maximum : Maximum
+    covariance : (k, k) array
+        Of all parameters in the order of ``maximum.parameters``, of the kind that was asked for.
+    cov_type : str
+    log_jacobian : float
+        What the log likelihood of log times needs to be that of the response.
+    null : float
+        Log likelihood with an intercept only, for the response as written.
+    training : TrainingData or None
+    covariates : DataFrame or None
+    """
+
+    spec: ModelSpec
+    state: DesignState
+    facts: Facts
+    family: Family
+    maximum: Maximum
+    covariance: Array
+    cov_type: str
+    log_jacobian: float
+    null: float
+    training: TrainingData | None = None
+    covariates: pd.DataFrame | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of the linear part."""
+        return self.state.linear.columns
+
+    @property
+    def scale_names(self) -> list[str]:
+        """Parameters of the noise."""
+        return [SIGMA, DF][: len(self.maximum.parameters) - len(self.columns)]
+
+    @property
+    def names(self) -> list[str]:
+        """All parameters."""
+        return [*self.columns, *self.scale_names]
+
+    @property
+    def rows(self) -> TrainingData:
+        """Training rows.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds none.
+        """
+        if self.training is None:
+            raise SpecError(f"{NO_ROWS}: give new=...")
+        return self.training
+
+    @property
+    def llf(self) -> float:
+        """Log likelihood of the response as written."""
+        return self.maximum.log_likelihood + self.log_jacobian
+
+
+def linear_estimates(parts: TobitParts) -> Linear:
+    """Linear coefficients: one normal."""
+    p = len(parts.columns)
+    fixed = ~parts.maximum.free[:p]
+    return Linear(np.ones(1), parts.maximum.coefficients[None], parts.covariance[None, :p, :p], fixed)
+
+
+def scale_estimates(parts: TobitParts) -> ScaleEstimates:
+    """Sigma, and df where it is a parameter."""
+    p = len(parts.columns)
+    theta, V = parts.maximum.parameters[p:], parts.covariance
+    positive = np.ones(len(theta), dtype=bool)
+    return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, ~parts.maximum.free[p:])
