@@ -1,5 +1,5 @@
 """Noise families."""
 
-from tobitgp.likelihoods.families import FAMILIES, Family
+from tobitgp.likelihoods.families import FAMILIES, Family, Student, resolve_family
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["FAMILIES", "Family", "Student", "resolve_family"]

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
+import numpy as np
+
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.likelihoods import laws
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import GaussianNoise
+
+# Names in R's survreg, lifelines and brms, in small letters.
+_ELSEWHERE = {
+    "normal": "gaussian",
+    "tobit": "gaussian",
+    "t": "student",
+    "student_t": "student",
+    "extreme": "gumbel",
+    "loggaussian": "lognormal",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +31,121 @@ class Family:
     Attributes
     ----------
     name : str
-    likelihood : Likelihood
-        Of the response, or of its logarithm.
+    law : Law
+        Of the noise of the response, or of its logarithm; where the degrees of freedom are estimated, those it
+        starts from.
     log_time : bool
         The response is positive and modelled on the log scale.
+    known_sigma : float or None
+        Noise scale where the family fixes it; None where it is estimated.
+    estimate_df : bool
+        The degrees of freedom of the law are estimated.
+    gp_likelihood : Likelihood or None
+        What Gaussian processes need of it; None where only regressions have it.
     """
 
     name: str
-    likelihood: Likelihood
+    law: laws.Law
     log_time: bool = False
+    known_sigma: float | None = None
+    estimate_df: bool = False
+    gp_likelihood: Likelihood | None = None
 
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood under a Gaussian process.
+
+        Raises
+        ------
+        SpecError
+            If there is none.
+        """
+        if self.gp_likelihood is None:
+            offered = ", ".join(repr(row.name) for row in FAMILIES.values() if row.gp_likelihood is not None)
+            raise SpecError(
+                f"family={self.name!r} is not offered under a Gaussian process yet; choose one of {offered}."
+            )
+        return self.gp_likelihood
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """Noise with Student's t law of known degrees of freedom, given as ``family=Student(df=4)``.
+
+    ``family="student"`` estimates them. The law itself is `tobitgp.likelihoods.laws.Student`.
+
+    Attributes
+    ----------
+    df : float
+        Positive.
+
+    Raises
+    ------
+    SpecError
+        If ``df`` is not a positive number.
+
+    Examples
+    --------
+    >>> Student(df=4)
+    Student(df=4)
+    """
+
+    df: float
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.df, Real) and not isinstance(self.df, bool | np.bool_)
+        if not number or not 0.0 < float(self.df) < np.inf:
+            remedy = "; the limit of many is family='gaussian'" if number and self.df == np.inf else ""
+            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom are a positive number{remedy}.")
+
+
+_GAUSSIAN = GaussianNoise()
 
 FAMILIES: dict[str, Family] = {
-    "gaussian": Family("gaussian", GaussianNoise()),
-    "lognormal": Family("lognormal", GaussianNoise(), log_time=True),
+    row.name: row
+    for row in (
+        Family("gaussian", laws.Normal(), gp_likelihood=_GAUSSIAN),
+        Family("student", laws.Student(), estimate_df=True),
+        Family("logistic", laws.Logistic()),
+        Family("gumbel", laws.Gumbel()),
+        Family("lognormal", laws.Normal(), log_time=True, gp_likelihood=_GAUSSIAN),
+        Family("loglogistic", laws.Logistic(), log_time=True),
+        Family("weibull", laws.Gumbel(), log_time=True),
+        Family("exponential", laws.Gumbel(), log_time=True, known_sigma=1.0),
+    )
 }
+
+
+def resolve_family(family: object) -> Family:
+    """The family that a name, or a value such as ``Student(df=4)``, stands for.
+
+    Parameters
+    ----------
+    family : str or Student
+
+    Returns
+    -------
+    Family
+
+    Raises
+    ------
+    SpecError
+        Listing what is allowed.
+
+    Examples
+    --------
+    >>> resolve_family("weibull").log_time
+    True
+    >>> resolve_family(Student(df=4)).law
+    Student(df=4.0)
+    """
+    if isinstance(family, Student):
+        return Family("student", laws.Student(float(family.df)))
+    if isinstance(family, str) and family in FAMILIES:
+        return FAMILIES[family]
+    allowed = f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4) where the degrees of freedom are known"
+    close = ""
+    if isinstance(family, str):
+        small = family.lower()
+        close = f"; it is called {_ELSEWHERE[small]!r} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
+    raise SpecError(f"family={family!r} is not offered{close.rstrip('?')}; {allowed}.")
