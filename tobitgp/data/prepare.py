@@ -16,8 +16,8 @@ from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError, user_level
 from tobitgp.formula.functions import nearest
-from tobitgp.formula.parse import unknown_column
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.variables import unknown_column
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 _TRUNCATION = (

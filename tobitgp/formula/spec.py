@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tobitgp.formula.functions import UserFunctions
-from tobitgp.formula.words import describe
+from tobitgp.formula.words import describe, describe_scale
 
 Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"]
 Kind = Literal[-1, 0, 1, 2]
@@ -189,8 +189,39 @@ class GPTerm:
         return tuple(item for factor in self.factors for item in factor.inputs)
 
 
+class LinearPart:
+    """What a model and its noise scale share: linear terms in formulaic's grammar, and offsets.
+
+    Attributes
+    ----------
+    part : str
+        What the linear terms make up, for messages.
+    formula, linear, offsets, variables, plain, codings, functions
+        As in `ModelSpec`.
+    """
+
+    __slots__ = ()
+    part: ClassVar[str] = "linear part"
+    formula: str
+    linear: str
+    offsets: tuple[Expression, ...]
+    variables: tuple[Variable, ...]
+    plain: tuple[str, ...] | None
+    codings: tuple[Expression, ...]
+    functions: UserFunctions
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the linear terms have an intercept."""
+        return self.linear.split(" ", 1)[0] == "1"
+
+    def names(self, *roles: str) -> tuple[str, ...]:
+        """Columns used in any of these roles, in order of appearance; without roles, all."""
+        return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
+
+
 @dataclass(frozen=True, slots=True)
-class ModelSpec:
+class ModelSpec(LinearPart):
     """A whole model as written; ``print`` says in words what was understood.
 
     Attributes
@@ -238,14 +269,39 @@ class ModelSpec:
             return self.response.upper
         return self.censoring.upper
 
-    @property
-    def intercept(self) -> bool:
-        """Whether the linear part has an intercept."""
-        return self.linear.split(" ", 1)[0] == "1"
-
-    def names(self, *roles: str) -> tuple[str, ...]:
-        """Columns used in any of these roles, in order of appearance; without roles, all."""
-        return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
-
     def __str__(self) -> str:
         return describe(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSpec(LinearPart):
+    """The log noise scale as written, ``~ z``; ``print`` says in words what was understood.
+
+    Attributes
+    ----------
+    formula : str
+        The text, every white space a blank.
+    linear : str
+        Its terms in formulaic's grammar, with their ``1`` or ``0`` written out.
+    offsets : tuple of Expression
+    variables : tuple of Variable
+        In the roles "linear" and "offset".
+    plain : tuple of str or None
+        The columns when the terms are nothing but bare columns, else None.
+    codings : tuple of Expression
+        First arguments of ``C(...)``.
+    functions : tuple of (str, callable)
+        A user's own functions that the formula may call.
+    """
+
+    part: ClassVar[str] = "noise scale"
+    formula: str
+    linear: str
+    offsets: tuple[Expression, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    plain: tuple[str, ...] | None = None
+    codings: tuple[Expression, ...] = ()
+    functions: UserFunctions = ()
+
+    def __str__(self) -> str:
+        return describe_scale(self)
