@@ -16,6 +16,8 @@ from tobitgp.formula.tokens import tokenize
 from tobitgp.formula.variables import check_columns, collect_variables, columns_of_dot
 
 _HELP = "write sigma='~ z', or '~ 1' for one scale"
+_CURVE = "bs(z, df=5) makes a smooth curve"
+_LEVELS = "a column of groups, as in '~ g', gives each its own scale"
 
 
 def parse_scale_formula(
@@ -134,15 +136,17 @@ def _read_right_side(formula: str, own: UserFunctions) -> Syntax:
 
 def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
     """Refuse ``gp(...)``, ``re(...)``, their aliases and ``(1 | g)``, wherever they stand."""
-    places = []
+    places: list[tuple[int, str, str]] = []
     for node in ast.walk(root):
+        start = syntax.span(node)[0] if isinstance(node, ast.expr) else 0
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and syntax.name(node.func) in PROCESSES:
-            places.append((syntax.span(node)[0], f"{syntax.name(node.func)}(...)"))
+            name = syntax.name(node.func)
+            places.append((start, f"{name}(...)", _LEVELS if name == "re" else _CURVE))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            places.append((syntax.span(node)[0], syntax.text(node)))
+            places.append((start, f"({syntax.text(node)})", _LEVELS))
     if places:
-        start, what = min(places)
-        message = f"{what} in the formula of the noise scale is not offered for now; bs(z, df=5) makes a smooth curve"
+        start, what, remedy = min(places)
+        message = f"{what} in the formula of the noise scale is not offered for now; {remedy}"
         raise SpecError(str(FormulaError(message, syntax.formula, start)))
 
 

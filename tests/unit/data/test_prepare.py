@@ -151,7 +151,7 @@ def test_weights(frame):
         weights[3] = bad
         with pytest.raises(DataError, match="negative, missing or infinite in row 3"):
             ready("y ~ gp(x)", frame, weights=weights)
-    with pytest.raises(DataError, match="11 weights for 12 rows"):
+    with pytest.raises(DataError, match="The weights have 11 values for 12 rows"):
         ready("y ~ gp(x)", frame, weights=np.ones(11))
     with pytest.raises(DataError, match="no column 'ww'"):
         ready("y ~ gp(x)", frame, weights="ww")
