@@ -11,7 +11,7 @@ from tobitgp.formula.expressions import Found
 from tobitgp.formula.functions import PROCESSES, UserFunctions, read_functions
 from tobitgp.formula.spec import INPUT_ROLES, ModelSpec, Role, ScaleSpec
 from tobitgp.formula.syntax import Syntax, one_line, read_side
-from tobitgp.formula.terms import check_linear, linear_text, plain_columns, read_terms, split_parts
+from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 from tobitgp.formula.tokens import tokenize
 from tobitgp.formula.variables import check_columns, collect_variables, columns_of_dot
 
@@ -71,23 +71,8 @@ def parse_scale_formula(
     terms = read_terms(syntax, node)
     used = [name for name, _ in terms.found_offset.names] + _outside(beside)
     others = columns_of_dot(syntax, terms, columns, used)
-    check_linear(syntax, terms, others)
-    plain = plain_columns(syntax, terms, others)
-    roles: tuple[tuple[Role, Found], ...] = (("linear", terms.found_linear), ("offset", terms.found_offset))
-    variables = collect_variables(roles, terms, syntax, others, plain)
-    check_columns(syntax.formula, variables, terms, columns)
-    linear = linear_text(syntax, terms, others)
-    if linear == "0" and not terms.offsets:
-        syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
-    spec = ScaleSpec(
-        formula=syntax.formula,
-        linear=linear,
-        offsets=tuple(terms.offsets),
-        variables=variables,
-        plain=plain,
-        codings=tuple(terms.found_linear.codings),
-        functions=own,
-    )
+    spec = _assemble(syntax, node, terms, others)
+    check_columns(syntax.formula, spec.variables, terms, columns)
     if beside is not None:
         refuse_response(spec, beside)
     return spec
@@ -153,3 +138,23 @@ def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
 def _outside(spec: ModelSpec | None) -> list[str]:
     """Columns of response, censoring and truncation, which ``.`` leaves out."""
     return [] if spec is None else [v.name for v in spec.variables if v.role not in INPUT_ROLES]
+
+
+def _assemble(syntax: Syntax, node: ast.expr, terms: Terms, others: tuple[str, ...]) -> ScaleSpec:
+    """Specification of terms, once they are checked."""
+    check_linear(syntax, terms, others)
+    plain = plain_columns(syntax, terms, others)
+    roles: tuple[tuple[Role, Found], ...] = (("linear", terms.found_linear), ("offset", terms.found_offset))
+    variables = collect_variables(roles, terms, syntax, others, plain)
+    linear = linear_text(syntax, terms, others)
+    if linear == "0" and not terms.offsets:
+        syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
+    return ScaleSpec(
+        formula=syntax.formula,
+        linear=linear,
+        offsets=tuple(terms.offsets),
+        variables=variables,
+        plain=plain,
+        codings=tuple(terms.found_linear.codings),
+        functions=syntax.functions,
+    )

@@ -1,11 +1,14 @@
 """The design of the noise scale: made as the linear part is, from the same rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tobitgp.data.facts import constant_column, remember
 from tobitgp.data.prepare import prepare
+from tobitgp.data.restore import plain_linear, restore_linear
 from tobitgp.errors import DataError, FormulaError, UnseenLevelError
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.regression import maximise
@@ -59,6 +62,21 @@ def test_replay(frame, terms):
     assert design.scale.columns == training.design.scale.columns
     np.testing.assert_array_equal(design.scale.offset, frame["z"].to_numpy()[rows])
     assert training.state.replay(frame.iloc[:0])[0].scale.W.shape == (0, training.design.scale.W.shape[1])
+
+
+@pytest.mark.parametrize("terms", SCALES)
+def test_as_plain_data_and_back(frame, terms):
+    state = ready("y ~ x + g", f"~ {terms}", frame).state
+    scale = state.scale
+    again = restore_linear(plain_linear(scale.linear, scale.spec, state.levels), scale.spec)
+    restored = replace(state, scale=replace(scale, linear=again))
+    np.testing.assert_array_equal(restored.replay(frame)[0].scale.W, state.replay(frame)[0].scale.W)
+
+
+def test_a_formula_of_another_scale_does_not_fit_what_was_learned(frame):
+    state = ready("y ~ x", "~ z", frame).state
+    with pytest.raises(DataError, match="the columns of the noise scale are not those of the formula"):
+        restore_linear(plain_linear(state.scale.linear, state.scale.spec, state.levels), parse_scale_formula("~ x"))
 
 
 def test_without_a_formula_there_is_none(frame):
