@@ -144,7 +144,7 @@ def _column_facts(state: DesignState, name: str, values: pd.Series[Any], weight:
         codes = pd.Categorical(values, categories=pd.Index(levels)).codes
         heaviest = levels[int(np.argmax(np.bincount(codes, weights=weight, minlength=len(levels))))]
         return ColumnFacts("factor", np.nan, np.nan, np.nan, heaviest, levels[int(codes[row])])
-    if any(variable.name == name and variable.date for variable in state.spec.variables):
+    if name in _dates(state):
         moment = pd.to_datetime(values, utc=True).iloc[row]
         return ColumnFacts("date", np.nan, np.nan, np.nan, None, moment.isoformat())
     boolean = bool(pd.api.types.is_bool_dtype(values))
@@ -163,10 +163,16 @@ def _column_facts(state: DesignState, name: str, values: pd.Series[Any], weight:
 
 def coded_values(state: DesignState, name: str) -> Array | None:
     """Values of a column of numbers that stands in ``C(...)`` on its own, None for any other column."""
-    for coding, seen in zip(state.spec.codings, state.coded, strict=True):
-        if coding.text.strip("`") == name and len(seen):
-            return seen
+    for part in state.parts:
+        for coding, seen in zip(part.spec.codings, part.coded, strict=True):
+            if coding.text.strip("`") == name and len(seen):
+                return seen
     return None
+
+
+def _dates(state: DesignState) -> set[str]:
+    """Inputs that are dates."""
+    return {variable.name for part in state.parts for variable in part.spec.variables if variable.date}
 
 
 def _example_rows(state: DesignState, covariates: pd.DataFrame, together: Sequence[Sequence[str]]) -> dict[str, int]:
@@ -175,7 +181,7 @@ def _example_rows(state: DesignState, covariates: pd.DataFrame, together: Sequen
     for used in together:
         joined = set().union(*(group[name] for name in used)) if used else set()
         group |= dict.fromkeys(joined, joined)
-    dates = {variable.name for variable in state.spec.variables if variable.date}
+    dates = _dates(state)
     rows: dict[str, int] = {}
     for name in group:
         members = sorted(group[name])

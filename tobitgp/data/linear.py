@@ -17,7 +17,7 @@ from tobitgp.data.evaluate import call_own
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import LinearPart
 from tobitgp.typing import Array
 
 RANK_TOLERANCE = 1e-12
@@ -44,12 +44,12 @@ class LinearState:
     model_spec: Any | None
 
 
-def fit_linear(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
+def fit_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
     """Build the linear design and remember how.
 
     Parameters
     ----------
-    spec : ModelSpec
+    spec : LinearPart
     table : Table
         Without missing values; factors hold only levels that occur.
 
@@ -71,18 +71,18 @@ def fit_linear(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
         H, state = _fit_formulaic(spec, table)
     if len(set(state.columns)) < len(state.columns):
         twice = next(name for name in state.columns if state.columns.count(name) > 1)
-        raise DataError(f"Two columns of the linear part are called {twice!r}; rename the column in the data")
-    check_rank(H, state.columns)
+        raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data")
+    check_rank(H, state.columns, spec.part)
     return H, state
 
 
-def replay_linear(state: LinearState, spec: ModelSpec, table: Table) -> Array:
+def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
     """Build the same columns on other rows.
 
     Parameters
     ----------
     state : LinearState
-    spec : ModelSpec
+    spec : LinearPart
     table : Table
         Without missing values; factors hold the levels of the training data.
 
@@ -100,17 +100,19 @@ def replay_linear(state: LinearState, spec: ModelSpec, table: Table) -> Array:
     else:
         assert state.model_spec is not None
         H = _materialise(state.model_spec, spec, table, state.aliases)[0]
-    _check_finite(H, state.columns, table)
+    _check_finite(H, state.columns, table, spec.part)
     return H
 
 
-def check_rank(H: Array, columns: tuple[str, ...]) -> None:
-    """Refuse a linear part in which one column is determined by others.
+def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
+    """Refuse linear terms in which one column is determined by others.
 
     Parameters
     ----------
     H : (n, p) array
     columns : tuple of str, length p
+    part : str
+        What they make up.
 
     Raises
     ------
@@ -124,9 +126,9 @@ def check_rank(H: Array, columns: tuple[str, ...]) -> None:
     n, p = H.shape
     norms = np.sqrt(np.einsum("ij,ij->j", H, H))
     if (norms == 0).any():
-        raise DataError(f"Column {columns[int(np.argmin(norms))]!r} of the linear part is 0 in every row; leave it out")
+        raise DataError(f"Column {columns[int(np.argmin(norms))]!r} of the {part} is 0 in every row; leave it out")
     if p > n:
-        raise DataError(f"The linear part has {p} columns, but there are only {n} rows: {_quoted(columns)}")
+        raise DataError(f"The {part} has {p} columns, but there are only {n} rows: {_quoted(columns)}")
     R: Array = np.asarray(np.linalg.qr(H / norms, mode="r"))
     dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
     if len(dependent) == 0:
@@ -136,10 +138,10 @@ def check_rank(H: Array, columns: tuple[str, ...]) -> None:
     others = tuple(columns[i] for i in np.flatnonzero(weights > 1e-6 * weights.max()))
     if others == ("Intercept",):
         remedy = "leave it out, or take the intercept out by 0 +"
-        raise DataError(f"Column {columns[j]!r} is constant, and so the same as the intercept; {remedy}")
+        raise DataError(f"Column {columns[j]!r} of the {part} is constant, and so the same as the intercept; {remedy}")
     splines = columns[j].startswith(("cr(", "cs(", "cc("))
     remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
-    raise DataError(f"Column {columns[j]!r} of the linear part is determined by {_quoted(others)}; {remedy}")
+    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {_quoted(others)}; {remedy}")
 
 
 def _quoted(names: tuple[str, ...]) -> str:
@@ -147,25 +149,25 @@ def _quoted(names: tuple[str, ...]) -> str:
     return f"{listed} and {len(names) - 6} more" if len(names) > 6 else listed
 
 
-def _check_finite(H: Array, columns: tuple[str, ...], table: Table) -> None:
+def _check_finite(H: Array, columns: tuple[str, ...], table: Table, part: str) -> None:
     if np.isfinite(H).all():
         return
     j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
     wrong = ~np.isfinite(H[:, j])
-    raise DataError(f"{columns[j]} of the linear part is not a finite number in {table.rows(wrong)}")
+    raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}")
 
 
-def _fit_formulaic(spec: ModelSpec, table: Table) -> tuple[Array, LinearState]:
+def _fit_formulaic(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
     """Build the columns by formulaic, on names that cannot clash with functions."""
     text, aliases, restore = alias_text(spec)
     H, model_spec = _materialise(text, spec, table, aliases)
     columns = tuple(restore(name) for name in model_spec.column_names)
-    _check_finite(H, columns, table)
+    _check_finite(H, columns, table, spec.part)
     _warn_single_levels(spec, table)
     return H, LinearState(columns, None, aliases, model_spec)
 
 
-def alias_text(spec: ModelSpec) -> tuple[str, dict[str, str], Callable[[str], str]]:
+def alias_text(spec: LinearPart) -> tuple[str, dict[str, str], Callable[[str], str]]:
     """Linear part without quoted names, which formulaic would not all take.
 
     Returns
@@ -184,7 +186,7 @@ def alias_text(spec: ModelSpec) -> tuple[str, dict[str, str], Callable[[str], st
     return text, aliases, partial(_restore, aliases=aliases)
 
 
-def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[str, str]) -> tuple[Array, Any]:
+def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[str, str]) -> tuple[Array, Any]:
     """Run formulaic on clean data, from text or from what it learned; its complaints become ours."""
     from formulaic import Formula
     from formulaic.errors import DataMismatchWarning
@@ -198,17 +200,17 @@ def _materialise(source: Any, spec: ModelSpec, table: Table, aliases: Mapping[st
             source = Formula(source) if isinstance(source, str) else source
             matrix = source.get_model_matrix(frame, context=context, na_action="ignore", output="numpy")
         except DataMismatchWarning as warning:
-            message = f"A factor of the linear part has a level that is not known: {warning}"
+            message = f"A factor of the {spec.part} has a level that is not known: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
-            raise DataError(f"The linear part {spec.linear!r} cannot be computed: {cause}{remedy}") from error
+            raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
     H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
     return H, matrix.model_spec
 
 
-def _frame(spec: ModelSpec, table: Table, aliases: Mapping[str, str]) -> pd.DataFrame:
+def _frame(spec: LinearPart, table: Table, aliases: Mapping[str, str]) -> pd.DataFrame:
     """Clean columns under the names formulaic sees."""
     columns = {aliases.get(name, name): _as_pandas(table.columns[name]) for name in spec.names("linear")}
     return pd.DataFrame(columns, index=pd.RangeIndex(table.n), copy=False)
@@ -249,9 +251,9 @@ def _restore(name: str, aliases: Mapping[str, str]) -> str:
     return name
 
 
-def _warn_single_levels(spec: ModelSpec, table: Table) -> None:
+def _warn_single_levels(spec: LinearPart, table: Table) -> None:
     for name in spec.names("linear"):
         levels = table.columns[name].levels
         if spec.intercept and levels is not None and len(levels) == 1:
-            message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the linear part"
+            message = f"The factor {name!r} has the one level {levels[0]!r}, and so adds no column to the {spec.part}"
             warnings.warn(message, UserWarning, stacklevel=user_level())

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
+from tobitgp.data.beside import read_weights
+from tobitgp.data.checks import check_dates
 from tobitgp.data.detects import spell_numbers
 from tobitgp.data.response import Censored, build_response, recognise_text, unknown_rows
 from tobitgp.data.shapes import CensoredResponse, Design
-from tobitgp.data.state import INPUT_ROLES, DesignState, check_dates, fit_design
+from tobitgp.data.state import DesignState, fit_design, input_names
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError, user_level
-from tobitgp.formula.functions import nearest
-from tobitgp.formula.parse import unknown_column
-from tobitgp.formula.spec import ModelSpec
-from tobitgp.typing import Array, BoolArray, Frame, IntArray
+from tobitgp.formula.scale import refuse_response
+from tobitgp.formula.spec import ModelSpec, ScaleSpec
+from tobitgp.formula.variables import unknown_column
+from tobitgp.typing import BoolArray, Frame, IntArray
 
 _TRUNCATION = (
     "Truncation and delayed entry, truncate(...) and Surv(entry, time, event), are read but not fitted yet: they come "
@@ -60,6 +62,7 @@ def prepare(
     spec: ModelSpec,
     data: Frame,
     *,
+    scale: ScaleSpec | None = None,
     weights: str | Any | None = None,
     missing: Literal["drop", "raise"] = "drop",
     censored: Censored = "model",
@@ -71,6 +74,8 @@ def prepare(
     spec : ModelSpec
     data : DataFrame or dict of columns
         Never modified.
+    scale : ScaleSpec, optional
+        Of the log noise scale; one scale without.
     weights : str or (n_data,) array, optional
         Frequency weights, or the column that holds them; rows of weight 0 are left out.
     missing : {"drop", "raise"}
@@ -85,7 +90,7 @@ def prepare(
     Raises
     ------
     FormulaError
-        If the formula names a column that is not there.
+        If a formula names a column that is not there, or the noise scale depends on the response.
     DataError
         If the data cannot be used; the message names column and rows.
     SpecError
@@ -108,17 +113,21 @@ def prepare(
     _check_option("censored", censored, ("model", "drop", "ignore"))
     if spec.truncation is not None:
         raise SpecError(_TRUNCATION)
-    _check_columns(spec, data)
-    table = read_table(_spell_response(spec, data), spec.names())
+    _check_columns(spec, scale, data)
+    inputs = input_names(spec, scale)
+    table = read_table(_spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))
     index, n_data = table.index, table.n
     if n_data == 0:
         raise DataError("The data have no rows")
     check_dates(spec, table)
+    if scale is not None:
+        check_dates(scale, table)
     spec = recognise_text(spec, table)
-    weight = _read_weights(weights, data, n_data)
-    kept = _complete_rows(spec, table, missing) & (weight > 0)
+    weight = read_weights(weights, data, n_data)
+    kept = _complete_rows(spec, inputs, table, missing) & (weight > 0)
     if not kept.any():
-        raise DataError(f"No row is left: {_missing_words(spec, table)}; {int((weight == 0).sum())} of weight 0")
+        words = _missing_words(spec, inputs, table)
+        raise DataError(f"No row is left: {words}; {int((weight == 0).sum())} of weight 0")
     table, weight = table.take(kept), weight[kept]
     response, kind = build_response(spec, table, weight, censored=censored)
     counts = _count(kind, n_data)
@@ -128,7 +137,7 @@ def prepare(
             raise DataError(f"No row is left: all {len(kind)} are censored, and censored='drop' leaves them out")
         table, response = table.take(exact), _take(response, exact)
         kept[kept] = exact
-    design, state = fit_design(spec, table)
+    design, state = fit_design(spec, table, scale)
     return TrainingData(response, design, state, index, kept, counts)
 
 
@@ -137,50 +146,28 @@ def _check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
 
 
-def _check_columns(spec: ModelSpec, data: Frame) -> None:
+def _check_columns(spec: ModelSpec, scale: ScaleSpec | None, data: Frame) -> None:
+    """Refuse columns that are not there, and a noise scale that depends on the response."""
     present = column_names(data)
     known = set(present)
-    for variable in sorted(spec.variables, key=lambda item: item.start):
-        if variable.name not in known:
-            raise unknown_column(spec.formula, variable.name, variable.start, present)
+    for part in (spec,) if scale is None else (spec, scale):
+        for variable in sorted(part.variables, key=lambda item: item.start):
+            if variable.name not in known:
+                raise unknown_column(part.formula, variable.name, variable.start, present)
+    if scale is not None:
+        refuse_response(scale, spec)
 
 
-def _spell_response(spec: ModelSpec, data: Frame) -> Frame:
+def _spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:
     """Data in which a response of numbers and text, ``<0.5`` among them, is all text."""
-    inputs = spec.names(*INPUT_ROLES)
     return spell_numbers(data, [name for name in spec.names("response") if name not in inputs], mixed_only=True)
 
 
-def _read_weights(weights: Any, data: Frame, n: int) -> Array:
-    """Frequency weights of all rows."""
-    if weights is None:
-        return np.ones(n)
-    name = "weights"
-    if isinstance(weights, str):
-        name = weights
-        if weights not in set(column_names(data)):
-            raise DataError(
-                f"The data have no column {weights!r} for the weights{nearest(weights, column_names(data))}"
-            )
-        weights = data[weights]
-    table = read_table({name: weights}, [name])
-    column = table.columns[name]
-    if table.n != n:
-        raise DataError(f"There are {table.n} weights for {n} rows")
-    if column.kind == "factor" or column.dates:
-        raise DataError(f"The weights {name!r} hold {'dates' if column.dates else 'text'}")
-    values = np.asarray(column.values, dtype=np.float64)
-    wrong = ~(np.isfinite(values) & (values >= 0))
-    if wrong.any():
-        raise DataError(f"The weights {name!r} are negative, missing or infinite in {table.rows(wrong)}")
-    return values
-
-
-def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
+def _complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, missing: str) -> BoolArray:
     """Rows in which something is known of the response, and no input is missing."""
-    incomplete = unknown_rows(spec, table) | table.missing(spec.names(*INPUT_ROLES))
+    incomplete = unknown_rows(spec, table) | table.missing(inputs)
     if incomplete.any():
-        words = _missing_words(spec, table)
+        words = _missing_words(spec, inputs, table)
         if missing == "raise":
             raise DataError(f"{words}; first in {table.rows(incomplete)}")
         count = int(incomplete.sum())
@@ -190,8 +177,9 @@ def _complete_rows(spec: ModelSpec, table: Table, missing: str) -> BoolArray:
     return ~incomplete
 
 
-def _missing_words(spec: ModelSpec, table: Table) -> str:
-    counts = {repr(name): int(table.columns[name].missing.sum()) for name in spec.names("response", *INPUT_ROLES)}
+def _missing_words(spec: ModelSpec, inputs: Sequence[str], table: Table) -> str:
+    names = dict.fromkeys((*spec.names("response"), *inputs))
+    counts = {repr(name): int(table.columns[name].missing.sum()) for name in names}
     if spec.response.kind == "interval":
         counts = {f"both ends of {spec.response.label}": int(unknown_rows(spec, table).sum()), **counts}
     listed = ", ".join(f"{name} ({count})" for name, count in counts.items() if count)

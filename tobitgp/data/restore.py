@@ -12,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.linear import LinearState, alias_text, formulaic_context
 from tobitgp.errors import DataError
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import LinearPart
 from tobitgp.typing import Array
 
 
@@ -37,13 +37,13 @@ class PlainLinear:
     encodings: dict[str, tuple[str, dict[str, Any]]]
 
 
-def plain_linear(state: LinearState, spec: ModelSpec, levels: Mapping[str, Any]) -> PlainLinear:
+def plain_linear(state: LinearState, spec: LinearPart, levels: Mapping[str, Any]) -> PlainLinear:
     """Take what formulaic learned out of its objects.
 
     Parameters
     ----------
     state : LinearState
-    spec : ModelSpec
+    spec : LinearPart
     levels : mapping
         Levels of each factor among the inputs; None for a column of numbers.
     """
@@ -53,7 +53,7 @@ def plain_linear(state: LinearState, spec: ModelSpec, levels: Mapping[str, Any])
     return PlainLinear(state.columns, factors, *_learned(state.model_spec))
 
 
-def restore_linear(plain: PlainLinear, spec: ModelSpec) -> LinearState:
+def restore_linear(plain: PlainLinear, spec: LinearPart) -> LinearState:
     """Build the state again, from the formula and what was learned.
 
     formulaic runs once over a row of missing values: what it learned is there already, so this row only lets it lay
@@ -62,7 +62,7 @@ def restore_linear(plain: PlainLinear, spec: ModelSpec) -> LinearState:
     Parameters
     ----------
     plain : PlainLinear
-    spec : ModelSpec
+    spec : LinearPart
 
     Returns
     -------
@@ -75,18 +75,18 @@ def restore_linear(plain: PlainLinear, spec: ModelSpec) -> LinearState:
     """
     if plain.factors is None:
         if spec.plain is None or plain.columns != ("Intercept",) * spec.intercept + spec.plain:
-            raise DataError("the columns of the linear part are not those of the formula")
+            raise DataError(f"the columns of the {spec.part} are not those of the formula")
         return LinearState(plain.columns, spec.plain, {}, None)
     text, aliases, restore = alias_text(spec)
     model_spec = _lay_out(text, plain, spec, aliases)
     if tuple(restore(name) for name in model_spec.column_names) != plain.columns:
-        raise DataError("the columns of the linear part are not those of the formula")
+        raise DataError(f"the columns of the {spec.part} are not those of the formula")
     if not _same(_learned(model_spec), (plain.learned, plain.encodings)):
-        raise DataError("what the transforms of the linear part learned is not complete")
+        raise DataError(f"what the transforms of the {spec.part} learned is not complete")
     return LinearState(plain.columns, None, aliases, model_spec)
 
 
-def _lay_out(text: str, plain: PlainLinear, spec: ModelSpec, aliases: Mapping[str, str]) -> Any:
+def _lay_out(text: str, plain: PlainLinear, spec: LinearPart, aliases: Mapping[str, str]) -> Any:
     from formulaic import ModelSpec as FormulaicSpec
     from formulaic.parser.types import Factor
 

@@ -51,6 +51,27 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class ScaleDesign:
+    """Covariates of log sigma in n rows, ``log(sigma) = W gamma + offset``.
+
+    Attributes
+    ----------
+    W : (n, q) array
+    columns : tuple of str, length q
+        Names of the parameters, ``log(sigma)[z]``.
+    offset : (n,) array
+    """
+
+    W: Array
+    columns: tuple[str, ...]
+    offset: Array
+
+    def rows(self, at: BoolArray) -> ScaleDesign:
+        """Some of the rows."""
+        return ScaleDesign(self.W[at], self.columns, self.offset[at])
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """Covariates of n rows, in the user's units.
 
@@ -65,6 +86,8 @@ class Design:
     offset : (n,) array
     groups : tuple of Groups or None
         Of each process that has ``by=`` or is ``re()``.
+    scale : ScaleDesign or None
+        Of the noise scale, where it has a formula.
     """
 
     H: Array
@@ -72,8 +95,10 @@ class Design:
     X: tuple[Array, ...]
     offset: Array
     groups: tuple[Groups | None, ...]
+    scale: ScaleDesign | None = None
 
     def rows(self, at: BoolArray) -> Design:
         """Some of the rows."""
         groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
-        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups)
+        scale = None if self.scale is None else self.scale.rows(at)
+        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups, scale)

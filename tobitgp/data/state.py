@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.checks import check_dates, check_inputs, require_columns
 from tobitgp.data.inputs import check_slopes, process_inputs
 from tobitgp.data.levels import Level, find_groups, group_levels, unseen_error
-from tobitgp.data.linear import LinearState, fit_linear, replay_linear
+from tobitgp.data.linear import LinearState
+from tobitgp.data.parts import PartState, fit_part, scale_design
 from tobitgp.data.response import read_limits
 from tobitgp.data.shapes import Design, Groups
 from tobitgp.data.table import Column, Table, column_names, read_table
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
-from tobitgp.formula.spec import Expression, ModelSpec
-from tobitgp.formula.terms import spelled
+from tobitgp.formula.spec import LinearPart, ModelSpec, ScaleSpec
 from tobitgp.typing import Array, BoolArray, Frame
 
 NUMERIC_ROLES = ("linear", "gp", "offset")
@@ -39,6 +37,8 @@ class DesignState:
     linear : LinearState
     group_levels : tuple of (tuple of str or number) or None
         Levels of the group of each process, in the order of ``spec.gps``; None for one without ``by=`` or ``re()``.
+    scale : PartState or None
+        Of the noise scale, where it has a formula; its factors are among ``levels``.
     """
 
     spec: ModelSpec
@@ -46,6 +46,18 @@ class DesignState:
     coded: tuple[Array, ...]
     linear: LinearState
     group_levels: tuple[tuple[Level, ...] | None, ...]
+    scale: PartState | None = None
+
+    @property
+    def parts(self) -> tuple[PartState, ...]:
+        """The linear part, and that of the noise scale where there is one."""
+        linear = PartState(self.spec, self.coded, self.linear)
+        return (linear,) if self.scale is None else (linear, self.scale)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Columns that new data need."""
+        return input_names(self.spec, None if self.scale is None else self.scale.spec)
 
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
         """Build the same covariates on new data.
@@ -69,18 +81,19 @@ class DesignState:
         DataError
             If a column is missing, of another type than in training, or not finite.
         """
-        names = self.spec.names(*INPUT_ROLES)
+        names, parts = self.input_names, self.parts
         require_columns(new_data, names)
         table = read_table(new_data, names)
-        check_dates(self.spec, table, INPUT_ROLES)
+        for part in parts:
+            check_dates(part.spec, table, INPUT_ROLES)
         usable = ~table.missing(names)
         table = table.take(usable)
-        check_inputs(self.spec, table)
+        check_inputs(names, table)
         groups = find_groups(self.spec, table, self.group_levels)
-        numeric = self.spec.names(*NUMERIC_ROLES)
+        numeric = dict.fromkeys(name for part in parts for name in part.spec.names(*NUMERIC_ROLES))
         table = Table({name: self._recode(table.columns[name], table) for name in numeric}, table.index)
-        self._check_coded(table)
-        return _assemble(self.spec, table, replay_linear(self.linear, self.spec, table), self.linear, groups), usable
+        H = tuple(part.replay(table) for part in parts)
+        return _assemble(self.spec, table, parts, H, groups), usable
 
     def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
         """Limits of the instrument on new data, for predictions on the observed scale.
@@ -133,19 +146,14 @@ class DesignState:
             raise unseen_error(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
         return Column(column.name, codes, column.missing, levels)
 
-    def _check_coded(self, table: Table) -> None:
-        for coding, seen in zip(self.spec.codings, self.coded, strict=True):
-            if len(seen) == 0:
-                continue
-            values = evaluate(coding, table)
-            unseen = ~np.isin(values, seen)
-            if unseen.any():
-                shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
-                levels = tuple(f"{value:g}" for value in seen)
-                raise unseen_error(f"C({coding.text})", shown, levels, table.rows(unseen))
+
+def input_names(spec: ModelSpec, scale: LinearPart | None = None) -> tuple[str, ...]:
+    """Columns right of ``~`` in the formula of a model, and in that of its noise scale."""
+    own = () if scale is None else scale.names()
+    return tuple(dict.fromkeys((*spec.names(*INPUT_ROLES), *own)))
 
 
-def fit_design(spec: ModelSpec, table: Table) -> tuple[Design, DesignState]:
+def fit_design(spec: ModelSpec, table: Table, scale: ScaleSpec | None = None) -> tuple[Design, DesignState]:
     """Build the covariates of the training rows and remember how.
 
     Parameters
@@ -153,90 +161,37 @@ def fit_design(spec: ModelSpec, table: Table) -> tuple[Design, DesignState]:
     spec : ModelSpec
     table : Table
         Without missing values.
+    scale : ScaleSpec, optional
+        Of the noise scale.
 
     Returns
     -------
     design : Design
     state : DesignState
     """
-    names = spec.names(*INPUT_ROLES)
+    names = input_names(spec, scale)
     table = Table({name: _used_levels(table.columns[name]) for name in names}, table.index)
-    check_inputs(spec, table)
-    coded = tuple(_coded_values(coding, table) for coding in spec.codings)
-    H, linear = fit_linear(spec, table)
+    check_inputs(names, table)
+    H, parts = zip(*(fit_part(item, table) for item in (spec, scale) if item is not None), strict=True)
     levels = {name: column.levels for name, column in table.columns.items()}
     groups = group_levels(spec, table)
-    design = _assemble(spec, table, H, linear, find_groups(spec, table, groups))
+    design = _assemble(spec, table, parts, H, find_groups(spec, table, groups))
     check_slopes(spec, design.X)
-    return design, DesignState(spec, levels, coded, linear, groups)
-
-
-def check_inputs(spec: ModelSpec, table: Table) -> None:
-    """Refuse infinite inputs."""
-    for name in spec.names(*INPUT_ROLES):
-        column = table.columns[name]
-        if column.kind == "number":
-            finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
-
-
-def check_dates(spec: ModelSpec, table: Table, roles: tuple[str, ...] = ()) -> None:
-    """Refuse dates outside ``decimal_year``, and anything but dates inside.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-    roles : tuple of str
-        Of the columns to check; all without.
-
-    Raises
-    ------
-    DataError
-        Naming the column.
-    """
-    for variable in spec.variables:
-        if roles and variable.role not in roles:
-            continue
-        column = table.columns[variable.name]
-        if column.dates == variable.date or column.missing.all():
-            continue
-        name = spelled(variable.name)
-        if column.dates and variable.role in ("by", "re"):
-            remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
-            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
-        if column.dates:
-            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula")
-        remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
-        what = "numbers" if column.levels is None else "text"
-        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}")
-
-
-def require_columns(data: Frame, names: Iterable[str]) -> None:
-    """Refuse new data that lack a column.
-
-    Raises
-    ------
-    DataError
-        With the nearest names.
-    """
-    present = column_names(data)
-    known = set(present)
-    lacking = [name for name in names if name not in known]
-    if lacking:
-        listed = ", ".join(repr(name) for name in lacking)
-        raise DataError(
-            f"The new data lack the column{'s' * (len(lacking) > 1)} {listed}{nearest(lacking[0], present)}"
-        )
+    state = DesignState(spec, levels, parts[0].coded, parts[0].linear, groups, parts[1] if scale is not None else None)
+    return design, state
 
 
 def _assemble(
-    spec: ModelSpec, table: Table, H: Array, linear: LinearState, groups: tuple[Groups | None, ...]
+    spec: ModelSpec,
+    table: Table,
+    parts: tuple[PartState, ...],
+    H: tuple[Array, ...],
+    groups: tuple[Groups | None, ...],
 ) -> Design:
+    """Covariates from the columns of the linear part, and of the noise scale where there is one."""
     X = tuple(process_inputs(term, table) for term in spec.gps)
-    offset = np.zeros(table.n)
-    for item in spec.offsets:
-        offset += finite(evaluate(item, table), table, f"offset({item.text})")
-    return Design(H, linear.columns, X, offset, groups)
+    scale = scale_design(parts[1], H[1], table) if len(parts) > 1 else None
+    return Design(H[0], parts[0].linear.columns, X, parts[0].offset(table), groups, scale)
 
 
 def _used_levels(column: Column) -> Column:
@@ -245,11 +200,3 @@ def _used_levels(column: Column) -> Column:
         return column
     used, codes = np.unique(column.values.astype(np.intp), return_inverse=True)
     return Column(column.name, codes.astype(np.intp), column.missing, tuple(column.levels[i] for i in used))
-
-
-def _coded_values(coding: Expression, table: Table) -> Array:
-    """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
-    column = bare_column(coding, table)
-    if column is not None and column.kind == "factor":
-        return np.empty(0)
-    return np.unique(evaluate(coding, table))

@@ -2,6 +2,7 @@
 
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, formula_functions
 from tobitgp.formula.parse import parse_formula
+from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.formula.spec import (
     CensoringSpec,
     Expression,
@@ -9,6 +10,7 @@ from tobitgp.formula.spec import (
     GPTerm,
     ModelSpec,
     ResponseSpec,
+    ScaleSpec,
     TruncationSpec,
     Variable,
 )
@@ -22,8 +24,10 @@ __all__ = [
     "GPTerm",
     "ModelSpec",
     "ResponseSpec",
+    "ScaleSpec",
     "TruncationSpec",
     "Variable",
     "formula_functions",
     "parse_formula",
+    "parse_scale_formula",
 ]

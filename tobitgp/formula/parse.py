@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.censoring import read_parts
 from tobitgp.formula.expressions import Found
-from tobitgp.formula.functions import nearest, read_functions
+from tobitgp.formula.functions import read_functions
 from tobitgp.formula.response import ResponseFound, read_response
 from tobitgp.formula.spec import INPUT_ROLES, ModelSpec, Role, Variable
 from tobitgp.formula.syntax import Syntax, one_line, read_side
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 from tobitgp.formula.tokens import Token, tokenize
+from tobitgp.formula.variables import check_columns, collect_variables, columns_of_dot
 
 
 def parse_formula(
@@ -66,16 +67,13 @@ def parse_formula(
     node, parts = split_parts(right)
     censoring, truncation = read_parts(right, parts, response, entry, found)
     terms = read_terms(right, node)
-    others = _other_columns(
-        formula, right, terms, columns, [name for _, item in _roles(found, terms) for name, _ in item.names]
-    )
+    roles = _roles(found, terms)
+    others = columns_of_dot(right, terms, columns, [name for _, item in roles for name, _ in item.names])
     check_linear(right, terms, others)
     plain = plain_columns(right, terms, others)
-    variables = _variables(found, terms, right, others)
-    if plain is not None:
-        # A column that is taken out again is not needed.
-        variables = tuple(v for v in variables if v.role != "linear" or v.name in plain)
-    _check_columns(formula, variables, terms, columns)
+    variables = collect_variables(roles, terms, right, others, plain)
+    _refuse_response(formula, roles, found)
+    check_columns(formula, variables, terms, columns)
     _check_names(right, terms, variables)
     return ModelSpec(
         formula=formula,
@@ -90,14 +88,6 @@ def parse_formula(
         truncation=truncation,
         functions=own,
     )
-
-
-def unknown_column(formula: str, name: str, start: int, columns: Iterable[object]) -> FormulaError:
-    """Error for a name that is no column, with the nearest that are."""
-    known = [column for column in columns if isinstance(column, str)]
-    close = nearest(name, known)
-    listed = "" if close else f"; the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
-    return FormulaError(f"The data have no column {name!r}{close}{listed}", formula, start)
 
 
 def _split_sides(formula: str, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
@@ -120,26 +110,6 @@ def _split_sides(formula: str, tokens: tuple[Token, ...]) -> tuple[tuple[Token, 
     return left, right
 
 
-def _other_columns(
-    formula: str, syntax: Syntax, terms: Terms, columns: Collection[str] | None, used: Sequence[str]
-) -> tuple[str, ...]:
-    """Columns that ``.`` stands for."""
-    place = next((token.start for token in syntax.tokens if token.role == "dot"), None)
-    if place is None:
-        return ()
-    if columns is None:
-        raise FormulaError("'.' stands for all other columns, but no columns are known here", formula, place)
-    unusable = [column for column in columns if not isinstance(column, str) or "`" in column or not column.strip()]
-    if unusable:
-        message = f"'.' stands for all other columns, but the name {unusable[0]!r} cannot stand in a formula; rename it"
-        raise FormulaError(message, formula, place)
-    left_out = {*used, *(name for name, _ in terms.removed)}
-    others = tuple(column for column in dict.fromkeys(columns) if column not in left_out)
-    if not others:
-        raise FormulaError("'.' stands for all other columns, but none is left", formula, place)
-    return others
-
-
 def _roles(found: ResponseFound, terms: Terms) -> list[tuple[Role, Found]]:
     """Columns that were met, by role; those of the linear terms once they are checked."""
     return [
@@ -156,21 +126,6 @@ def _roles(found: ResponseFound, terms: Terms) -> list[tuple[Role, Found]]:
     ]
 
 
-def _variables(found: ResponseFound, terms: Terms, syntax: Syntax, others: Sequence[str]) -> tuple[Variable, ...]:
-    """Columns by role; a response that is also an input is refused."""
-    place = next((token.start for token in syntax.tokens if token.role == "dot"), 0)
-    terms.found_linear.names.extend((name, place) for name in others)
-    responses = {name for name, _ in found.values.names + found.bounds.names}
-    variables: dict[tuple[str, Role, bool], Variable] = {}
-    for role, item in _roles(found, terms):
-        for name, start in item.names:
-            if role in INPUT_ROLES and name in responses:
-                raise FormulaError(f"The response {name!r} cannot stand among the terms too", syntax.formula, start)
-            date = start in item.dates
-            variables.setdefault((name, role, date), Variable(name, start, role, date))
-    return tuple(variables.values())
-
-
 def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) -> None:
     """Refuse a process that was given the name of another term."""
     others = {"Intercept", "offset", *(v.name for v in variables if v.role == "linear")}
@@ -181,13 +136,10 @@ def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) ->
             raise FormulaError(f"There is already a term {term.name!r}; choose another", syntax.formula, start)
 
 
-def _check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
-    """Refuse names that are no columns, the first in the text first."""
-    if columns is None:
-        return
-    known = set(columns)
-    named = [(variable.start, variable.name) for variable in variables]
-    named += [(start, name) for name, start in terms.removed]
-    for start, name in sorted(named):
-        if name not in known:
-            raise unknown_column(formula, name, start, columns)
+def _refuse_response(formula: str, roles: Iterable[tuple[Role, Found]], found: ResponseFound) -> None:
+    """Refuse a response that is also an input."""
+    responses = {name for name, _ in found.values.names + found.bounds.names}
+    for role, item in roles:
+        for name, start in item.names:
+            if role in INPUT_ROLES and name in responses:
+                raise FormulaError(f"The response {name!r} cannot stand among the terms too", formula, start)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tobitgp.formula.functions import UserFunctions
-from tobitgp.formula.words import describe
+from tobitgp.formula.pieces import INPUT_ROLES as INPUT_ROLES
+from tobitgp.formula.pieces import Expression as Expression
+from tobitgp.formula.pieces import LinearPart as LinearPart
+from tobitgp.formula.pieces import Role as Role
+from tobitgp.formula.pieces import Variable as Variable
+from tobitgp.formula.words import describe, describe_scale
 
-Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"]
 Kind = Literal[-1, 0, 1, 2]
-INPUT_ROLES: tuple[Role, ...] = ("linear", "gp", "by", "re", "offset")
 
 # What a row's code means: -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
 CODES: dict[str, dict[float, Kind]] = {
@@ -21,50 +24,6 @@ CODES: dict[str, dict[float, Kind]] = {
     "survival": {0: 1, 1: 0, 2: -1, 3: 2},
 }
 STATUS_WORDS: dict[str, Kind] = {"left": -1, "none": 0, "right": 1, "interval": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A piece of formula text that passed the whitelist.
-
-    Attributes
-    ----------
-    text : str
-        As written, backticks kept.
-    start : int
-        Offset of the first character in the whole formula, for carets.
-    functions : tuple of (str, callable)
-        A user's own functions, which it may call.
-    """
-
-    text: str
-    start: int
-    functions: UserFunctions = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A column that the model uses.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column, without backticks.
-    start : int
-        Offset of its first use in this role.
-    role : {"response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"}
-        A column used in several roles is listed once for each. A ``"bound"`` is an end between which the value lies,
-        a ``"limit"`` one of the instrument, a ``"window"`` one of truncation; ``"event"`` covers every code of a row.
-        ``"gp"`` is an input of a process, ``"by"`` a column whose every level has a process of its own, ``"re"`` the
-        groups of a random intercept.
-    date : bool
-        Whether it stands in ``decimal_year(...)``, where dates belong.
-    """
-
-    name: str
-    start: int
-    role: Role
-    date: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +149,7 @@ class GPTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSpec:
+class ModelSpec(LinearPart):
     """A whole model as written; ``print`` says in words what was understood.
 
     Attributes
@@ -238,14 +197,39 @@ class ModelSpec:
             return self.response.upper
         return self.censoring.upper
 
-    @property
-    def intercept(self) -> bool:
-        """Whether the linear part has an intercept."""
-        return self.linear.split(" ", 1)[0] == "1"
-
-    def names(self, *roles: str) -> tuple[str, ...]:
-        """Columns used in any of these roles, in order of appearance; without roles, all."""
-        return tuple(dict.fromkeys(v.name for v in self.variables if not roles or v.role in roles))
-
     def __str__(self) -> str:
         return describe(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSpec(LinearPart):
+    """The log noise scale as written, ``~ z``; ``print`` says in words what was understood.
+
+    Attributes
+    ----------
+    formula : str
+        The text, every white space a blank.
+    linear : str
+        Its terms in formulaic's grammar, with their ``1`` or ``0`` written out.
+    offsets : tuple of Expression
+    variables : tuple of Variable
+        In the roles "linear" and "offset".
+    plain : tuple of str or None
+        The columns when the terms are nothing but bare columns, else None.
+    codings : tuple of Expression
+        First arguments of ``C(...)``.
+    functions : tuple of (str, callable)
+        A user's own functions that the formula may call.
+    """
+
+    part: ClassVar[str] = "noise scale"
+    formula: str
+    linear: str
+    offsets: tuple[Expression, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    plain: tuple[str, ...] | None = None
+    codings: tuple[Expression, ...] = ()
+    functions: UserFunctions = ()
+
+    def __str__(self) -> str:
+        return describe_scale(self)

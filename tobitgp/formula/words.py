@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tobitgp.formula.spec import CensoringSpec, GPFactor, GPTerm, ModelSpec
+    from tobitgp.formula.spec import CensoringSpec, GPFactor, GPTerm, LinearPart, ModelSpec, ScaleSpec
 
 
 def describe(spec: ModelSpec) -> str:
@@ -22,12 +22,32 @@ def describe(spec: ModelSpec) -> str:
     lines = [spec.formula.strip(), f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
     if spec.truncation is not None:
         lines.append(f"  truncation {_truncation(spec)}")
-    lines.append(f"  linear     {_linear(spec)}")
+    lines += _linear_lines("linear", spec)
+    lines += [f"  process    {_process(term)}" for term in spec.gps]
+    return "\n".join(lines)
+
+
+def describe_scale(spec: ScaleSpec) -> str:
+    """Say what the log noise scale consists of, one line a piece.
+
+    Parameters
+    ----------
+    spec : ScaleSpec
+
+    Returns
+    -------
+    str
+    """
+    return "\n".join([spec.formula.strip(), *_linear_lines("log(sigma)", spec)])
+
+
+def _linear_lines(what: str, spec: LinearPart) -> list[str]:
+    """The linear terms, the offsets, and functions of the user's own."""
+    lines = [f"  {what:<10} {_linear(spec)}"]
     lines += [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
     if spec.functions:
         lines.append(f"  functions  {', '.join(name for name, _ in spec.functions)}: given beside the formula")
-    lines += [f"  process    {_process(term)}" for term in spec.gps]
-    return "\n".join(lines)
+    return lines
 
 
 def _response(spec: ModelSpec) -> str:
@@ -76,7 +96,7 @@ def _truncation(spec: ModelSpec) -> str:
     return f"rows with {' or '.join(side for side in sides if side)} could not have been seen"
 
 
-def _linear(spec: ModelSpec) -> str:
+def _linear(spec: LinearPart) -> str:
     terms = spec.linear.partition(" ")[2].removeprefix("+ ")
     intercept = "intercept" if spec.intercept else "no intercept"
     return f"{intercept}, {terms}" if terms else intercept

@@ -151,7 +151,7 @@ def test_weights(frame):
         weights[3] = bad
         with pytest.raises(DataError, match="negative, missing or infinite in row 3"):
             ready("y ~ gp(x)", frame, weights=weights)
-    with pytest.raises(DataError, match="11 weights for 12 rows"):
+    with pytest.raises(DataError, match="The weights have 11 values for 12 rows"):
         ready("y ~ gp(x)", frame, weights=np.ones(11))
     with pytest.raises(DataError, match="no column 'ww'"):
         ready("y ~ gp(x)", frame, weights="ww")
@@ -193,7 +193,7 @@ BAD = [
     ("d", np.nan, "Surv(time, d) ~ gp(x)", "'d' is missing in row row4"),
     ("d", np.nan, "Surv(time, d == 1) ~ gp(x)", "'d' is missing in row row4"),
     ("d", ["no", "yes"] * 6, "Surv(time, d) ~ gp(x)", "d == 'yes'"),
-    ("x", 1.0, "y ~ lower", "'lower' is constant"),
+    ("x", 1.0, "y ~ lower", "'lower' of the linear part is constant"),
     ("x", 1.0, "y ~ z + I(2 * z)", "'I(2 * z)' of the linear part is determined by 'z'"),
     ("x", 1.0, "y ~ z + x + I(x + z - 1)", "determined by 'Intercept', 'z', 'x'"),
     ("x", 1.0, "y ~ cr(z, df=3)", "constraints='center'"),

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tobitgp.errors import FormulaError
-from tobitgp.formula import parse_formula
+from tobitgp.errors import FormulaError, TobitGPError
+from tobitgp.formula import parse_formula, parse_scale_formula
 
 COLUMNS = ["y", "x", "z", "g", "age", "time", "event", "lo", "hi", "flag", "status", "my date"]
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -89,21 +89,54 @@ MALFORMED = [
 ]
 
 
+MALFORMED_SCALES = [
+    "",
+    "z",
+    "~",
+    "y ~ z",
+    "log(sigma) ~ z + x",
+    "~ z ~ x",
+    "~ z +",
+    "~ 0",
+    "~ zz",
+    "~ x + log(y)",
+    "~ gp(x)",
+    "~ z + s(x, bs='gp')",
+    "~ z * log(re(g))",
+    "~ z + (1 | g)",
+    "~ z | censor(0)",
+    "~ bs(z, dff=4)",
+    "~ np.log(z)",
+    "~ z**2",
+    "~ offset()",
+]
+
+
 def message(formula):
     with pytest.raises(FormulaError) as caught:
         parse_formula(formula, COLUMNS, {"f": np.sin})
     return f"{formula!r}\n{caught.value}\n"
 
 
-@pytest.mark.parametrize("formula", MALFORMED)
-def test_messages_are_as_they_were_read(formula):
+def message_of_scale(formula):
+    with pytest.raises(TobitGPError) as caught:
+        parse_scale_formula(formula, COLUMNS, {"f": np.sin}, beside=parse_formula("y ~ x"))
+    return f"sigma={formula!r}: {type(caught.value).__name__}\n{caught.value}\n"
+
+
+MESSAGES = [*((message, text) for text in MALFORMED), *((message_of_scale, text) for text in MALFORMED_SCALES)]
+
+
+@pytest.mark.parametrize(("read", "formula"), MESSAGES)
+def test_messages_are_as_they_were_read(read, formula):
+    head, text = read(formula).split("\n", 1)
     known = dict(block.split("\n", 1) for block in SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n"))
-    assert known[repr(formula)] == message(formula).split("\n", 1)[1].rstrip("\n")
+    assert known[head] == text.rstrip("\n")
 
 
 def test_no_message_is_left_over():
-    assert len(SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n")) == len(MALFORMED)
+    assert len(SNAPSHOT.read_text(encoding="utf-8").strip().split("\n\n")) == len(MESSAGES)
 
 
 if __name__ == "__main__":
-    SNAPSHOT.write_text("\n".join(message(formula) for formula in MALFORMED), encoding="utf-8")
+    SNAPSHOT.write_text("\n".join(read(formula) for read, formula in MESSAGES), encoding="utf-8")

@@ -1,0 +1,62 @@
+"""Columns given beside the formula: clusters (weights are in test_prepare)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tobitgp.data.beside import read_clusters
+from tobitgp.errors import DataError
+
+ALL = np.ones(6, dtype=bool)
+DATA = pd.DataFrame({"school": list("bbacca"), "x": range(6)}, index=list("uvwxyz"))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "school",
+        DATA["school"],
+        DATA["school"].to_numpy(),
+        list("bbacca"),
+        pd.Categorical(list("bbacca"), categories=list("qabcd")),
+        [2.0, 2.0, -1.0, 7.5, 7.5, -1.0],
+        np.array([2, 2, 1, 9, 9, 1], dtype=np.int8),
+        pd.to_datetime(["2021-01-01", "2021-01-01", "2020-01-01", "2022-01-01", "2022-01-01", "2020-01-01"]),
+    ],
+)
+def test_codes(groups):
+    np.testing.assert_array_equal(read_clusters(groups, DATA, ALL), [1, 1, 0, 2, 2, 0])
+
+
+def test_rows_that_are_not_used():
+    kept = np.array([False, False, True, True, True, False])
+    codes = read_clusters("school", DATA, kept)
+    np.testing.assert_array_equal(codes, [0, 1, 1])
+    assert codes.dtype.kind == "i"
+    assert read_clusters(["a", None, "b", "b", "a", None], DATA, kept).tolist() == [1, 1, 0]
+
+
+def test_data_in_a_dict():
+    assert read_clusters("g", {"g": [3, 1, 3], "x": [1, 2, 3]}, ALL[:3]).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("scool", "no column 'scool' for the groups; did you mean 'school'"),
+        (list("ab"), "The groups have 2 values for 6 rows"),
+        (["a", None, "b", "b", "a", "a"], "The groups 'groups' are missing in row 1; every row that is used needs one"),
+        ([1.0, np.nan, 2, 2, 1, np.nan], "missing in rows 1, 5"),
+        (np.ones((6, 2)), "2 dimensions"),
+        (5, "single value"),
+        ([1, "a", 2, "b", 1, 1], "mixed"),
+    ],
+)
+def test_what_are_no_groups(groups, message):
+    with pytest.raises(DataError, match=message):
+        read_clusters(groups, DATA, ALL)
+
+
+def test_missing_groups_are_named_by_the_labels_of_the_data():
+    with pytest.raises(DataError, match="'school' are missing in row v"):
+        read_clusters("school", DATA.assign(school=["a", None, "b", "b", "a", "a"]), ALL)

@@ -1,0 +1,92 @@
+"""What is given beside the formula, a value for each row: frequency weights and clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.errors import DataError
+from tobitgp.formula.functions import nearest
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+
+def read_weights(weights: Any, data: Frame, n: int) -> Array:
+    """Frequency weights of all rows.
+
+    Parameters
+    ----------
+    weights : str or (n,) array or None
+        Ones without.
+    data : DataFrame or dict of columns
+    n : int
+        Its number of rows.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    DataError
+        If the column is not there, the length is wrong, or a weight is no number from 0.
+    """
+    if weights is None:
+        return np.ones(n)
+    column, table = _read("weights", weights, data, n)
+    if column.kind == "factor" or column.dates:
+        raise DataError(f"The weights {column.name!r} hold {'dates' if column.dates else 'text'}")
+    values = np.asarray(column.values, dtype=np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        raise DataError(f"The weights {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
+    return values
+
+
+def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
+    """Cluster of each row that is used, for ``cov_type="cluster"``.
+
+    Parameters
+    ----------
+    groups : str or (n_data,) array
+        Column of the data, or what stands for one: numbers, text, categories or dates.
+    data : DataFrame or dict of columns
+    kept : (n_data,) array of bool
+        Rows of the data that are used.
+
+    Returns
+    -------
+    (n,) integer array
+        From 0, without gaps, in the order of the groups.
+
+    Raises
+    ------
+    DataError
+        If the column is not there, the length is wrong, or the group of a row that is used is missing.
+
+    Examples
+    --------
+    >>> read_clusters("g", {"g": ["b", "a", "c", "b"]}, np.array([True, False, True, True]))
+    array([0, 1, 0])
+    """
+    column, table = _read("groups", groups, data, len(kept))
+    lacking = column.missing & kept
+    if lacking.any():
+        remedy = "every row that is used needs one"
+        raise DataError(f"The groups {column.name!r} are missing in {table.rows(lacking)}; {remedy}")
+    return np.unique(column.values[kept], return_inverse=True)[1].astype(np.intp)
+
+
+def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
+    """A column by name, or an array that is one."""
+    name = what
+    if isinstance(given, str):
+        name = given
+        if name not in set(column_names(data)):
+            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, column_names(data))}")
+        given = data[name]
+    table = read_table({name: given}, [name])
+    if table.n != n:
+        raise DataError(f"The {what} have {table.n} values for {n} rows")
+    return table.columns[name], table

@@ -1,0 +1,107 @@
+"""Linear terms with their offsets, of the mean or of the noise scale: learned in training, replayed on other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.levels import unseen_error
+from tobitgp.data.linear import LinearState, fit_linear, replay_linear
+from tobitgp.data.shapes import ScaleDesign
+from tobitgp.data.table import Table
+from tobitgp.formula.spec import Expression, LinearPart
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """How linear terms are made from data.
+
+    Attributes
+    ----------
+    spec : LinearPart
+    coded : tuple of arrays
+        Values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``; empty for factors.
+    linear : LinearState
+    """
+
+    spec: LinearPart
+    coded: tuple[Array, ...]
+    linear: LinearState
+
+    def replay(self, table: Table) -> Array:
+        """Build the same columns on other rows.
+
+        Parameters
+        ----------
+        table : Table
+            Without missing values; factors hold the levels of the training data.
+
+        Returns
+        -------
+        (n, p) array
+
+        Raises
+        ------
+        UnseenLevelError
+            If a ``C(...)`` of numbers has a value that the training data had not.
+        DataError
+            If a column is not finite.
+        """
+        for coding, seen in zip(self.spec.codings, self.coded, strict=True):
+            if len(seen) == 0:
+                continue
+            values = evaluate(coding, table)
+            unseen = ~np.isin(values, seen)
+            if unseen.any():
+                shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
+                levels = tuple(f"{value:g}" for value in seen)
+                raise unseen_error(f"C({coding.text})", shown, levels, table.rows(unseen))
+        return replay_linear(self.linear, self.spec, table)
+
+    def offset(self, table: Table) -> Array:
+        """Sum of the offsets, (n,)."""
+        offset = np.zeros(table.n)
+        for item in self.spec.offsets:
+            offset += finite(evaluate(item, table), table, f"offset({item.text})")
+        return offset
+
+
+def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
+    """Build the columns of the training rows and remember how.
+
+    Parameters
+    ----------
+    spec : LinearPart
+    table : Table
+        Without missing values; factors hold only levels that occur.
+
+    Returns
+    -------
+    H : (n, p) array
+    state : PartState
+
+    Raises
+    ------
+    DataError
+        If a column is not finite, or the columns are linearly dependent.
+    """
+    coded = tuple(_coded_values(coding, table) for coding in spec.codings)
+    H, linear = fit_linear(spec, table)
+    return H, PartState(spec, coded, linear)
+
+
+def scale_design(state: PartState, W: Array, table: Table) -> ScaleDesign:
+    """Covariates of log sigma, its columns under the names of their parameters."""
+    columns = tuple(f"log(sigma)[{name}]" for name in state.linear.columns)
+    return ScaleDesign(W, columns, state.offset(table))
+
+
+def _coded_values(coding: Expression, table: Table) -> Array:
+    """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
+    column = bare_column(coding, table)
+    if column is not None and column.kind == "factor":
+        return np.empty(0)
+    return np.unique(evaluate(coding, table))

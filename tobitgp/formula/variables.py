@@ -1,0 +1,104 @@
+"""The columns that a formula names, and those that ``.`` stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tobitgp.errors import FormulaError
+from tobitgp.formula.expressions import Found
+from tobitgp.formula.functions import nearest
+from tobitgp.formula.spec import Role, Variable
+from tobitgp.formula.syntax import Syntax
+from tobitgp.formula.terms import Terms
+
+
+def columns_of_dot(
+    syntax: Syntax, terms: Terms, columns: Collection[str] | None, used: Iterable[str]
+) -> tuple[str, ...]:
+    """Columns that ``.`` stands for: all but those used elsewhere and those taken out.
+
+    Raises
+    ------
+    FormulaError
+        If no columns are known, none is left, or one has a name that no formula can hold.
+    """
+    formula, place = syntax.formula, _dot(syntax)
+    if place is None:
+        return ()
+    if columns is None:
+        raise FormulaError("'.' stands for all other columns, but no columns are known here", formula, place)
+    unusable = [column for column in columns if not isinstance(column, str) or "`" in column or not column.strip()]
+    if unusable:
+        message = f"'.' stands for all other columns, but the name {unusable[0]!r} cannot stand in a formula; rename it"
+        raise FormulaError(message, formula, place)
+    left_out = {*used, *(name for name, _ in terms.removed)}
+    others = tuple(column for column in dict.fromkeys(columns) if column not in left_out)
+    if not others:
+        raise FormulaError("'.' stands for all other columns, but none is left", formula, place)
+    return others
+
+
+def collect_variables(
+    roles: Iterable[tuple[Role, Found]],
+    terms: Terms,
+    syntax: Syntax,
+    others: Sequence[str],
+    plain: tuple[str, ...] | None,
+) -> tuple[Variable, ...]:
+    """Columns by role, each once for every role and place of dates.
+
+    Parameters
+    ----------
+    roles : iterable of (str, Found)
+        Columns that were met, those of the checked linear terms among them.
+    terms : Terms
+        Its linear columns get those that ``.`` stands for.
+    syntax : Syntax
+    others : sequence of str
+        Columns that ``.`` stands for.
+    plain : tuple of str or None
+        What is left of a linear part of bare columns: one that is taken out again is not needed.
+
+    Returns
+    -------
+    tuple of Variable
+    """
+    terms.found_linear.names.extend((name, _dot(syntax) or 0) for name in others)
+    variables: dict[tuple[str, Role, bool], Variable] = {}
+    for role, item in roles:
+        for name, start in item.names:
+            date = start in item.dates
+            if role != "linear" or plain is None or name in plain:
+                variables.setdefault((name, role, date), Variable(name, start, role, date))
+    return tuple(variables.values())
+
+
+def check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
+    """Refuse names that are no columns, the first in the text first.
+
+    Raises
+    ------
+    FormulaError
+        With the nearest names.
+    """
+    if columns is None:
+        return
+    known = set(columns)
+    named = [(variable.start, variable.name) for variable in variables]
+    named += [(start, name) for name, start in terms.removed]
+    for start, name in sorted(named):
+        if name not in known:
+            raise unknown_column(formula, name, start, columns)
+
+
+def unknown_column(formula: str, name: str, start: int, columns: Iterable[object]) -> FormulaError:
+    """Error for a name that is no column, with the nearest that are."""
+    known = [column for column in columns if isinstance(column, str)]
+    close = nearest(name, known)
+    listed = "" if close else f"; the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+    return FormulaError(f"The data have no column {name!r}{close}{listed}", formula, start)
+
+
+def _dot(syntax: Syntax) -> int | None:
+    """Place of the ``.`` that stands for all other columns."""
+    return next((token.start for token in syntax.tokens if token.role == "dot"), None)
