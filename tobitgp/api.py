@@ -12,6 +12,7 @@ from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula import parse_formula
+from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import FittedGP, Settings
@@ -19,7 +20,16 @@ from tobitgp.inference.model import GPModel, assemble
 from tobitgp.inference.parameters import LOG_BOUND
 from tobitgp.likelihoods import resolve_family
 from tobitgp.likelihoods.families import Student
-from tobitgp.options import MLE, choose_method, read_hyper, read_positive, read_rng, read_whole, refuse_with_mle
+from tobitgp.options import (
+    MLE,
+    choose_method,
+    read_groups,
+    read_hyper,
+    read_positive,
+    read_rng,
+    read_whole,
+    refuse_with_mle,
+)
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
@@ -29,6 +39,11 @@ from tobitgp.results.views import COUNTS, ModelData, keep_covariates
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
+_TRUNCATION = (
+    "Truncation and delayed entry, truncate(...) and Surv(entry, time, event), are not fitted by Gaussian processes "
+    "yet; method='mle' takes them where the formula has no process. Rows outside the window were never seen, so "
+    "leaving the term out would bias the fit."
+)
 
 
 def fit(
@@ -40,6 +55,7 @@ def fit(
     bound: str | None = None,
     inducing: Any = "auto",
     hyper: Hyper = "auto",
+    sigma: str | None = None,
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -80,6 +96,8 @@ def fit(
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.
+    sigma : str, optional
+        With ``method="mle"``: formula of the log noise scale, as ``"~ z"``.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -146,7 +164,14 @@ def fit(
     (13, 'ep')
     """
     model = Model(
-        formula, data, family=family, weights=weights, missing=missing, censored=censored, functions=functions
+        formula,
+        data,
+        family=family,
+        weights=weights,
+        missing=missing,
+        censored=censored,
+        functions=functions,
+        sigma=sigma,
     )
     return model.fit(
         method=method,
@@ -176,7 +201,7 @@ class Model:
     formula : str
     data : DataFrame or dict of columns
         Never modified.
-    family, weights, missing, censored, functions
+    family, weights, missing, censored, functions, sigma
         As in :func:`fit`.
 
     Attributes
@@ -221,12 +246,14 @@ class Model:
         missing: Literal["drop", "raise"] = "drop",
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
+        sigma: str | None = None,
     ):
         self._family = resolve_family(family)
         # "." stands for the columns of the model, and weights are none of them.
         columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
         spec = parse_formula(formula, columns, functions)
-        self._training = prepare(spec, data, weights=weights, missing=missing, censored=censored)
+        scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
+        self._training = prepare(spec, data, scale=scale, weights=weights, missing=missing, censored=censored)
         self.spec = self._training.state.spec
         self._source = data
         self.formula = self.spec.formula
@@ -283,8 +310,7 @@ class Model:
         if isinstance(method, str) and method == MLE:
             refuse_with_mle(options, dict.fromkeys(options) | {"inducing": "auto", "hyper": "auto"})
             return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter))
-        if cov_type != "nonrobust" or cov_kwds is not None:
-            raise SpecError("cov_type= and cov_kwds= go with method='mle'; a posterior has one covariance.")
+        self._refuse_without_mle(cov_type, cov_kwds)
         inference = choose_method(method, bound)
         settings = Settings(
             integrate=read_hyper(hyper),
@@ -304,10 +330,19 @@ class Model:
         _warn_coarse(fitted)
         return GPResults(self.spec, training, model, fitted, self._source)
 
+    def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
+        """Refuse what only maximum likelihood offers for now."""
+        if cov_type != "nonrobust" or cov_kwds is not None:
+            raise SpecError("cov_type= and cov_kwds= go with method='mle'; a posterior has one covariance.")
+        if self._training.state.scale is not None:
+            raise SpecError("sigma= goes with method='mle' for now; a Gaussian process has one noise scale.")
+        if self.spec.truncation is not None:
+            raise SpecError(_TRUNCATION)
+
     def _fit_mle(
         self, fixed: Mapping[str, float] | None, cov_type: str, cov_kwds: Mapping[str, Any] | None, max_iter: int
     ) -> TobitResults:
-        groups = None
+        groups = read_groups(cov_type, cov_kwds, self._source, self._training.kept)
         return fit_tobit(
             self.spec,
             self._training,

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
+from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
 
@@ -93,6 +95,25 @@ def read_rng(rng: Any) -> int | np.random.Generator | None:
     if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
     return int(rng)
+
+
+def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> IntArray | None:
+    """Clusters of the rows used, where ``cov_type="cluster"`` asks for them.
+
+    Raises
+    ------
+    SpecError
+        If ``cov_kwds`` does not go with ``cov_type``.
+    DataError
+        If the groups cannot be used.
+    """
+    if cov_type != "cluster":
+        if cov_kwds is not None:
+            raise SpecError(f"cov_kwds= goes with cov_type='cluster', not with {cov_type!r}.")
+        return None
+    if not isinstance(cov_kwds, Mapping) or set(cov_kwds) != {"groups"}:
+        raise SpecError("cov_type='cluster' needs cov_kwds={'groups': ...}, a column of the data or one group a row.")
+    return read_clusters(cov_kwds["groups"], data, kept)
 
 
 def refuse_with_mle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

@@ -22,11 +22,6 @@ from tobitgp.formula.spec import ModelSpec, ScaleSpec
 from tobitgp.formula.variables import unknown_column
 from tobitgp.typing import BoolArray, Frame, IntArray
 
-_TRUNCATION = (
-    "Truncation and delayed entry, truncate(...) and Surv(entry, time, event), are read but not fitted yet: they come "
-    "with the noise families. Rows outside the window were never seen, so leaving the term out would bias the fit."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
@@ -111,8 +106,6 @@ def prepare(
     """
     _check_option("missing", missing, ("drop", "raise"))
     _check_option("censored", censored, ("model", "drop", "ignore"))
-    if spec.truncation is not None:
-        raise SpecError(_TRUNCATION)
     _check_columns(spec, scale, data)
     inputs = input_names(spec, scale)
     table = read_table(_spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))

@@ -14,6 +14,7 @@ from tobitgp.data.evaluate import bare_column, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table
+from tobitgp.data.window import read_window
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import Expression, Flag, ModelSpec
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -96,8 +97,7 @@ def build_response(
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
-    entry, leave = np.full(table.n, -np.inf), np.full(table.n, np.inf)
-    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, leave, weight), kind
+    return CensoredResponse(lower, upper, limit_lower, limit_upper, *read_window(spec, table), weight), kind
 
 
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:

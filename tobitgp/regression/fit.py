@@ -133,6 +133,7 @@ def null_log_likelihood(
     law: Law | None = None,
     offset: Array | None = None,
     W: Array | None = None,
+    scale_offset: Array | None = None,
     fixed_gamma: Array | None = None,
     estimate_df: bool = False,
 ) -> float:
@@ -140,7 +141,7 @@ def null_log_likelihood(
 
     Parameters
     ----------
-    outcome, law, offset, W, fixed_gamma, estimate_df
+    outcome, law, offset, W, scale_offset, fixed_gamma, estimate_df
         As in `maximise`.
 
     Returns
@@ -154,6 +155,7 @@ def null_log_likelihood(
         law=law,
         offset=offset,
         W=W,
+        scale_offset=scale_offset,
         fixed_gamma=fixed_gamma,
         estimate_df=estimate_df,
     )

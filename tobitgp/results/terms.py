@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.facts import constant_column
 from tobitgp.data.linear import LinearState
 from tobitgp.data.shapes import Design
-from tobitgp.data.state import INPUT_ROLES, DesignState
+from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
@@ -66,7 +66,15 @@ def columns_together(state: DesignState) -> list[list[str]]:
     spec = state.spec
     texts = [name for name, _ in _linear_terms(state.linear)]
     texts += [x.text for x in spec.offsets] + [x.text for term in spec.gps for x in term.inputs]
-    return [[name for name in spec.names(*INPUT_ROLES) if mentions(text, name)] for text in texts]
+    texts += _scale_texts(state)
+    return [[name for name in state.input_names if mentions(text, name)] for text in texts]
+
+
+def _scale_texts(state: DesignState) -> list[str]:
+    """Expressions of the formula of the noise scale."""
+    if state.scale is None:
+        return []
+    return [name for name, _ in _linear_terms(state.scale.linear)] + [x.text for x in state.scale.spec.offsets]
 
 
 def _linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
@@ -117,7 +125,8 @@ def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
     """New data in which the columns that only excluded terms use hold a value that they held in training."""
     names = {term.name for term in excluded}
     rest = [text for term in model_terms(parts) if term.name not in names for text in term.texts]
-    used = parts.spec.names(*INPUT_ROLES)
+    rest += _scale_texts(parts.state)
+    used = parts.state.input_names
     freed = [name for name in used if not any(mentions(text, name) for text in rest)]
     if not freed or not parts.facts.columns:
         return new

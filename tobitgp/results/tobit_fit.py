@@ -65,14 +65,16 @@ def fit_tobit(
     """
     _check(spec, cov_type)
     columns = training.design.columns
-    coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, columns, family)
+    given, scale = read_mapping("fixed", fixed) or {}, training.design.scale
+    coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
     rows, design = outcome(training.response, log_time=family.log_time), training.design
-    law = family.law
     shared: dict[str, Any] = {
-        "law": law,
+        "law": family.law,
         "offset": design.offset,
         "fixed_gamma": gamma,
         "estimate_df": family.estimate_df,
+        "W": None if scale is None else scale.W,
+        "scale_offset": None if scale is None else scale.offset,
     }
     maximum = maximise(
         rows,
@@ -115,11 +117,18 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
         raise SpecError(f"cov_type={cov_type!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
 
 
-def _fixed(fixed: Mapping[str, Any], columns: tuple[str, ...], family: Family) -> tuple[Array, Array]:
-    """Known coefficients (p,) and log sigma (1,), NaN where they are estimated."""
-    check_names("fixed", fixed, [*columns, SIGMA])
-    coefficients, gamma = np.full(len(columns), np.nan), np.full(1, np.nan)
+def _fixed(
+    fixed: Mapping[str, Any], columns: tuple[str, ...], scale: tuple[str, ...], family: Family
+) -> tuple[Array, Array]:
+    """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
+    check_names("fixed", fixed, [*columns, *(scale or [SIGMA])])
+    coefficients, gamma = np.full(len(columns), np.nan), np.full(max(len(scale), 1), np.nan)
+    for j, name in enumerate(scale):
+        if name in fixed:
+            gamma[j] = _number(name, fixed[name])
     if family.known_sigma is not None:
+        if scale:
+            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
         if SIGMA in fixed:
             raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; take it out of fixed=.")
         gamma[0] = np.log(family.known_sigma)

@@ -62,7 +62,14 @@ class TobitParts:
     @property
     def scale_names(self) -> list[str]:
         """Parameters of the noise."""
-        return [SIGMA, DF][: len(self.maximum.parameters) - len(self.columns)]
+        rest = len(self.maximum.parameters) - len(self.columns) - len(self.maximum.gamma)
+        own = [SIGMA] if self.state.scale is None else list(self.scale_columns)
+        return [*own, *([DF] * rest)]
+
+    @property
+    def scale_columns(self) -> tuple[str, ...]:
+        """Parameters of the formula of log sigma; none without one."""
+        return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
 
     @property
     def names(self) -> list[str]:
@@ -99,5 +106,5 @@ def scale_estimates(parts: TobitParts) -> ScaleEstimates:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
     theta, V = parts.maximum.parameters[p:], parts.covariance
-    positive = np.ones(len(theta), dtype=bool)
+    positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
     return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, ~parts.maximum.free[p:])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS, Facts
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.state import INPUT_ROLES, DesignState
+from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
@@ -127,7 +127,7 @@ def view_model(parts: Source, names: list[str], frame: pd.DataFrame | None) -> M
 
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
     """Copy of the covariates in the rows used."""
-    names = list(spec.names(*INPUT_ROLES))
+    names = list(training.state.input_names)
     frame = (
         data[names]
         if isinstance(data, pd.DataFrame)

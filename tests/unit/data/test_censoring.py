@@ -157,11 +157,23 @@ def test_limits_in_text_beside_another_censoring(marked):
 
 
 @pytest.mark.parametrize(
-    "formula", ["y ~ x | truncate(0)", "Surv(s, y, d) ~ x", "y ~ x | censor(0) | truncate(upper=9)"]
+    ("formula", "entry", "leave"),
+    [
+        ("y ~ x | truncate(0)", 0.0, np.inf),
+        ("Surv(s, y, d) ~ x", -2.0, np.inf),
+        ("y ~ x | censor(0) | truncate(upper=9)", -np.inf, 9.0),
+        ("y ~ x | truncate(2 * s, 9)", -4.0, 9.0),
+    ],
 )
-def test_truncation_is_read_and_not_fitted(formula):
-    with pytest.raises(SpecError, match="come with the noise families"):
-        ready(formula, rows(y=Y, s=0.0, d=1))
+def test_windows_of_truncation(formula, entry, leave):
+    response = ready(formula, rows(y=Y, s=-2.0, d=1)).response
+    assert (response.entry == entry).all()
+    assert (response.exit == leave).all()
+
+
+def test_a_missing_end_of_a_window_is_refused():
+    with pytest.raises(DataError, match="window end s is missing in row"):
+        ready("Surv(s, y, d) ~ x", rows(y=Y, s=[0.0, np.nan, 0.0, 0.0, 0.0], d=1))
 
 
 def test_text_is_recognised_in_words():

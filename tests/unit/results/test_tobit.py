@@ -180,3 +180,62 @@ def test_no_maximum_is_said_so():
         res = tg.fit("y ~ x | censor(0)", data, method="mle")
     assert not res.converged
     assert "NOT CONVERGED" in str(res.summary())
+
+
+def test_a_scale_for_each_sex_by_survreg(complete):
+    case = load("lung_aft.json")["lognormal_scale_by_sex"]
+    formula = "Surv(time, event) ~ age + sex + ph_ecog"
+    res = tg.fit(formula, complete, family="lognormal", method="mle", sigma="~ 0 + C(sex)")
+    for name, value in case["coef"].items():
+        assert res.params[R_NAMES.get(name, name)] == pytest.approx(value, rel=1e-5), name
+    for sex in (1, 2):
+        assert np.exp(res.params[f"log(sigma)[C(sex)[{sex}]]"]) == pytest.approx(case["scale"][f"sex={sex}"], rel=1e-5)
+    assert res.llf == pytest.approx(case["loglik"], abs=1e-6)
+    contrast = tg.fit(formula, complete, family="lognormal", method="mle", sigma="~ C(sex)")
+    assert contrast.llf == pytest.approx(res.llf, abs=1e-8)
+    name = "log(sigma)[C(sex)[T.2]]"
+    assert contrast.params[name] == pytest.approx(np.diff(res.params[-2:])[0], abs=1e-7)
+    assert np.isfinite(contrast.pvalues[name])
+    constant = tg.fit(formula, complete, family="lognormal", method="mle")
+    assert tg.fit(formula, complete, family="lognormal", method="mle", sigma="~ 1").llf == pytest.approx(constant.llf)
+    fixed = tg.fit(formula, complete, family="lognormal", method="mle", sigma="~ C(sex)", fixed={name: 0.0})
+    assert fixed.llf == pytest.approx(constant.llf, abs=1e-8)
+
+
+def test_clustered_errors_of_singletons_are_robust(tobin):
+    clustered = tobin_fit(tobin, cov_type="cluster", cov_kwds={"groups": np.arange(20)})
+    np.testing.assert_allclose(clustered.bse, tobin_fit(tobin, cov_type="HC0").bse)
+    named = tobin_fit(tobin.assign(g=np.arange(20) // 2), cov_type="cluster", cov_kwds={"groups": "g"})
+    assert not np.allclose(named.bse, clustered.bse)
+    for kwds in (None, {"group": "g"}):
+        with pytest.raises(SpecError, match="groups"):
+            tobin_fit(tobin, cov_type="cluster", cov_kwds=kwds)
+    with pytest.raises(SpecError, match="cov_type='cluster'"):
+        tobin_fit(tobin, cov_type="HC0", cov_kwds={"groups": "age"})
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_truncation_and_delayed_entry_are_recovered(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=6000)
+    y = 1.0 + 0.5 * x + rng.normal(size=6000)
+    seen = y > 0.3
+    res = tg.fit("y ~ x | truncate(0.3)", {"x": x[seen], "y": y[seen]}, method="mle")
+    assert (np.abs(res.params - [1.0, 0.5, 1.0]) < 4 * res.bse).all()
+    blind = tg.fit("y ~ x", {"x": x[seen], "y": y[seen]}, method="mle")
+    assert abs(blind.params["x"] - 0.5) > 4 * blind.bse["x"]
+    entry, time = rng.uniform(0, 2, 6000), np.exp(y)
+    late = time > entry
+    data = {"x": x, "entry": entry, "time": np.minimum(time, 6.0), "event": (time <= 6.0).astype(int)}
+    data = {name: values[late] for name, values in data.items()}
+    res = tg.fit("Surv(entry, time, event) ~ x", data, method="mle", family="lognormal")
+    assert (np.abs(res.params - [1.0, 0.5, 1.0]) < 4 * res.bse).all()
+    with pytest.raises(SpecError, match="Gaussian processes"):
+        tg.fit("Surv(entry, time, event) ~ x", data, family="lognormal")
+
+
+def test_sigma_has_its_place(tobin):
+    with pytest.raises(SpecError, match="sigma= goes with method='mle'"):
+        tg.fit("durable ~ age | censor(0)", tobin, sigma="~ age")
+    with pytest.raises(SpecError, match="has sigma = 1"):
+        tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", family="exponential", sigma="~ age")
