@@ -69,7 +69,7 @@ def pseudo_r2(llf: float, null: float, n: float) -> PseudoR2:
     Examples
     --------
     >>> [round(share, 4) for share in pseudo_r2(-705.5762, -744.7375, 601)]
-    [0.0526, 0.1615]
+    [0.0526, 0.1618]
     """
     if not null < 0.0:
         return PseudoR2(float("nan"), float("nan"))

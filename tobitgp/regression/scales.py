@@ -160,7 +160,8 @@ def observed(rows: Predictor, lower: Array, upper: Array) -> Quantity:
     if not free.any():
         return out
     whole = uncensored(rows)
-    return Quantity(*(np.where(free, x, y) for x, y in zip(whole[:3], out[:3], strict=True)), whole.link)
+    value, d_eta, d_tau = (np.where(free, x, y) for x, y in zip(whole[:3], out[:3], strict=True))
+    return Quantity(value, d_eta, d_tau, whole.link)
 
 
 def probability(rows: Predictor, limit: Array, *, above: bool) -> Quantity:
