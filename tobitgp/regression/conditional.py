@@ -1,0 +1,72 @@
+"""The response given what was seen of each row: imputation of censored values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tobitgp.regression.scales import Predictor
+from tobitgp.regression.truncated import between
+from tobitgp.typing import Array
+
+
+def conditional_mean(rows: Predictor, lower: Array, upper: Array) -> Array:
+    """``E[y* | lower < y* <= upper]``, the value itself where the ends are equal.
+
+    Parameters
+    ----------
+    rows : Predictor
+    lower, upper : (n,) array
+        What is known of each row, on the scale that is modelled: of log y on log time.
+
+    Returns
+    -------
+    (n,) array
+        On the scale of the response, between the ends; infinite or NaN where there is no mean.
+
+    References
+    ----------
+    .. [1] W. H. Greene, *Econometric Analysis*, theorem 19.2 (moments of the truncated normal variable).
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> rows = Predictor(np.zeros(3), np.zeros(3), Normal())
+    >>> print(conditional_mean(rows, np.array([-np.inf, 40.0, 2.0]), np.array([0.0, np.inf, 2.0])).round(6))
+    [-0.797885 40.024969  2.      ]
+    """
+    with np.errstate(over="ignore"):
+        out = np.exp(lower) if rows.log_time else lower.astype(np.float64)
+    i = np.flatnonzero(lower != upper)
+    if len(i):
+        part = Predictor(rows.eta[i], rows.tau[i], rows.law, rows.log_time)
+        out[i] = (_times if rows.log_time else _values)(part, lower[i], upper[i])
+    return out
+
+
+def latent_mean(rows: Predictor, lower: Array, upper: Array) -> Array:
+    """`conditional_mean` on the scale that is modelled."""
+    return conditional_mean(Predictor(rows.eta, rows.tau, rows.law), lower, upper)
+
+
+def _values(rows: Predictor, lower: Array, upper: Array) -> Array:
+    """From the end where the mass lies, so that the mean keeps its distance from it."""
+    sigma = rows.sigma
+    a, b = (lower - rows.eta) / sigma, (upper - rows.eta) / sigma
+    part = between(rows.law, a, b)
+    with np.errstate(invalid="ignore"):
+        low, high = part.centre - a, b - part.centre
+        from_lower, from_upper = lower + sigma * (low + part.drift), upper - sigma * (high - part.drift)
+    near = np.where(np.isfinite(low) & (low <= high), from_lower, from_upper)
+    value = np.where(np.isfinite(np.minimum(low, high)), near, rows.eta + sigma * part.mean)
+    return np.clip(value, lower, upper)
+
+
+def _times(rows: Predictor, lower: Array, upper: Array) -> Array:
+    sigma = rows.sigma
+    a, b = (lower - rows.eta) / sigma, (upper - rows.eta) / sigma
+    none = np.isposinf(b) & (rows.law.name == "logistic") & (sigma >= 1.0)
+    end = np.where(none, np.maximum(a, 0.0) + 1.0, b)
+    with np.errstate(over="ignore"):
+        ratio = between(rows.law, a, end, sigma).log_mass - between(rows.law, a, end).log_mass
+        value = np.where(none, np.inf, np.exp(rows.eta + ratio))
+        return np.clip(value, np.exp(lower), np.exp(upper))
