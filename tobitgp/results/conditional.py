@@ -20,7 +20,7 @@ from tobitgp.inference.posterior import CHUNK_ROWS
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results.predict import moments
 from tobitgp.results.rows import Asked
-from tobitgp.results.views import Parts
+from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, Frame, IntArray
 
 NODES, REACH, CHUNK = 257, 8.0, 128
@@ -85,9 +85,9 @@ def seen_in_training(parts: Parts) -> Seen:
     return Seen(weight, mean, sd, sigma, *ends, gp.family.log_time)
 
 
-def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
+def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
     """Rows of new data in which something is known of the response."""
-    table = _what_was_seen(parts, new)
+    table = what_was_seen(parts, new)
     keep = ~unknown_rows(parts.spec, table)[asked.usable]
     design = asked.design
     usable = asked.usable.copy()
@@ -95,7 +95,7 @@ def with_response(parts: Parts, new: Frame, asked: Asked) -> Asked:
     return replace(asked, design=design.rows(keep), usable=usable)
 
 
-def _what_was_seen(parts: Parts, new: Frame) -> Table:
+def what_was_seen(parts: Source, new: Frame) -> Table:
     """Columns of the response and the censoring."""
     names = parts.spec.names("response", "event", "bound", "limit")
     lacking = [name for name in names if name not in set(column_names(new))]
@@ -115,7 +115,7 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
         If the new data lack columns of the response or the censoring.
     """
     gp = parts.gp
-    table = _what_was_seen(parts, new).take(asked.usable)
+    table = what_was_seen(parts, new).take(asked.usable)
     response, _ = build_response(parts.spec, table, np.ones(table.n))
     mean, sd, sigma = moments(
         parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale

@@ -20,7 +20,7 @@ from tobitgp.results.mixture import Mixture
 from tobitgp.results.predict import check_level, statistics
 from tobitgp.results.scales import SCALES
 from tobitgp.results.terms import noise_sds, process_moments
-from tobitgp.results.views import Parts
+from tobitgp.results.views import Parts, Source
 
 
 def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:
@@ -38,9 +38,9 @@ def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.Da
     return pd.concat(tables).set_axis(pd.MultiIndex.from_tuples(keys, names=["term", "level"]))
 
 
-def curve_levels(parts: Parts, name: str) -> list[Level] | None:
+def curve_levels(parts: Source, name: str) -> list[Level] | None:
     """Levels of a column whose every level has a curve of its own, None for any other column."""
-    for term, levels in zip(parts.gp.terms, parts.state.group_levels, strict=True):
+    for term, levels in zip(parts.spec.gps, parts.state.group_levels, strict=True):
         if term.factors and group_column(term) == name and levels is not None:
             return list(levels)
     return None
@@ -65,9 +65,9 @@ def with_typical_groups(facts: Facts, training: TrainingData) -> Facts:
     return replace(facts, columns=columns)
 
 
-def keep_intercepts(parts: Parts, design: Design, base: Design) -> Design:
+def keep_intercepts(parts: Source, design: Design, base: Design) -> Design:
     """Design whose rows stand in the groups of ``base`` as far as random intercepts go."""
-    pairs = zip(parts.gp.terms, design.groups, base.groups, strict=True)
+    pairs = zip(parts.spec.gps, design.groups, base.groups, strict=True)
     return replace(design, groups=tuple(mine if term.factors else old for term, mine, old in pairs))
 
 

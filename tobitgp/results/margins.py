@@ -8,7 +8,6 @@ inside the range of the training data; factors give differences from their base 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,53 +15,21 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
-from tobitgp.data.shapes import Design
-from tobitgp.data.state import INPUT_ROLES
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.results.changes import STEP, Change, Rows, changes, rows_at
 from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
-from tobitgp.results.groups import curve_levels, keep_intercepts
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.rows import Limits, ask, mean_limits
+from tobitgp.results.rows import Limits
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array
 
 WHATS = ("latent", "observed", "prob")
-STEP, CHUNK = 1e-4, 2048
-SLOPE = "dy/dx"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Two values of a column in n rows.
-
-    Attributes
-    ----------
-    variable, contrast : str
-    high, low : Design
-    width : (n,) array
-        What the difference is divided by.
-    """
-
-    variable: str
-    contrast: str
-    high: Design
-    low: Design
-    width: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows at which effects are formed: covariates, weights that add up to one, limits of the instrument."""
-
-    frame: pd.DataFrame
-    weight: Array
-    limits: Limits
+CHUNK = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +67,10 @@ class Response:
 def effects_table(parts: Parts, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
     """Effects of all columns; see ``GPResults.marginal_effects``."""
     alpha, scale = check_alpha(alpha), _scale(parts, what, below, above)
-    rows = _rows(parts, at, need_limits=what == "observed")
+    rows = rows_at(parts, at, need_limits=what == "observed")
     found, labels = [], []
     with single_blas_thread():
-        for change in _changes(parts, rows.frame):
+        for change in changes(parts, rows.frame):
             found.append(_effect(parts, change, rows, scale))
             labels.append((change.variable, change.contrast))
     if not found:
@@ -141,87 +108,6 @@ def _scale(parts: Parts, what: str, below: Any, above: Any) -> Response:
     if log_time:
         limit = float(np.log(limit)) if limit > 0.0 else -np.inf
     return Response(what, log_time, limit, 1.0 if above is None else -1.0)
-
-
-def _rows(parts: Parts, at: Any, *, need_limits: bool) -> Rows:
-    """Rows that ``at`` names."""
-    names = list(parts.facts.columns)
-    if not names and parts.spec.names(*INPUT_ROLES):
-        raise SpecError("This fit holds no training rows, from which the columns and their steps are taken.")
-    if isinstance(at, str) and at == "overall":
-        if parts.covariates is None:
-            raise SpecError(f"{NO_ROWS}: give at='mean', or at= a DataFrame of rows.")
-        n, weight = parts.facts.n, parts.rows.response.weight
-        limits = ask(parts).limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
-        return Rows(parts.covariates, weight / weight.sum(), limits)
-    if isinstance(at, str) and at == "mean":
-        columns = parts.facts.columns.items()
-        frame = pd.DataFrame({name: constant_column(parts.state, x, name, x.typical, 1) for name, x in columns})
-        low, high = mean_limits(parts) if need_limits else (-np.inf, np.inf)
-        return Rows(frame, np.ones(1), (np.full(1, low), np.full(1, high)))
-    if isinstance(at, (pd.DataFrame, dict)):
-        asked = ask(parts, at)
-        frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
-        frame = frame.loc[asked.usable, names]
-        if not len(frame):
-            raise SpecError("at= has no row without missing values.")
-        n = len(frame)
-        limits = asked.limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
-        return Rows(frame, np.full(n, 1.0 / n), limits)
-    raise SpecError(f"at={at!r}: 'overall', 'mean' or a DataFrame of rows is needed.")
-
-
-def _levels(parts: Parts, name: str) -> list[Any] | None:
-    """Levels of a column that is used as a factor, has a curve for each, or holds truth values."""
-    known = parts.state.levels.get(name)
-    if known is not None:
-        return list(known)
-    curves = curve_levels(parts, name)
-    if curves is not None:
-        return curves
-    coded = coded_values(parts.state, name)
-    if coded is not None:
-        return coded.tolist()
-    return [False, True] if parts.facts.columns[name].kind == "boolean" else None
-
-
-def _changes(parts: Parts, frame: pd.DataFrame) -> Iterator[Change]:
-    """Every contrast of every column of linear and process terms."""
-    for name in parts.spec.names("linear", "gp", "by"):
-        levels = _levels(parts, name)
-        if levels is None:
-            yield _slope(parts, frame, name)
-            continue
-        base = _replay(parts, frame, name, _constant(parts, name, levels, 0, len(frame)))
-        for k, level in enumerate(levels[1:], start=1):
-            other = _replay(parts, frame, name, _constant(parts, name, levels, k, len(frame)))
-            shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
-            yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)))
-
-
-def _slope(parts: Parts, frame: pd.DataFrame, name: str) -> Change:
-    seen = parts.facts.columns[name]
-    if seen.kind == "date":
-        raise SpecError(f"Column {name!r} holds dates, along which no effect is formed; make years of it first.")
-    x = frame[name].to_numpy(dtype=np.float64)
-    step = STEP * (seen.sd or max(abs(seen.minimum), 1.0))
-    room = step if seen.minimum == seen.maximum else 0.0
-    high = np.minimum(x + step, np.maximum(seen.maximum + room, x))
-    low = np.maximum(x - step, np.minimum(seen.minimum - room, x))
-    return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low)
-
-
-def _constant(parts: Parts, name: str, levels: list[Any], k: int, n: int) -> Any:
-    """Column that holds one level."""
-    return constant_column(parts.state, parts.facts.columns[name], name, levels[k], n)
-
-
-def _replay(parts: Parts, frame: Frame, name: str, values: Any) -> Design:
-    assert isinstance(frame, pd.DataFrame)
-    design = parts.state.replay(frame.assign(**{name: values}))[0]
-    if name not in parts.spec.names("re"):
-        return design
-    return keep_intercepts(parts, design, parts.state.replay(frame)[0])
 
 
 def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[Array, Array, Array]:

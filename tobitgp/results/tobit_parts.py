@@ -13,6 +13,7 @@ from tobitgp.data.state import DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.regression import Maximum
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.typing import Array
@@ -70,6 +71,12 @@ class TobitParts:
     def scale_columns(self) -> tuple[str, ...]:
         """Parameters of the formula of log sigma; none without one."""
         return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
+
+    @property
+    def law(self) -> Law:
+        """Law of the noise, with the degrees of freedom that were estimated."""
+        df = self.maximum.df
+        return self.family.law if df is None else Student(df)
 
     @property
     def names(self) -> list[str]:

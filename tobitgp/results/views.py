@@ -32,6 +32,8 @@ class Source(Protocol):
     @property
     def facts(self) -> Facts: ...  # noqa: D102
     @property
+    def covariates(self) -> pd.DataFrame | None: ...  # noqa: D102
+    @property
     def rows(self) -> TrainingData: ...  # noqa: D102
 
 
