@@ -1,8 +1,8 @@
 r"""Marginal effects of a regression: how a prediction changes with a column of the data.
 
-An effect is :math:`\sum_n \omega_n [Q(\eta_n^+, \tau_n^+) - Q(\eta_n^-, \tau_n^-)] / \mathrm{width}_n`, Q the prediction
-asked for at two values of the column: a narrow step on either side for a slope, two levels for a contrast. Its standard
-error is by the delta method.
+An effect is :math:`\sum_n \omega_n [Q(\eta_n^+, \tau_n^+) - Q(\eta_n^-, \tau_n^-)] / \mathrm{width}_n`, Q the
+prediction asked for at two values of the column: a narrow step on either side for a slope, two levels for a contrast.
+Its standard error is by the delta method.
 
 References
 ----------
@@ -40,7 +40,7 @@ class Side:
 
 
 class Effect(NamedTuple):
-    """An effect, its standard error, and how the rows' own effects add up to it.
+    """An effect, its standard error and its derivatives.
 
     Attributes
     ----------
@@ -99,7 +99,8 @@ def effect(
     >>> x, one = np.array([1.0, 2.0, 4.0]), np.ones((3, 1))
     >>> def side(x):
     ...     return Side(np.column_stack([one, x]), one, Predictor(1.0 + 0.5 * x, np.zeros(3), Normal()))
-    >>> found = effect(side(x + 0.1), side(x - 0.1), np.full(3, 0.2), np.full(3, 1 / 3), np.diag([1.0, 0.04, 0.1]), latent)
+    >>> V, third = np.diag([1.0, 0.04, 0.1]), np.full(3, 1 / 3)
+    >>> found = effect(side(x + 0.1), side(x - 0.1), np.full(3, 0.2), third, V, latent)
     >>> round(found.value, 6), round(found.se, 6)
     (0.5, 0.2)
     """

@@ -62,7 +62,8 @@ def pseudo_r2(llf: float, null: float, n: float) -> PseudoR2:
 
     References
     ----------
-    .. [1] D. McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
+    .. [1] D. McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in
+       Econometrics*.
     .. [2] M. R. Veall and K. F. Zimmermann (1994), Goodness of fit measures in the Tobit model, *Oxford Bulletin of
        Economics and Statistics* 56, 485-499.
 

@@ -1,7 +1,8 @@
 r"""Residuals of the rows a regression was fitted to, censored ones included.
 
 Rows are known on the scale that is modelled, that of log y on log time: y in (lower, upper], equal ends where it is
-exact. With S the survival function of a row, H = -log S is its cumulative hazard; H(y) is a unit exponential variable E.
+exact. With S the survival function of a row, H = -log S is its cumulative hazard;
+H(y) is a unit exponential variable E.
 
 References
 ----------
@@ -26,7 +27,7 @@ from tobitgp.regression.conditional import conditional_mean, latent_mean
 from tobitgp.regression.rows import Kind, row_terms
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.regression.truncated import log_mass
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _SMALLEST, _SHORT = 1e-300, 0.05
 
@@ -139,10 +140,10 @@ def martingale(rows: Predictor, lower: Array, upper: Array, *, entry: Array | No
 def deviance(rows: Predictor, lower: Array, upper: Array, width: Array) -> Array:
     r"""Signed root of twice what a row's log likelihood lacks to its largest value over eta, sigma held.
 
-    That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the log
-    mass of the best placed interval: the middle one of a symmetric law, under the Gumbel law the one whose lower end has
-    :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. The sign is that of the derivative in eta:
-    positive where the row lies above what is expected.
+    That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the
+    log mass of the best placed interval: the middle one of a symmetric law, under the Gumbel law the one whose lower
+    end has :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. The sign is that of the
+    derivative in eta: positive where the row lies above what is expected.
 
     As survreg, but for interval rows under the Gumbel law: its formula reads :math:`\log(1 - e^{-e^w})` there, which is
     not the maximum.
@@ -189,7 +190,7 @@ def _best(law: Law, kind: Kind, width: Array, tau: Array) -> Array:
 def _kinds(lower: Array, upper: Array) -> Iterator[tuple[Kind, IntArray]]:
     """Positions of the rows of each kind that says something."""
     below, above, exact = np.isneginf(lower), np.isposinf(upper), lower == upper
-    kinds: dict[Kind, Array] = {"exact": exact, "left": below & ~above, "right": above & ~below}
+    kinds: dict[Kind, BoolArray] = {"exact": exact, "left": below & ~above, "right": above & ~below}
     kinds["interval"] = ~(exact | below | above)
     for kind, rows in kinds.items():
         at = np.flatnonzero(rows)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.regression import residuals
+from tobitgp.regression.scales import Predictor, uncensored
+from tobitgp.regression.truncated import log_mass
+
+INF = np.inf
+LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+
+
+def simulated(law, rng, n=40_000):
+    eta, tau = rng.normal(size=n), rng.normal(-0.5, 0.2, size=n)
+    y = eta + np.exp(tau) * law.ppf(rng.random(n))
+    kind = rng.integers(0, 4, size=n)
+    cut = eta + rng.normal(size=n)
+    grid = np.floor(y)
+    lower = np.where(kind == 1, np.where(y <= cut, -INF, y), np.where(kind == 2, np.minimum(y, cut), y))
+    upper = np.where(kind == 1, np.maximum(y, cut), np.where(kind == 2, np.where(y > cut, INF, y), y))
+    upper = np.where((kind == 1) & (y > cut), y, upper)
+    lower, upper = np.where(kind == 3, grid, lower), np.where(kind == 3, grid + 1.0, upper)
+    return Predictor(eta, tau, law), lower, upper, y
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_quantile_residuals_are_normal(law, rng):
+    rows, lower, upper, _ = simulated(law, rng)
+    found = residuals.quantile(rows, lower, upper, rng.random(len(lower)))
+    assert stats.kstest(found, "norm").pvalue > 1e-3
+
+
+def test_quantile_residuals_in_windows(rng):
+    n = 40_000
+    eta, entry, exit = rng.normal(size=n), rng.normal(-0.5, 0.5, size=n), rng.normal(1.5, 0.5, size=n)
+    y = eta + rng.normal(size=n)
+    keep = (entry < y) & (y <= exit)
+    rows = Predictor(eta[keep], np.zeros(keep.sum()), Normal())
+    y, entry, exit = y[keep], entry[keep], exit[keep]
+    right = y > 0.8
+    lower, upper = np.where(right, np.maximum(0.8, entry), y), np.where(right, exit, y)
+    found = residuals.quantile(rows, lower, upper, rng.random(len(y)), entry=entry, exit=exit)
+    assert stats.kstest(found, "norm").pvalue > 1e-3
+
+
+def test_quantile_residuals_in_far_tails():
+    rows = Predictor(np.zeros(4), np.zeros(4), Normal())
+    lower, upper = np.array([50.0, -50.0, 60.0, 40.0]), np.array([50.0, -50.0, INF, 40.0 + 1e-12])
+    found = residuals.quantile(rows, lower, upper, np.full(4, 0.5))
+    np.testing.assert_allclose(found, [50.0, -50.0, 60.01155, 40.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_response_and_pearson_residuals_have_mean_zero(law, rng):
+    rows, lower, upper, _ = simulated(law, rng)
+    some = (lower == upper) | (np.floor(lower) == lower)
+    for found in (residuals.response(rows, lower, upper), residuals.pearson(rows, lower, upper)):
+        assert np.isfinite(found).all()
+        part = found[some]
+        assert abs(found.mean()) < 5.0 * found.std() / np.sqrt(len(found))
+        assert part.std() > 0.0
+    exact = lower == upper
+    want = (lower - uncensored(rows).value)[exact]
+    np.testing.assert_allclose(residuals.response(rows, lower, upper)[exact], want)
+    sd = np.exp(rows.tau) * np.sqrt(law.variance)
+    np.testing.assert_allclose(residuals.pearson(rows, lower, upper)[exact], want / sd[exact], atol=1e-12)
+
+
+def test_pearson_residuals_need_a_variance():
+    rows = Predictor(np.zeros(1), np.zeros(1), Student(1.5))
+    assert np.isnan(residuals.pearson(rows, np.ones(1), np.ones(1))).all()
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_martingale_residuals_have_mean_zero(law, rng):
+    rows, lower, upper, _ = simulated(law, rng)
+    found = residuals.martingale(rows, lower, upper)
+    assert abs(found.mean()) < 5.0 * found.std() / np.sqrt(len(found))
+    interval = np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
+    part = Predictor(rows.eta[interval], rows.tau[interval], law)
+    a, b = part.standardise(lower[interval]), part.standardise(upper[interval])
+    below, above = law.log_sf(a), law.log_sf(b)
+    S, T = np.exp(below), np.exp(above)
+    clear = S - T > 1e-3
+    want = ((S * below - T * above) / (S - T))[clear]
+    np.testing.assert_allclose(found[interval][clear], want, rtol=1e-9, atol=1e-11)
+
+
+def test_cox_snell_residuals():
+    rows = Predictor(np.zeros(5), np.zeros(5), Gumbel(), log_time=True)
+    lower = np.log([0.5, 0.5, 1.0, 1.0, 1e-300])
+    upper = np.log([0.5, INF, 1.0 + 1e-9, 1.1, 1.0])
+    lower[4] = -INF
+    found = residuals.cox_snell(rows, lower, upper)
+    left = 1.0 - 1.0 / np.expm1(1.0)
+    np.testing.assert_allclose(found, [0.5, 0.5, 1.0, 2.0 - 0.1 / np.expm1(0.1), left], rtol=1e-8)
+    late = residuals.cox_snell(rows, lower, upper, entry=np.array([np.log(0.2), -INF, -INF, -INF, -INF]))
+    np.testing.assert_allclose(late - found, [-0.2, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_deviance_is_measured_from_the_best_location(law):
+    for a, b in ((0.3, 0.9), (-1.0, 4.0), (2.0, 2.001)):
+
+        def lack(eta, a=a, b=b):
+            return -float(log_mass(law, np.array([a - eta]), np.array([b - eta]))[0])
+
+        best = optimize.minimize_scalar(lack, bounds=(a - 5.0, b + 5.0), method="bounded", options={"xatol": 1e-9})
+        ends = np.array([a]), np.array([b]), np.array([b - a])
+        found = residuals.deviance(Predictor(np.zeros(1), np.zeros(1), law), *ends)[0]
+        assert abs(found) == pytest.approx(np.sqrt(2.0 * (lack(0.0) - best.fun)), abs=1e-5)
+        assert np.sign(found) == np.sign(best.x)
