@@ -95,35 +95,43 @@ def check_case(reference, rows, H, *, W=None, dist=None, cov_type="nonrobust"):
 def check_residuals(reference, made):
     at, kept, seen = positions(reference, len(made.H)), reference["residuals"], made.seen
     rows = made.predictor()
+    exact, between = seen.exact[at], (np.isfinite(seen.lower) & np.isfinite(seen.upper) & ~seen.exact)[at]
     found = residuals.deviance(rows, seen.lower, seen.upper, seen.width)[at]
     want = np.array(kept["deviance"], dtype=float)
-    between = (np.isfinite(seen.lower) & np.isfinite(seen.upper) & ~seen.exact)[at]
-    if made.law.name == "gumbel" and between.any():
-        want[between] = corrected(want[between], (seen.width / rows.sigma)[at][between], np.sign(found[between]))
+    if made.law.name == "gumbel":
+        want[between] = corrected(want[between], *gumbel_maxima((seen.width / rows.sigma)[at][between]))
+    if made.law.name == "student":
+        log_mode = float(made.law.log_density(np.zeros(1), 0)[0][0])
+        want[exact] = corrected(want[exact], -log_mode, log_mode)
     np.testing.assert_allclose(found, want, rtol=RTOL, atol=1e-6)
-    exact = seen.exact[at]
-    ours = seen.lower[at] if not made.log_time else np.exp(seen.lower[at])
-    gap = (ours - location(rows).value[at])[exact]
-    np.testing.assert_allclose(gap, np.array(kept["response"])[exact], rtol=RTOL, atol=1e-6)
+    ours = np.exp(seen.lower[at]) if made.log_time else seen.lower[at]
+    gap = np.array(kept["response"])[exact]
+    np.testing.assert_allclose((ours - location(rows).value[at])[exact], gap, rtol=RTOL, atol=1e-6)
     shift = uncensored(rows).value[at] - location(rows).value[at]
     own = residuals.response(rows, seen.lower, seen.upper)[at] + shift
-    np.testing.assert_allclose(own[exact], np.array(kept["response"])[exact], rtol=RTOL, atol=1e-6)
-    check_dfbeta(np.array(kept["dfbeta"], dtype=float), made, at)
+    np.testing.assert_allclose(own[exact], gap, rtol=RTOL, atol=1e-6)
+    check_dfbeta(np.array(kept["dfbeta"], dtype=float), made, at, between)
 
 
-def check_dfbeta(want, made, at):
-    V = made.fit.inverse_information
-    found = dfbeta(made.fit.scores, V, made.rows.weight)[at]
+def check_dfbeta(want, made, at, between):
+    """survreg leaves the weights out, and turns the derivative in the log scale of interval rows round."""
+    V, scores = made.fit.inverse_information, made.fit.scores[at]
+    scores[between, made.H.shape[1] :] *= -1.0
     want = want.reshape(len(at), -1)
-    se = np.sqrt(np.diag(V))[: want.shape[1]]
-    np.testing.assert_allclose(found[:, : want.shape[1]] / se, want / se, rtol=1e-4, atol=2e-6)
+    k = want.shape[1]
+    se = np.sqrt(np.diag(V))[:k]
+    np.testing.assert_allclose(dfbeta(scores, V)[:, :k] / se, want / se, rtol=1e-4, atol=2e-6)
 
 
-def corrected(deviance, width, sign):
-    """survreg's residuals of interval rows under the Gumbel law, with the largest log likelihood put right."""
+def corrected(deviance, theirs, best):
+    """survreg's deviance residuals with the largest log likelihood put right."""
+    return np.sign(deviance) * np.sqrt(np.maximum(deviance**2 + 2.0 * (best - theirs), 0.0))
+
+
+def gumbel_maxima(width):
+    """Largest log mass of an interval by survreg, and as it is."""
     T = width / np.expm1(width)
-    theirs, best = -T + np.log1p(-np.exp(-np.exp(width))), -T + np.log(-np.expm1(-width))
-    return sign * np.sqrt(np.maximum(deviance**2 + 2.0 * (best - theirs), 0.0))
+    return -T + np.log1p(-np.exp(-np.exp(width))), -T + np.log(-np.expm1(-width))
 
 
 @pytest.mark.parametrize("case", ["survreg_gaussian", "survreg_logistic", "survreg_t_df4", "survreg_fixed_scale_5"])
