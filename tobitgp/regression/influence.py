@@ -35,7 +35,8 @@ def dfbeta(scores: Array, V: Array, weight: Array | None = None) -> Array:
 
     References
     ----------
-    .. [1] Therneau and Grambsch (2000), *Modeling Survival Data*, section 7.1; survreg's ``type = "dfbeta"``.
+    .. [1] Therneau and Grambsch (2000), *Modeling Survival Data*, section 7.1; survreg's ``type = "dfbeta"``, which
+       leaves the weights out and has the sign of the log scale's score wrong on interval rows (version 3.5).
 
     Examples
     --------

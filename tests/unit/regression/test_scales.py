@@ -34,8 +34,8 @@ def test_derivatives(law, log_time, name):
     found = ask(Predictor(ETA, TAU, law, log_time))
     slope = derivative(lambda x: ask(Predictor(x, TAU, law, log_time)).value, ETA, 1e-3)
     turn = derivative(lambda x: ask(Predictor(ETA, x, law, log_time)).value, TAU, 1e-3)
-    np.testing.assert_allclose(found.d_eta, slope, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(found.d_tau, turn, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.d_eta, slope, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(found.d_tau, turn, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize(("law", "log_time"), CASES, ids=IDS)
@@ -46,7 +46,8 @@ def test_observed_mean_by_quadrature_of_the_survival_function(law, log_time):
         noise = FROZEN[law.name](ETA[i], np.exp(TAU[i]))
 
         def sf(t, noise=noise):
-            return noise.sf(np.log(t) if log_time else t)
+            with np.errstate(over="ignore"):
+                return noise.sf(np.log(t) if log_time else t)
 
         low, high = max(LOWER[i], 0.0 if log_time else -INF), UPPER[i]
         options = {"epsabs": 1e-13, "epsrel": 1e-12, "limit": 400}
