@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit, ndtri
 
-from tobitgp.regression.scales import Link, Quantity
+from tobitgp.likelihoods.laws import Student
+from tobitgp.regression.scales import Link, Predictor, Quantity
 from tobitgp.typing import Array
 
 
-def delta_se(quantity: Quantity, H: Array, W: Array, V: Array) -> Array:
+_STEP = 0.03  # of differences in log df
+
+
+def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
+    """Derivative of a prediction in log df, by fourth-order differences.
+
+    Parameters
+    ----------
+    ask : callable
+        Of `tobitgp.regression.scales`, its other arguments filled in.
+    rows : Predictor
+        Under Student's law.
+
+    Returns
+    -------
+    (n,) array
+
+    Examples
+    --------
+    >>> from tobitgp.regression.scales import quantile
+    >>> rows = Predictor(np.zeros(1), np.zeros(1), Student(4.0))
+    >>> df_slope(lambda at: quantile(at, 0.9), rows).round(4)
+    array([-0.1429])
+    """
+    assert isinstance(rows.law, Student)
+    df = rows.law.df
+    v = [ask(replace(rows, law=Student(df * float(np.exp(s * _STEP))))).value for s in (-2.0, -1.0, 1.0, 2.0)]
+    return np.asarray((8.0 * (v[2] - v[1]) - (v[3] - v[0])) / (12.0 * _STEP))
+
+
+def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Array | None = None) -> Array:
     r"""Standard errors :math:`\sqrt{g' V g}` with :math:`g = (g_\eta h, g_\tau w)` in each row.
 
     Parameters
@@ -18,7 +52,9 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array) -> Array:
     H, W : (n, p), (n, q) array
         Designs of location and log scale.
     V : (k, k) array
-        Covariance of coefficients and scale coefficients, k >= p + q; further parameters are taken as known.
+        Covariance of coefficients, scale coefficients and, where it was estimated, log df.
+    d_log_df : (n,) array, optional
+        Derivative in log df (`df_slope`); without it df is taken as known.
 
     Returns
     -------
@@ -36,7 +72,11 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array) -> Array:
     first = np.einsum("ij,ij->i", H @ V[:p, :p], H)
     cross = np.einsum("ij,ij->i", H @ V[:p, p:k], W)
     second = np.einsum("ij,ij->i", W @ V[p:k, p:k], W)
-    return np.asarray(np.sqrt(np.maximum(x * x * first + 2.0 * x * t * cross + t * t * second, 0.0)))
+    variance = x * x * first + 2.0 * x * t * cross + t * t * second
+    if d_log_df is not None:
+        with_df = x * (H @ V[:p, k]) + t * (W @ V[p:k, k])
+        variance = variance + d_log_df * (2.0 * with_df + d_log_df * V[k, k])
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def interval(value: Array, se: Array, level: float, link: Link) -> tuple[Array, Array]:

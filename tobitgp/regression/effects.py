@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.delta import df_slope
 from tobitgp.regression.scales import Predictor, Quantity, observed
 from tobitgp.regression.truncated import log_mass
 from tobitgp.typing import Array
@@ -45,8 +46,8 @@ class Effect(NamedTuple):
     Attributes
     ----------
     value, se : float
-    gradient : (p + q,) array
-        Of the value in coefficients and scale coefficients.
+    gradient : (k,) array
+        Of the value in the parameters.
     """
 
     value: float
@@ -82,7 +83,7 @@ def effect(
     omega : (n,) array
         Weights of the rows, which add up to one.
     V : (k, k) array
-        Covariance of coefficients and scale coefficients, k >= p + q.
+        Covariance of coefficients, scale coefficients and, where it was estimated, log df.
     quantity : callable
         Of `tobitgp.regression.scales`, limits filled in.
 
@@ -108,8 +109,9 @@ def effect(
     above, below = quantity(high.rows), quantity(low.rows)
     value = float(share @ (above.value - below.value))
     gradient = _pull(share, above, high) - _pull(share, below, low)
-    k = len(gradient)
-    return Effect(value, float(np.sqrt(max(float(gradient @ V[:k, :k] @ gradient), 0.0))), gradient)
+    if len(V) > len(gradient):
+        gradient = np.append(gradient, share @ (df_slope(quantity, high.rows) - df_slope(quantity, low.rows)))
+    return Effect(value, float(np.sqrt(max(float(gradient @ V @ gradient), 0.0))), gradient)
 
 
 def split(high: Side, low: Side, width: Array, omega: Array, lower: Array, upper: Array) -> Split:

@@ -145,8 +145,8 @@ def deviance(rows: Predictor, lower: Array, upper: Array, width: Array) -> Array
     end has :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. The sign is that of the
     derivative in eta: positive where the row lies above what is expected.
 
-    As survreg 3.5, but for its formulas of that value: under the Gumbel law it has :math:`\log(1 - e^{-e^w})` on interval
-    rows, under Student's :math:`-\log f(0) - \tau` on exact ones, neither of them the maximum.
+    As survreg 3.5, but for two of its formulas of that value, neither of them the maximum: under the Gumbel law it has
+    :math:`\log(1 - e^{-e^w})` on interval rows, under Student's :math:`-\log f(0) - \tau` on exact ones.
 
     Parameters
     ----------
