@@ -12,7 +12,6 @@ from tobitgp.likelihoods.laws import Student
 from tobitgp.regression.scales import Link, Predictor, Quantity
 from tobitgp.typing import Array
 
-
 _STEP = 0.03  # of differences in log df
 
 
@@ -35,7 +34,7 @@ def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
     >>> from tobitgp.regression.scales import quantile
     >>> rows = Predictor(np.zeros(1), np.zeros(1), Student(4.0))
     >>> df_slope(lambda at: quantile(at, 0.9), rows).round(4)
-    array([-0.1429])
+    array([-0.2964])
     """
     assert isinstance(rows.law, Student)
     df = rows.law.df
