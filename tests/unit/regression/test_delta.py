@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tobitgp.likelihoods.laws import Gumbel
-from tobitgp.regression.delta import delta_se, interval
+from tobitgp.likelihoods.laws import Gumbel, Student
+from tobitgp.regression.delta import delta_se, df_slope, interval
 from tobitgp.regression.scales import Predictor, Quantity, quantile
 
 
@@ -15,6 +15,16 @@ def test_standard_errors_row_by_row(rng):
     g = np.column_stack([q.d_eta[:, None] * H, q.d_tau[:, None] * W])
     want = [np.sqrt(row @ V[:5, :5] @ row) for row in g]
     np.testing.assert_allclose(delta_se(q, H, W, V), want)
+    d_log_df = rng.normal(size=6)
+    want = [np.sqrt(row @ V @ row) for row in np.column_stack([g, d_log_df])]
+    np.testing.assert_allclose(delta_se(q, H, W, V, d_log_df=d_log_df), want)
+
+
+def test_slope_in_log_df():
+    rows = Predictor(np.array([0.1, 0.5]), np.log([0.5, 0.8]), Student(3.0))
+    found = df_slope(lambda at: quantile(at, 0.9), rows)
+    step = stats.t.ppf(0.9, 3.0 * np.exp(1e-5)) - stats.t.ppf(0.9, 3.0 * np.exp(-1e-5))
+    np.testing.assert_allclose(found, np.array([0.5, 0.8]) * step / 2e-5, rtol=1e-5)
 
 
 def test_standard_errors_as_the_spread_of_predictions(rng):

@@ -2,9 +2,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.differences import gradient
+from support.differences import derivative, gradient
 
-from tobitgp.likelihoods.laws import Gumbel, Normal
+from tobitgp.likelihoods.laws import Gumbel, Normal, Student
 from tobitgp.regression.effects import Side, effect, split
 from tobitgp.regression.scales import Predictor, observed, probability
 
@@ -49,3 +49,16 @@ def test_split_of_a_tobit_model():
     hazard = phi / P
     assert found.intensive == pytest.approx(0.8 * P * (1 - hazard * (z + hazard)), rel=1e-8)
     assert found.intensive + found.extensive == pytest.approx(0.8 * P, rel=1e-8)
+
+
+def test_estimated_degrees_of_freedom_enter_the_standard_error():
+    x, one = np.array([0.2, 0.7]), np.full(2, 0.5)
+    V = np.diag([0.1, 0.2, 0.05, 0.04, 0.3])
+    above = partial(probability, limit=np.array(2.0), above=True)
+
+    def found(df):
+        return effect(side(x + 0.1, law=Student(df)), side(x - 0.1, law=Student(df)), 0.4 * one, one, V, above)
+
+    slope = derivative(lambda t: found(np.exp(t)).value, np.log(3.0), 1e-2)
+    assert found(3.0).gradient[-1] == pytest.approx(slope, rel=1e-5)
+    assert found(3.0).se == pytest.approx(np.sqrt(found(3.0).gradient ** 2 @ np.diag(V)))
