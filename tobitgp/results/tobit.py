@@ -197,7 +197,7 @@ class TobitResults(Statistics, PluginHooks):
             Probability of an interval of the quantity, normal on its own scale: that of logarithms for positive
             predictions of log-time families, of logits for probabilities.
         se : bool
-            Give standard errors, by the delta method from the covariance of all parameters but df.
+            Give standard errors, by the delta method from the covariance of all parameters.
         q, below, above : float or list of float, optional
             With ``"quantile"`` and ``"prob"``.
         exclude : str or list of str

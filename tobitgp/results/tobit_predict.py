@@ -12,7 +12,7 @@ from tobitgp.data.response import build_response
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError
 from tobitgp.regression.conditional import conditional_mean
-from tobitgp.regression.delta import delta_se, interval
+from tobitgp.regression.delta import delta_se, df_slope, interval
 from tobitgp.regression.outcome import outcome
 from tobitgp.regression.scales import SCALES, Predictor, Quantity, observed, probability, quantile
 from tobitgp.results.conditional import what_was_seen, with_response
@@ -55,10 +55,11 @@ def predict_tobit(
         return _conditional(parts, new, bands=bands, exclude=exclude)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     rows, W = law_of_rows(parts, asked.design)
-    makers: dict[Any, Callable[[], Quantity]] = {}
+    tables = {}
     for key in scales:
-        makers[key] = _maker(what, key, rows, asked, above=above is not None)
-    tables = {key: _columns(parts, make(), asked.design.H, W, level, se=bool(se)) for key, make in makers.items()}
+        of = _quantity(what, key, asked, above=above is not None)
+        slope = df_slope(of, rows) if bands and parts.family.estimate_df else None
+        tables[key] = _columns(parts, of(rows), asked.design.H, W, level, se=bool(se), slope=slope)
     if what == "observed" and level is not None:
         for columns in tables.values():
             columns |= {end: np.clip(columns[end], *asked.limits()) for end in ("lower", "upper")}
@@ -72,23 +73,31 @@ def predict_tobit(
     return pd.DataFrame({key: asked.spread(columns["mean"]) for key, columns in tables.items()}, index=asked.index)
 
 
-def _maker(what: str, key: Any, rows: Predictor, asked: Asked, *, above: bool) -> Callable[[], Quantity]:
+def _quantity(what: str, key: Any, asked: Asked, *, above: bool) -> Callable[[Predictor], Quantity]:
     """The quantity that a scale stands for."""
     if what == "quantile":
-        return lambda: quantile(rows, float(key))
+        return lambda rows: quantile(rows, float(key))
     if what == "prob":
-        return lambda: probability(rows, np.full(len(rows.eta), float(key)), above=above)
+        return lambda rows: probability(rows, np.full(len(rows.eta), float(key)), above=above)
     if what == "observed":
-        return lambda: observed(rows, *asked.limits())
-    return lambda: SCALES[what](rows)
+        return lambda rows: observed(rows, *asked.limits())
+    return SCALES[what]
 
 
 def _columns(
-    parts: TobitParts, quantity: Quantity, H: Array, W: Array, level: float | None, *, se: bool
+    parts: TobitParts,
+    quantity: Quantity,
+    H: Array,
+    W: Array,
+    level: float | None,
+    *,
+    se: bool,
+    slope: Array | None = None,
 ) -> dict[str, Array]:
+    """Value, error and interval; ``slope`` is the derivative in log df where that was estimated."""
     out = {"mean": quantity.value}
     if se or level is not None:
-        out["se"] = delta_se(quantity, H, W, parts.covariance)
+        out["se"] = delta_se(quantity, H, W, parts.covariance, d_log_df=slope)
     if level is not None:
         out["lower"], out["upper"] = interval(quantity.value, out["se"], level, quantity.link)
     return out
