@@ -14,11 +14,12 @@ import time
 from collections.abc import Sequence
 
 import tobitgp as tg
-from benchmarks.peers import PEERS
+from benchmarks.peers import PEERS, PROCESSES, REGRESSIONS
 from benchmarks.problems import PROBLEMS, Problem
 from benchmarks.scores import scores, term_coverage
 
 TERM_SEEDS = 20
+_FITS = {"process": PROCESSES, "grouped": PROCESSES[:2], "linear": REGRESSIONS}
 HEADER = "| problem | fit | seconds | x fastest | RMSE | MNLL | cover 95% |\n|---|---|---|---|---|---|---|"
 
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = [p for p in PROBLEMS if not options.problems or p.name in options.problems]
     print(HEADER, flush=True)
     for problem in chosen:
-        _run(problem, [name for name in PEERS if options.peers in name and problem.peers in name])
+        _run(problem, [name for name in _FITS[problem.kind] if options.peers in name])
     for problem in chosen:
         if problem.draw(0).terms:
             _cover_terms(problem)

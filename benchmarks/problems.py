@@ -30,13 +30,16 @@ class Draw:
 
 @dataclass(frozen=True)
 class Problem:
-    """A name, what it is, how many seeds the table uses, the draw of a seed, and text that names fit to try."""
+    """A name, what it is, how many seeds the table uses, the draw of a seed, and which fits try it.
+
+    ``kind`` is "process", "grouped" or "linear".
+    """
 
     name: str
     words: str
     seeds: int
     draw: Callable[[int], Draw]
-    peers: str = ""
+    kind: str = "process"
 
 
 def _groot_lucas(x: np.ndarray) -> np.ndarray:
@@ -78,6 +81,18 @@ def _four_dimensional(seed: int) -> Draw:
     return Draw(formula, names, train, pd.DataFrame(T, columns=names), _additive(T))
 
 
+def _linear(seed: int) -> Draw:
+    rng = np.random.default_rng(seed)
+    names = [f"x{j}" for j in range(1, 6)]
+    X, T = rng.normal(size=(10_000, 5)), np.random.default_rng(10_000 + seed).normal(size=(2000, 5))
+    beta = np.array([1.0, -0.5, 0.3, 0.0, 0.2])
+    y = 0.5 + X @ beta + rng.normal(size=10_000)
+    lower = np.quantile(y, 0.4)
+    train = pd.DataFrame(X, columns=names).assign(y=np.maximum(y, lower), lower=lower, censored=y <= lower)
+    formula = f"y ~ {' + '.join(names)} | censor(lower)"
+    return Draw(formula, names, train, pd.DataFrame(T, columns=names), 0.5 + T @ beta)
+
+
 def _grouped(seed: int) -> Draw:
     data = tg.datasets.simulate_additive(seed)
     parts = {name: data[part].to_numpy() for name, part in ADDITIVE_TERMS.items()}
@@ -93,5 +108,6 @@ PROBLEMS = [
     Problem("P1", "Groot-Lucas, 30 rows on a grid, 40% left-censored", 20, _one_dimensional(30, grid=True)),
     Problem("P2", "the same, 1000 uniform rows", 5, _one_dimensional(1000, grid=False)),
     Problem("P3", "four inputs, 2000 rows, 30% right-censored", 5, _four_dimensional),
-    Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped, peers="tobitgp (ep"),
+    Problem("P6", "linear, 10,000 rows, 5 inputs, 40% left-censored", 5, _linear, kind="linear"),
+    Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped, kind="grouped"),
 ]

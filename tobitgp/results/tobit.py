@@ -16,7 +16,7 @@ from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.statistics import Statistics
-from tobitgp.results.tobit_parts import TobitParts, linear_estimates, scale_estimates
+from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
 from tobitgp.results.views import COUNTS, ModelView, view_model
 from tobitgp.typing import Frame
 
@@ -98,10 +98,10 @@ class TobitResults(Statistics, PluginHooks):
         """Maximised log likelihood of the response as written."""
         return self._parts.llf
 
-    @property
+    @cached_property
     def llnull(self) -> float:
         """Maximised log likelihood with an intercept only; NaN where that has no maximum."""
-        return self._parts.null
+        return null_likelihood(self._parts)
 
     @property
     def aic(self) -> float:

@@ -14,11 +14,11 @@ from tobitgp.errors import ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.model import check_names, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, maximise, null_log_likelihood, outcome
+from tobitgp.regression import covariance, maximise, outcome
 from tobitgp.regression.covariance import KINDS
 from tobitgp.results.terms import columns_together
 from tobitgp.results.tobit import TobitResults
-from tobitgp.results.tobit_parts import SIGMA, TobitParts
+from tobitgp.results.tobit_parts import SIGMA, TobitParts, model_arguments
 from tobitgp.results.views import keep_covariates, named_columns
 from tobitgp.typing import Array, Frame, IntArray
 
@@ -65,46 +65,28 @@ def fit_tobit(
     """
     _check(spec, cov_type)
     columns = training.design.columns
-    given, scale = read_mapping("fixed", fixed) or {}, training.design.scale
+    scale = training.design.scale
+    given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
-    rows, design = outcome(training.response, log_time=family.log_time), training.design
-    shared: dict[str, Any] = {
-        "law": family.law,
-        "offset": design.offset,
-        "fixed_gamma": gamma,
-        "estimate_df": family.estimate_df,
-        "W": None if scale is None else scale.W,
-        "scale_offset": None if scale is None else scale.offset,
-    }
+    rows = outcome(training.response, log_time=family.log_time)
     maximum = maximise(
         rows,
-        design.H,
+        training.design.H,
         fixed_coefficients=coefficients,
+        fixed_gamma=gamma,
         scores=cov_type != "nonrobust",
         max_iter=max_iter,
         names=columns,
-        **shared,
+        **model_arguments(training.design, family),
     )
     if not maximum.converged:
         warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
-    null = null_log_likelihood(rows, **shared) if "Intercept" in columns else float("nan")
     covariates = keep_covariates(spec, training, data)
     facts = remember(training, named_columns(spec, data), covariates, columns_together(training.state))
+    jacobian = rows.log_jacobian
     return TobitResults(
-        TobitParts(
-            spec,
-            training.state,
-            facts,
-            family,
-            maximum,
-            V,
-            cov_type,
-            rows.log_jacobian,
-            null + rows.log_jacobian,
-            training,
-            covariates,
-        )
+        TobitParts(spec, training.state, facts, family, maximum, V, cov_type, jacobian, training, covariates)
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS, Facts
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.laws import Law, Student
-from tobitgp.regression import Maximum
+from tobitgp.regression import Maximum, null_log_likelihood, outcome
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.typing import Array
 
@@ -37,8 +39,6 @@ class TobitParts:
     cov_type : str
     log_jacobian : float
         What the log likelihood of log times needs to be that of the response.
-    null : float
-        Log likelihood with an intercept only, for the response as written.
     training : TrainingData or None
     covariates : DataFrame or None
     """
@@ -51,7 +51,6 @@ class TobitParts:
     covariance: Array
     cov_type: str
     log_jacobian: float
-    null: float
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
 
@@ -115,3 +114,30 @@ def scale_estimates(parts: TobitParts) -> ScaleEstimates:
     theta, V = parts.maximum.parameters[p:], parts.covariance
     positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
     return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, ~parts.maximum.free[p:])
+
+
+def model_arguments(design: Design, family: Family) -> dict[str, Any]:
+    """What ``maximise`` and ``null_log_likelihood`` are told of a model beside its rows and linear columns."""
+    scale = design.scale
+    return {
+        "law": family.law,
+        "offset": design.offset,
+        "estimate_df": family.estimate_df,
+        "W": None if scale is None else scale.W,
+        "scale_offset": None if scale is None else scale.offset,
+    }
+
+
+def known_scale(parts: TobitParts) -> Array:
+    """Scale coefficients (q,) that were given, NaN where they were estimated."""
+    p, gamma = len(parts.columns), parts.maximum.gamma
+    return np.where(parts.maximum.free[p : p + len(gamma)], np.nan, gamma)
+
+
+def null_likelihood(parts: TobitParts) -> float:
+    """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
+    if "Intercept" not in parts.columns:
+        return float("nan")
+    rows = outcome(parts.rows.response, log_time=parts.family.log_time)
+    given = model_arguments(parts.rows.design, parts.family)
+    return null_log_likelihood(rows, fixed_gamma=known_scale(parts), **given) + parts.log_jacobian

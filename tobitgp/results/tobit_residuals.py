@@ -11,7 +11,7 @@ from tobitgp.errors import SpecError
 from tobitgp.regression import maximise, outcome, residuals
 from tobitgp.regression.influence import dfbeta, dfbetas
 from tobitgp.results.rows import ask
-from tobitgp.results.tobit_parts import TobitParts
+from tobitgp.results.tobit_parts import TobitParts, known_scale, model_arguments
 from tobitgp.results.tobit_predict import law_of_rows
 from tobitgp.typing import Array
 
@@ -44,20 +44,14 @@ def tobit_residuals(parts: TobitParts, kind: str, rng: int | np.random.Generator
 def influence_table(parts: TobitParts, *, scaled: bool) -> pd.DataFrame:
     """Approximate changes of the estimates by each row; see ``TobitResults.influence``."""
     asked, maximum = ask(parts), parts.maximum
-    design, p, q = asked.design, len(parts.columns), len(parts.maximum.gamma)
-    known = ~maximum.free
-    scale = design.scale
+    design, p = asked.design, len(parts.columns)
     again = maximise(
         outcome(parts.rows.response, log_time=parts.family.log_time),
         design.H,
-        law=parts.family.law,
-        offset=design.offset,
-        W=None if scale is None else scale.W,
-        scale_offset=None if scale is None else scale.offset,
-        fixed_coefficients=np.where(known[:p], maximum.coefficients, np.nan),
-        fixed_gamma=np.where(known[p : p + q], maximum.gamma, np.nan),
-        estimate_df=parts.family.estimate_df,
+        fixed_coefficients=np.where(maximum.free[:p], np.nan, maximum.coefficients),
+        fixed_gamma=known_scale(parts),
         scores=True,
+        **model_arguments(design, parts.family),
     )
     if again.scores is None or not again.converged:
         raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
