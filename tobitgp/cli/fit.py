@@ -100,8 +100,6 @@ def _save_plot(result: GPResults | TobitResults, target: Path) -> None:
     import numpy as np
 
     mpl.use("Agg")
-    if not hasattr(result, "plot"):
-        raise SpecError("--plot: a fit of --method mle has no picture yet.")
     figure = np.ravel(result.plot())[0].figure
     with replacing(target, "--plot") as path:
         figure.savefig(path, dpi=150, bbox_inches="tight")

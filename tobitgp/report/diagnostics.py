@@ -9,21 +9,22 @@ from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.report.colours import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
-from tobitgp.report.protocols import Fit
+from tobitgp.report.grid import curve_words
+from tobitgp.report.protocols import Drawn, Fit
 from tobitgp.typing import Array
 
 _DRAWN_ROWS = 5000
 
 
-def plot_residuals(results: Fit) -> Any:
+def plot_residuals(results: Drawn) -> Any:
     """Draw quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 
     Censored rows stand at a random point of their mass, and are drawn as triangles.
 
     Parameters
     ----------
-    results : Fit
-        A ``GPResults``.
+    results : Drawn
+        Fitted results.
 
     Returns
     -------
@@ -57,7 +58,7 @@ def plot_residuals(results: Fit) -> Any:
                 ax.plot(
                     x[rows], r[rows], marker, color=colour, markersize=size, label=f"{label} ({rows.sum()})", **look
                 )
-    axes[0].set_xlabel("posterior mean of f")
+    axes[0].set_xlabel(curve_words(results))
     axes[0].set_ylabel("quantile residual")
     axes[1].set_xlabel("normal quantile")
     axes[1].legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="upper left")

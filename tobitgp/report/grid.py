@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.data.state import NUMERIC_ROLES
 from tobitgp.report.colours import GREY
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Drawn
 
 GRID = 201
 
@@ -64,7 +64,7 @@ def is_number(values: pd.Series[Any]) -> bool:
     return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
 
 
-def factor_columns(results: Fit) -> frozenset[str]:
+def factor_columns(results: Drawn) -> frozenset[str]:
     """Columns that are factors by ``C(...)``, or groups of ``by=`` or ``re()`` and nothing else."""
     spec = results.model.spec
     coded = {coding.text.strip("`") for coding in spec.codings}
@@ -124,3 +124,8 @@ def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
         dates = pd.to_datetime(values)
         return pd.Series(pd.date_range(dates.min(), dates.max(), periods=size))
     return pd.Series(np.linspace(float(values.min()), float(values.max()), size))
+
+
+def curve_words(results: Drawn) -> str:
+    """What the curve of a picture is."""
+    return "estimate" if results.method == "mle" else "posterior mean of f"

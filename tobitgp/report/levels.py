@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.report.colours import LEVELS
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Drawn
 from tobitgp.typing import Array, BoolArray
 
 _LONGEST = 16
@@ -32,12 +32,12 @@ class Level(NamedTuple):
     colour: str
 
 
-def read_levels(results: Fit, t: int) -> list[Level]:
+def read_levels(results: Drawn, t: int) -> list[Level]:
     """Levels of the group of one process, in their order.
 
     Parameters
     ----------
-    results : Fit
+    results : Drawn
     t : int
         Place among the processes.
 
@@ -51,7 +51,7 @@ def read_levels(results: Fit, t: int) -> list[Level]:
     return [Level(shorten(str(name)), groups.code == k, LEVELS[k % len(LEVELS)]) for k, name in enumerate(names)]
 
 
-def group_name(results: Fit, t: int) -> str:
+def group_name(results: Drawn, t: int) -> str:
     """Column of the groups of one process."""
     by = results.model.spec.gps[t].by
     assert by is not None

@@ -10,9 +10,9 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.report.colours import BLUE
-from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
+from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Drawn
 from tobitgp.report.rows import draw_rows
 from tobitgp.typing import Array
 
@@ -21,7 +21,9 @@ _SHOWN_ROLES = ("linear", "gp", "by", "offset")
 Terms = Sequence[tuple[str, int | None, list[str]]]
 
 
-def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+def plot_fit(
+    results: Drawn, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
+) -> Any:
     """Draw the fit with its band over the data.
 
     A panel shows one input: the posterior mean of f along it (for log-time families the median of the response, on a
@@ -35,8 +37,8 @@ def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None
 
     Parameters
     ----------
-    results : Fit
-        A ``GPResults``.
+    results : Drawn
+        Fitted results.
     terms : sequence of (str, int or None, list of str)
         Of the model: name, place among the processes, and columns.
     ax : matplotlib axes, optional
@@ -95,7 +97,7 @@ def plot_fit(results: Fit, terms: Terms, ax: Any = None, *, x: str | None = None
 
 
 def draw_panel(
-    ax: Any, results: Fit, terms: Terms, column: str, interval: float | None
+    ax: Any, results: Drawn, terms: Terms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
     """Draw data, limits, curves and bands along one column.
 
@@ -109,17 +111,19 @@ def draw_panel(
     assert covariates is not None
     spec = results.model.spec
     left_out = [term.name for term in spec.gps if not term.factors]
-    used = [name for name in covariates.columns if name in spec.names(*_SHOWN_ROLES)]
+    scale = results.parts.state.scale
+    shown = {*spec.names(*_SHOWN_ROLES), *(() if scale is None else scale.spec.names())}
+    used = [name for name in covariates.columns if name in shown]
     grid = grid_frame(covariates[used], column, factors=factor_columns(results))
     t = _curves_along(results, terms, column)
     levels, group = ([], None) if t is None else (read_levels(results, t), group_name(results, t))
     rows = grid if group is None else level_grids(grid, group, covariates[group], levels)
-    what = "median" if results.parts.gp.family.log_time else "latent"
+    what = "median" if results.parts.family.log_time else "latent"
     table = results.predict(rows, what, interval=interval, se=True, exclude=left_out)
     draw_rows(ax, place(covariates[column]), results.parts.rows.response, levels)
-    x, n = place(grid[column]), len(grid)
+    x, n, words = place(grid[column]), len(grid), curve_words(results)
     for k, colour in enumerate([level.colour for level in levels] or [BLUE]):
-        _draw_curve(ax, x, table.iloc[k * n : (k + 1) * n], colour, interval, what, first=k == 0)
+        _draw_curve(ax, x, table.iloc[k * n : (k + 1) * n], colour, interval, what, words=words, first=k == 0)
     if what == "median":
         ax.set_yscale("log")
     label_axis(ax, column, x)
@@ -129,18 +133,26 @@ def draw_panel(
 
 
 def _draw_curve(
-    ax: Any, x: Any, table: pd.DataFrame, colour: str, interval: float | None, what: str, *, first: bool
+    ax: Any,
+    x: Any,
+    table: pd.DataFrame,
+    colour: str,
+    interval: float | None,
+    what: str,
+    *,
+    words: str,
+    first: bool,
 ) -> None:
     hidden = "_nolegend_"
     if interval is not None:
         look = {"color": colour, "alpha": 0.2, "linewidth": 0}
         label = f"{100 * interval:g}% band" if first else hidden
         ax.fill_between(x, table["lower"], table["upper"], label=label, **look)
-    name = "median" if what == "median" else "posterior mean of f"
+    name = "median" if what == "median" else words
     ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=name if first else hidden, zorder=3)
 
 
-def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
+def _curves_along(results: Drawn, terms: Terms, column: str) -> int | None:
     """Process that has a few curves along a column."""
     state, gps = results.parts.state, results.model.spec.gps
     for _, t, columns in terms:
@@ -151,7 +163,7 @@ def _curves_along(results: Fit, terms: Terms, column: str) -> int | None:
     return None
 
 
-def _panels(results: Fit, covariates: pd.DataFrame, x: str | None) -> list[str]:
+def _panels(results: Drawn, covariates: pd.DataFrame, x: str | None) -> list[str]:
     """Columns to show."""
     factors = factor_columns(results)
     along = [str(c) for c in covariates.columns if runs(covariates[c]) and c not in factors]

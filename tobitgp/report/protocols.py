@@ -64,6 +64,11 @@ class FitParts(Protocol):
         ...
 
     @property
+    def family(self) -> Family:
+        """Of the noise."""
+        ...
+
+    @property
     def gp(self) -> GPModel:
         """Model on standardised data."""
         ...
@@ -72,6 +77,35 @@ class FitParts(Protocol):
     def fitted(self) -> FittedGP:
         """Posteriors."""
         ...
+
+
+class DrawnParts(Protocol):
+    """What a fit of any kind remembers, for pictures."""
+
+    @property
+    def state(self) -> DesignState: ...  # noqa: D102
+    @property
+    def rows(self) -> TrainingData: ...  # noqa: D102
+    @property
+    def facts(self) -> Facts: ...  # noqa: D102
+    @property
+    def family(self) -> Family: ...  # noqa: D102
+
+
+class Drawn(Protocol):
+    """A fit of any kind, as pictures of it see it."""
+
+    @property
+    def parts(self) -> DrawnParts: ...  # noqa: D102
+    @property
+    def model(self) -> FitModel: ...  # noqa: D102
+    @property
+    def method(self) -> str: ...  # noqa: D102
+    def predict(  # noqa: D102
+        self, new: Any, what: str, *, interval: float | None, se: bool, exclude: Sequence[str] = ()
+    ) -> Any: ...
+    def group_effects(self, term: str, *, interval: float | None) -> pd.DataFrame: ...  # noqa: D102
+    def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
 
 
 class Fit(Protocol):

@@ -14,7 +14,7 @@ from tobitgp.formula.spec import GPTerm
 from tobitgp.report.colours import BLUE, GREY, INK
 from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Drawn
 from tobitgp.report.shapes import draw_groups, draw_points, draw_surface
 
 BANDS = 8
@@ -52,7 +52,7 @@ class Panel:
 
 
 def plot_terms(
-    results: Fit, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
+    results: Drawn, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
 ) -> Any:
     """Draw each term of f along each of its columns, with its band.
 
@@ -64,8 +64,8 @@ def plot_terms(
 
     Parameters
     ----------
-    results : Fit
-        A ``GPResults``.
+    results : Drawn
+        Fitted results.
     terms : sequence of (str, int or None, list of str)
         Name, place among the processes, and columns.
     interval : float or None
@@ -96,7 +96,7 @@ def plot_terms(
     return axes[0] if len(panels) == 1 else axes[: len(panels)]
 
 
-def _panels(results: Fit, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
+def _panels(results: Drawn, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
     """Pictures of one term."""
     if t is None:
         return [Panel(name, (c,), held=tuple(o for o in columns if o != c)) for c in columns]
@@ -119,7 +119,7 @@ def _slope_columns(term: GPTerm, columns: list[str]) -> tuple[str, ...]:
     return found if others and len(found) < len(columns) else ()
 
 
-def _draw(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
+def _draw(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
     column, t = panel.columns[0], panel.t
     ax.spines[["top", "right"]].set_visible(False)
     term = None if t is None else results.model.spec.gps[t]
@@ -147,7 +147,7 @@ def _draw(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel, interva
     _say_held(ax, grid, panel, len(levels))
 
 
-def _grid(results: Fit, covariates: pd.DataFrame, panel: Panel, column: str) -> pd.DataFrame:
+def _grid(results: Drawn, covariates: pd.DataFrame, panel: Panel, column: str) -> pd.DataFrame:
     """Rows along one column, or at each level of a factor; a slope is the term where its column is 1."""
     factors = factor_columns(results)
     values = covariates[column]
@@ -159,14 +159,14 @@ def _grid(results: Fit, covariates: pd.DataFrame, panel: Panel, column: str) -> 
     return grid.assign(**dict.fromkeys(panel.slope, 1))
 
 
-def _table(results: Fit, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
+def _table(results: Drawn, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
     table: pd.DataFrame = results.predict(grid, "terms", interval=interval, se=True)[panel.term]
     return table
 
 
 def _draw_levels(
     ax: Any,
-    results: Fit,
+    results: Drawn,
     covariates: pd.DataFrame,
     panel: Panel,
     grid: pd.DataFrame,
@@ -201,7 +201,7 @@ def _draw_ticks(ax: Any, values: Any) -> None:
     ax.plot(ticks, np.zeros(len(ticks)), "|", transform=ax.get_xaxis_transform(), **look)
 
 
-def _draw_surface(ax: Any, results: Fit, covariates: pd.DataFrame, panel: Panel) -> None:
+def _draw_surface(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel) -> None:
     across, up = panel.columns
     factors = factor_columns(results)
     x, y = (grid_frame(covariates, c, factors=factors, size=_SURFACE)[c] for c in panel.columns)

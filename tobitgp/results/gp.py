@@ -17,10 +17,11 @@ from tobitgp.inference.model import GPModel
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.outside import PluginHooks
+from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
 from tobitgp.results.statistics import Statistics
-from tobitgp.results.terms import columns_together, term_columns
+from tobitgp.results.terms import columns_together
 from tobitgp.results.views import (
     COUNTS,
     ModelView,
@@ -33,7 +34,7 @@ from tobitgp.results.views import (
 from tobitgp.typing import Frame
 
 
-class GPResults(Statistics, Questions, PluginHooks):
+class GPResults(Statistics, Questions, Pictures, PluginHooks):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
@@ -259,42 +260,6 @@ class GPResults(Statistics, Questions, PluginHooks):
         from tobitgp.report.summary import summarise
 
         return summarise(self, check_alpha(alpha))
-
-    def plot(self, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
-        """Fit, data, limits and band, a panel for each input of a ``gp()`` term, without random intercepts.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Only where there is one panel.
-        x : str, optional
-            Input to show.
-        interval : float or None
-            Probability of the band.
-
-        Returns
-        -------
-        matplotlib axes, or an array of them
-
-        See Also
-        --------
-        tobitgp.report.plots.plot_fit : Says what is drawn.
-        """
-        from tobitgp.report.plots import plot_fit
-
-        return plot_fit(self, term_columns(self._parts), ax, x=x, interval=interval)
-
-    def plot_terms(self, *, interval: float | None = 0.95) -> Any:
-        """Each term of f along its columns, with its band; see :func:`tobitgp.report.terms.plot_terms`."""
-        from tobitgp.report.terms import plot_terms
-
-        return plot_terms(self, term_columns(self._parts), interval=interval)
-
-    def plot_residuals(self) -> Any:
-        """Quantile residuals in two panels; see :func:`tobitgp.report.diagnostics.plot_residuals`."""
-        from tobitgp.report.diagnostics import plot_residuals
-
-        return plot_residuals(self)
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """What the search found, stage by stage; see :func:`tobitgp.report.diagnostics.plot_evidence`."""

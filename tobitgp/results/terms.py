@@ -139,18 +139,18 @@ def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
     return pd.DataFrame(filled, index=index) if isinstance(new, pd.DataFrame) else filled
 
 
-def term_columns(parts: Parts) -> list[tuple[str, int | None, list[str]]]:
+def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
     """Terms to be drawn: a name, the place among the processes of one that is a process, and the columns it uses.
 
     Of a process the columns are those of its inputs; its group is not among them.
     """
     out: list[tuple[str, int | None, list[str]]] = []
-    first = 0 if parts.gp.linear is None else 1
+    first = 1 if parts.state.linear.columns else 0
     for term in model_terms(parts):
         if term.name in (INTERCEPT, OFFSET):
             continue
         t = None if term.block is None else term.block - first
-        texts = term.texts if t is None else tuple(x.text for x in parts.gp.terms[t].inputs)
+        texts = term.texts if t is None else tuple(x.text for x in parts.spec.gps[t].inputs)
         names = parts.spec.names("linear" if t is None else "gp")
         used = dict.fromkeys(name for text in texts for name in names if mentions(text, name))
         out.append((term.name, t, list(used)))

@@ -14,6 +14,7 @@ from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.outside import PluginHooks
+from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.statistics import Statistics
 from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
@@ -21,7 +22,7 @@ from tobitgp.results.views import COUNTS, ModelView, view_model
 from tobitgp.typing import Frame
 
 
-class TobitResults(Statistics, PluginHooks):
+class TobitResults(Statistics, Pictures, PluginHooks):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` with ``method="mle"``. Standard errors come from the observed information, or the

@@ -16,6 +16,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.likelihoods import Family
 from tobitgp.typing import Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
@@ -63,6 +64,11 @@ class Parts:
     fitted: FittedGP
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
+
+    @property
+    def family(self) -> Family:
+        """Of the noise."""
+        return self.gp.family
 
     @property
     def names(self) -> list[str]:

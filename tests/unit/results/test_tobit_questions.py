@@ -189,3 +189,22 @@ def test_effects_of_factors_and_of_the_noise(mixed_fit, mixed):
     h = 1e-5
     ends = [mixed_fit.predict(mixed.assign(x=mixed["x"] + s), "prob", below=0.5).mean() for s in (h, -h)]
     assert effects.loc[("x", "dy/dx"), "dydx"] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-3)
+
+
+def test_pictures(mixed_fit, complete):
+    """The curve drawn is the prediction, with its band; residuals and terms have panels."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    axes = np.ravel(mixed_fit.plot(interval=0.9))
+    assert [ax.get_xlabel() for ax in axes] == ["z", "x"]
+    (shown,) = [line for line in axes[1].get_lines() if line.get_label() == "estimate"]
+    held = pd.DataFrame(
+        {"x": shown.get_xdata(), "z": float(axes[1].get_title(loc="left").split("z = ")[1].split(",")[0])}
+    )
+    g = "b" if "g = b" in axes[1].get_title(loc="left") else "a"
+    np.testing.assert_allclose(shown.get_ydata(), mixed_fit.predict(held.assign(g=g)), atol=2e-3)
+    assert len(np.ravel(mixed_fit.plot_terms())) == 3
+    assert mixed_fit.plot_residuals()[0].get_xlabel() == "estimate"
+    weibull = tg.fit(LUNG, complete, family="weibull", method="mle")
+    assert weibull.plot(x="age").get_yscale() == "log"
