@@ -125,5 +125,7 @@ def refuse_with_mle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> No
         Naming the first.
     """
     for name, value in given.items():
+        if isinstance(value, Mapping) and not value:
+            continue
         if value is not defaults[name] and not (np.isscalar(value) and value == defaults[name]):
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'.")

@@ -36,6 +36,8 @@ def add_to(commands: Any) -> None:
     )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
     one.add_argument("--method", choices=["auto", *METHODS, "mle"], default="auto")
+    one.add_argument("--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", with --method mle')
+    one.add_argument("--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="with --method mle")
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
@@ -53,6 +55,8 @@ def add_to(commands: Any) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
+    if options.method == "mle" and options.save is not None:
+        raise SpecError("--save: fits of --method mle cannot be saved yet.")
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
     data = read_data(options.data)
@@ -68,6 +72,8 @@ def _fit(options: argparse.Namespace) -> None:
         missing=options.missing,
         inducing=_inducing(options.inducing),
         weights=options.weights,
+        sigma=options.sigma,
+        cov_type=options.cov_type,
         fixed=_assignments("--fixed", options.fixed),
         start=_assignments("--start", options.start),
         progress=not options.quiet and sys.stderr.isatty(),

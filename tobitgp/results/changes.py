@@ -62,7 +62,12 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
         return Rows(parts.covariates, weight / weight.sum(), limits)
     if isinstance(at, str) and at == "mean":
         columns = parts.facts.columns.items()
-        frame = pd.DataFrame({name: constant_column(parts.state, x, name, x.typical, 1) for name, x in columns})
+        frame = pd.DataFrame(
+            {
+                name: constant_column(parts.state, x, name, x.example if x.typical is None else x.typical, 1)
+                for name, x in columns
+            }
+        )
         low, high = mean_limits(parts) if need_limits else (-np.inf, np.inf)
         return Rows(frame, np.ones(1), (np.full(1, low), np.full(1, high)))
     if isinstance(at, (pd.DataFrame, dict)):

@@ -83,7 +83,12 @@ class TobitResults(Statistics, Pictures, PluginHooks):
     def df_model(self) -> float:
         """Estimated parameters beside the intercept and those of the noise."""
         p = len(self._columns)
-        return float(self._parts.maximum.free[:p].sum()) - float("Intercept" in self._columns)
+        return float(self._parts.maximum.free[:p].sum()) - float(self._has_free_intercept)
+
+    @property
+    def _has_free_intercept(self) -> bool:
+        columns = self._columns
+        return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
 
     @property
     def df_resid(self) -> float:

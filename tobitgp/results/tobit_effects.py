@@ -55,7 +55,7 @@ def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: A
 
 def _side(parts: TobitParts, design: Design) -> Side:
     rows, W = law_of_rows(parts, design)
-    return Side(design.H, W, rows)
+    return Side(design.H - parts.centre, W, rows)
 
 
 def _quantity(what: str, limits: Limits, limit: float, *, above: bool) -> Callable[[Predictor], Quantity]:

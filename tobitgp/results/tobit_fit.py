@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,10 @@ def fit_tobit(
     given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time)
+    centre = _centre(training, coefficients)
     maximum = maximise(
         rows,
-        training.design.H,
+        training.design.H - centre,
         fixed_coefficients=coefficients,
         fixed_gamma=gamma,
         scores=cov_type != "nonrobust",
@@ -86,8 +88,18 @@ def fit_tobit(
     facts = remember(training, named_columns(spec, data), covariates, columns_together(training.state))
     jacobian = rows.log_jacobian
     return TobitResults(
-        TobitParts(spec, training.state, facts, family, maximum, V, cov_type, jacobian, training, covariates)
+        TobitParts(spec, training.state, facts, family, maximum, V, centre, cov_type, jacobian, training, covariates)
     )
+
+
+def _centre(training: TrainingData, coefficients: Array) -> Array:
+    """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
+    H, columns = training.design.H, training.design.columns
+    centre = np.zeros(H.shape[1])
+    if "Intercept" in columns and np.isnan(coefficients[columns.index("Intercept")]):
+        centre = np.average(H, axis=0, weights=training.response.weight)
+        centre[columns.index("Intercept")] = 0.0
+    return centre
 
 
 def _check(spec: ModelSpec, cov_type: Any) -> None:
@@ -103,6 +115,8 @@ def _fixed(
     fixed: Mapping[str, Any], columns: tuple[str, ...], scale: tuple[str, ...], family: Family
 ) -> tuple[Array, Array]:
     """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
+    if "df" in fixed and family.estimate_df:
+        raise SpecError("fixed={'df': ...}: known degrees of freedom are given by family=tg.Student(df=3).")
     check_names("fixed", fixed, [*columns, *(scale or [SIGMA])])
     coefficients, gamma = np.full(len(columns), np.nan), np.full(max(len(scale), 1), np.nan)
     for j, name in enumerate(scale):
@@ -126,6 +140,6 @@ def _fixed(
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isfinite(float(value)):  # type: ignore[arg-type]
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)

@@ -34,8 +34,12 @@ class TobitParts:
     facts : Facts
     family : Family
     maximum : Maximum
+        Of columns less their ``centre``, whose intercept is that at the columns' means.
     covariance : (k, k) array
         Of all parameters in the order of ``maximum.parameters``, of the kind that was asked for.
+    centre : (p,) array
+        Taken from each linear column where an intercept takes it up, so that columns far from zero cost no digits;
+        zero otherwise, and for the intercept itself.
     cov_type : str
     log_jacobian : float
         What the log likelihood of log times needs to be that of the response.
@@ -49,6 +53,7 @@ class TobitParts:
     family: Family
     maximum: Maximum
     covariance: Array
+    centre: Array
     cov_type: str
     log_jacobian: float
     training: TrainingData | None = None
@@ -58,6 +63,19 @@ class TobitParts:
     def columns(self) -> tuple[str, ...]:
         """Of the linear part."""
         return self.state.linear.columns
+
+    @property
+    def uncentring(self) -> Array:
+        """Matrix (p, p) from coefficients of centred columns to those of the columns as written."""
+        T = np.eye(len(self.centre))
+        if "Intercept" in self.columns:
+            T[self.columns.index("Intercept")] -= self.centre
+        return T
+
+    @property
+    def coefficients(self) -> Array:
+        """Of the linear columns as written, (p,)."""
+        return self.uncentring @ self.maximum.coefficients
 
     @property
     def scale_names(self) -> list[str]:
@@ -104,8 +122,8 @@ class TobitParts:
 def linear_estimates(parts: TobitParts) -> Linear:
     """Linear coefficients: one normal."""
     p = len(parts.columns)
-    fixed = ~parts.maximum.free[:p]
-    return Linear(np.ones(1), parts.maximum.coefficients[None], parts.covariance[None, :p, :p], fixed)
+    fixed, T = ~parts.maximum.free[:p], parts.uncentring
+    return Linear(np.ones(1), parts.coefficients[None], (T @ parts.covariance[:p, :p] @ T.T)[None], fixed)
 
 
 def scale_estimates(parts: TobitParts) -> ScaleEstimates:
@@ -113,7 +131,7 @@ def scale_estimates(parts: TobitParts) -> ScaleEstimates:
     p = len(parts.columns)
     theta, V = parts.maximum.parameters[p:], parts.covariance
     positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
-    return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, ~parts.maximum.free[p:])
+    return ScaleEstimates(theta, V[p:, p:], V[p:, :p] @ parts.uncentring.T, positive, ~parts.maximum.free[p:])
 
 
 def model_arguments(design: Design, family: Family) -> dict[str, Any]:

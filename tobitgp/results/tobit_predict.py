@@ -30,7 +30,7 @@ def law_of_rows(parts: TobitParts, design: Design) -> tuple[Predictor, Array]:
     scale = design.scale
     W = np.ones((n, 1)) if scale is None else scale.W
     tau = W @ maximum.gamma + (0.0 if scale is None else scale.offset)
-    eta = design.H @ maximum.coefficients + design.offset
+    eta = (design.H - parts.centre) @ maximum.coefficients + design.offset
     return Predictor(eta, tau, parts.law, parts.family.log_time), W
 
 
@@ -59,7 +59,7 @@ def predict_tobit(
     for key in scales:
         of = _quantity(what, key, asked, above=above is not None)
         slope = df_slope(of, rows) if bands and parts.family.estimate_df else None
-        tables[key] = _columns(parts, of(rows), asked.design.H, W, level, se=bool(se), slope=slope)
+        tables[key] = _columns(parts, of(rows), asked.design.H - parts.centre, W, level, se=bool(se), slope=slope)
     if what == "observed" and level is not None:
         for columns in tables.values():
             columns |= {end: np.clip(columns[end], *asked.limits()) for end in ("lower", "upper")}
@@ -117,10 +117,12 @@ def _terms_table(parts: TobitParts, new: Frame | None, exclude: Any, *, level: f
             continue
         H = np.zeros_like(design.H)
         H[:, list(term.columns)] = design.H[:, list(term.columns)]
-        value = design.offset if term.name == OFFSET else H @ parts.maximum.coefficients
+        value = design.offset if term.name == OFFSET else H @ parts.coefficients
         one, none = np.ones(len(value)), np.zeros(len(value))
         quantity = Quantity(value, one, none, "identity")
-        tables[term.name] = _table(asked, _columns(parts, quantity, H, np.zeros((len(value), 1)), level, se=se))
+        tables[term.name] = _table(
+            asked, _columns(parts, quantity, H @ parts.uncentring, np.zeros((len(value), 1)), level, se=se)
+        )
     assert tables or INTERCEPT not in parts.columns
     return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)
 

@@ -48,7 +48,7 @@ def influence_table(parts: TobitParts, *, scaled: bool) -> pd.DataFrame:
     again = maximise(
         outcome(parts.rows.response, log_time=parts.family.log_time),
         design.H,
-        fixed_coefficients=np.where(maximum.free[:p], np.nan, maximum.coefficients),
+        fixed_coefficients=np.where(maximum.free[:p], np.nan, parts.coefficients),
         fixed_gamma=known_scale(parts),
         scores=True,
         **model_arguments(design, parts.family),

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tobitgp.api import Model
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.options import choose_method
+from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
@@ -138,13 +138,16 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         modelled = bool((response.lower != response.upper).any())
         columns = training.design.columns
         subject = Subject(training, training.counts, float(response.weight.sum()), columns, modelled)
-        method = choose_method(options.get("method", "auto"), options.get("bound"))
-        if by in ("aic", "bic") and method.evidence_kind != "loglik":
-            raise SpecError(f"by={by!r} takes a maximised likelihood, which method {method.name!r} does not give.")
+        likelihood = options.get("method", "auto") == MLE
+        method = None if likelihood else choose_method(options.get("method", "auto"), options.get("bound"))
+        if (by in ("aic", "bic")) != likelihood:
+            remedy = "by='aic' or 'bic' goes with method='mle', evidence with all other methods"
+            raise SpecError(f"by={by!r} and method={options.get('method', 'auto')!r} do not go together: {remedy}.")
         if by == "log_marginal" and options.get("hyper") == "maximize":
             raise SpecError("by='log_marginal' integrates the hyper-parameters, and hyper='maximize' does not.")
         subjects[candidate.name] = subject
-        kinds[candidate.name] = method.evidence_kind if modelled else "exact"
+        if method is not None:
+            kinds[candidate.name] = method.evidence_kind if modelled else "exact"
     check_same_rows(subjects)
     if by in _BY_METHOD and kinds:
         check_kinds(kinds, by)

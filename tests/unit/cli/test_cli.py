@@ -83,3 +83,16 @@ def test_module_is_the_command_line():
     done = subprocess.run([sys.executable, "-m", "tobitgp", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "demo" in done.stdout
+
+
+def test_maximum_likelihood(table, tmp_path, capsys):
+    picture = tmp_path / "fit.png"
+    options = ["--method", "mle", "--family", "logistic", "--cov-type", "HC0", "--plot", str(picture), "--quiet"]
+    formula = FORMULA.replace("gp(x)", "x")
+    assert main(["fit", formula, str(table), *options, "--sigma", "~ x"]) == 0
+    shown = capsys.readouterr().out
+    assert "Censored Regression" in shown
+    assert "log(sigma)[x]" in shown
+    assert picture.stat().st_size > 1000
+    assert main(["fit", formula, str(table), "--method", "mle", "--save", str(tmp_path / "fit.tgp")]) == 2
+    assert "cannot be saved yet" in capsys.readouterr().err

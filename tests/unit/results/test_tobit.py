@@ -99,7 +99,7 @@ def test_what_is_no_likelihood_ratio_is_refused(tobin):
     whole, part = tobin_fit(tobin), tg.fit("durable ~ age | censor(0)", tobin, method="mle")
     with pytest.raises(SpecError, match="not nested"):
         part.lr_test(whole)
-    with pytest.raises(SpecError, match="families"):
+    with pytest.raises(SpecError, match="its family is logistic"):
         whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, method="mle", family="logistic"))
     with pytest.raises(SpecError, match="method='mle'"):
         whole.lr_test(tg.fit("durable ~ age | censor(0)", tobin, hyper="maximize"))
@@ -151,7 +151,9 @@ def test_offsets_and_fixed_coefficients_are_one(tobin):
     [
         ({"inducing": 5}, "inducing="),
         ({"hyper": "maximize"}, "hyper="),
-        ({"priors": {}}, "priors="),
+        ({"priors": {"sigma": None}}, "priors="),
+        ({"family": "student", "fixed": {"df": 3.0}}, r"tg\.Student\(df=3\)"),
+        ({"fixed": {"age": 1j}}, "finite number"),
         ({"start": {"sigma": 1.0}}, "start="),
         ({"bound": "exact"}, "bound="),
         ({"fixed": {"df": 3.0}}, "'df'"),
@@ -239,3 +241,55 @@ def test_sigma_has_its_place(tobin):
         tg.fit("durable ~ age | censor(0)", tobin, sigma="~ age")
     with pytest.raises(SpecError, match="has sigma = 1"):
         tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", family="exponential", sigma="~ age")
+
+
+def test_nested_models_in_other_words(complete):
+    """What is nested is a matter of spans, not of names."""
+
+    def fit(terms, **options):
+        options = {"family": "weibull", **options}
+        return tg.fit(f"Surv(time, event) ~ {terms}", complete, method="mle", **options)
+
+    whole = fit("age + C(sex)")
+    exponential = whole.lr_test(fit("age + C(sex)", family="exponential"))
+    assert exponential.df == 1
+    assert exponential.pvalue < 1e-3
+    assert fit("0 + C(sex) + age").lr_test(fit("age")).df == 1
+    assert fit("age + C(sex)", sigma="~ C(sex)").lr_test(whole).df == 1
+    assert fit("age + I(age ** 2)").lr_test(fit("offset(0.01 * age)")).df == 2
+    for other in (fit("offset(0.001 * event)"), fit("age", fixed={"age": 3.0}, family="lognormal"), fit("ph_ecog")):
+        with pytest.raises(SpecError, match="not nested"):
+            whole.lr_test(other)
+    student = tg.fit("log(time) ~ age", complete, method="mle", family=tg.Student(df=3))
+    with pytest.raises(SpecError, match="degrees of freedom"):
+        student.lr_test(tg.fit("log(time) ~ 1", complete, method="mle", family=tg.Student(df=30)))
+
+
+@pytest.mark.parametrize("shift", [0.0, 2020.0, 1e6, 1e8])
+def test_columns_far_from_zero_cost_no_digits(shift):
+    rng = np.random.default_rng(4)
+    x = np.round(rng.uniform(0, 1, 200) * 1024) / 1024  # exact at every shift
+    y = np.maximum(1.0 + 2.0 * x + rng.normal(size=200), 0.0)
+    near = tg.fit("y ~ x | censor(0)", {"x": x, "y": y}, method="mle")
+    far = tg.fit("y ~ x | censor(0)", {"x": x + shift, "y": y}, method="mle")
+    for what in ("latent", "observed"):
+        here, there = near.predict(what=what, interval=0.9), far.predict(what=what, interval=0.9)
+        np.testing.assert_allclose(there, here, rtol=1e-6)
+    effects = [res.marginal_effects("prob", above=1.0).iloc[0] for res in (near, far)]
+    np.testing.assert_allclose(effects[0], effects[1], rtol=1e-5)
+    assert far.bse["x"] == pytest.approx(near.bse["x"], rel=1e-6)
+    assert far.params["Intercept"] == pytest.approx(near.params["Intercept"] - shift * near.params["x"], rel=1e-6)
+
+
+def test_everything_fixed_but_the_noise(tobin):
+    res = tobin_fit(tobin, fixed={"Intercept": 10.0, "age": -0.1, "quant": -0.05})
+    assert (res.df_model, res.df_resid) == (0.0, 19.0)
+    assert (res.bse[["Intercept", "age", "quant"]] == 0.0).all()
+    np.testing.assert_allclose(res.predict(), 10.0 - 0.1 * tobin["age"] - 0.05 * tobin["quant"])
+
+
+def test_selection_by_likelihood(tobin):
+    found = tg.select(["durable ~ age | censor(0)", "durable ~ age + quant | censor(0)"], tobin, by="aic", method="mle")
+    assert found.best.formula.strip() == "durable ~ age | censor(0)"
+    with pytest.raises(SpecError, match="do not go together"):
+        tg.select(["durable ~ age | censor(0)"], tobin, method="mle")

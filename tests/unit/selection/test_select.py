@@ -81,7 +81,7 @@ REFUSED = {
     "no text": ([3], {}, "holds formulas, not 3"),
     "jobs": ([RBF], {"n_jobs": 0}, "n_jobs=0"),
     "by": ([RBF], {"by": "R2"}, "by='R2'"),
-    "aic": ([RBF], {"by": "aic"}, "maximised likelihood"),
+    "aic": ([RBF], {"by": "aic"}, "do not go together"),
     "maximised": ([RBF], {"by": "log_marginal", "hyper": "maximize"}, "integrates"),
     "methods": ({"method": ["ep", "vi"]}, {"formula": RBF}, "by='elbo'"),
     "treatments": ({"censored": ["model", "drop"]}, {"formula": RBF}, "censored='drop'"),
