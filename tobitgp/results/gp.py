@@ -20,16 +20,13 @@ from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
-from tobitgp.results.statistics import Statistics
+from tobitgp.results.statistics import Statistics, count_infos
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import (
-    COUNTS,
-    ModelView,
     Parts,
     describe,
     keep_covariates,
     named_columns,
-    view_model,
 )
 from tobitgp.typing import Frame
 
@@ -107,11 +104,6 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
-    def nobs(self) -> float:
-        """Number of observations: frequency weights of the rows used, summed."""
-        return self._parts.facts.nobs
-
-    @property
     def df_model(self) -> float:
         """Effective number of parameters, ``tr(S A' Lambda A)`` at the maximum."""
         return float(self._parts.fitted.effective)
@@ -173,28 +165,9 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
         return str(self._parts.fitted.method.name)
 
     @property
-    def formula(self) -> str:
-        """The formula as written."""
-        return self._parts.spec.formula
-
-    @property
-    def counts(self) -> pd.Series[int]:
-        """Rows that are exact, left, right and interval censored, and dropped."""
-        return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
-
-    @property
-    def model(self) -> ModelView:
-        """Formula, specification and names."""
-        return view_model(self._parts, self._names, self._parts.covariates)
-
-    @property
-    def default_model_infos(self) -> dict[str, Callable[[GPResults], str]]:
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
         """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
-        infos: dict[str, Callable[[GPResults], str]] = {"N": lambda res: f"{res.nobs:g}"}
-        for name in COUNTS[:4]:
-            infos[name.capitalize() + ("" if name == "exact" else "-censored")] = _counter(name)
-        infos["Log evidence"] = lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"
-        return infos
+        return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
@@ -269,7 +242,3 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
 
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)
-
-
-def _counter(name: str) -> Callable[[GPResults], str]:
-    return lambda res: str(int(res.counts[name]))

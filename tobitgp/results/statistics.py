@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.views import FRAME_COLUMNS
+from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
 from tobitgp.typing import Array
 
 
@@ -32,8 +32,20 @@ class Rest(Protocol):
     def interval(self, alpha: float) -> Array: ...  # noqa: D102
 
 
+def count_infos() -> dict[str, Callable[[Any], str]]:
+    """How rows of ``summary_col`` give the number of observations and of rows of each kind."""
+
+    def counter(name: str) -> Callable[[Any], str]:
+        return lambda res: str(int(res.counts[name]))
+
+    labels = {name: name.capitalize() + ("" if name == "exact" else "-censored") for name in COUNTS[:4]}
+    return {"N": lambda res: f"{res.nobs:g}", **{label: counter(name) for name, label in labels.items()}}
+
+
 class Statistics:
-    """The estimates of a fit and hypotheses about them."""
+    """What a fit was made of, its estimates, and hypotheses about them."""
+
+    _parts: Any
 
     @property
     def _linear(self) -> Linear:
@@ -50,6 +62,30 @@ class Statistics:
     @property
     def _names(self) -> list[str]:
         raise NotImplementedError
+
+    # -- the rows and the formula -------------------------------------------------------------------------------------
+
+    @property
+    def nobs(self) -> float:
+        """Number of observations: frequency weights of the rows used, summed."""
+        return self._parts.facts.nobs
+
+    @property
+    def formula(self) -> str:
+        """The formula as written."""
+        return self._parts.spec.formula
+
+    @property
+    def counts(self) -> pd.Series[int]:
+        """Rows that are exact, left, right and interval censored, and dropped."""
+        return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
+
+    @property
+    def model(self) -> ModelView:
+        """Formula, specification and names."""
+        return view_model(self._parts, self._names, self._parts.covariates)
+
+    # -- the estimates ------------------------------------------------------------------------------------------------
 
     def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
         return pd.Series(np.concatenate([linear, rest]), index=self._names)

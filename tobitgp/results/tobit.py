@@ -16,9 +16,9 @@ from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.statistics import Statistics
+from tobitgp.results.statistics import Statistics, count_infos
 from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
-from tobitgp.results.views import COUNTS, ModelView, view_model
+from tobitgp.results.views import COUNTS
 from tobitgp.typing import Frame
 
 
@@ -73,11 +73,6 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         return self._parts.names
 
     # -- the fit ------------------------------------------------------------------------------------------------------
-
-    @property
-    def nobs(self) -> float:
-        """Number of observations: frequency weights of the rows used, summed."""
-        return self._parts.facts.nobs
 
     @property
     def df_model(self) -> float:
@@ -140,29 +135,9 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         return self._parts.cov_type
 
     @property
-    def formula(self) -> str:
-        """The formula as written."""
-        return self._parts.spec.formula
-
-    @property
-    def counts(self) -> pd.Series[int]:
-        """Rows that are exact, left, right and interval censored, and dropped."""
-        return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
-
-    @property
-    def model(self) -> ModelView:
-        """Formula, specification and names."""
-        return view_model(self._parts, self._names, self._parts.covariates)
-
-    @property
-    def default_model_infos(self) -> dict[str, Callable[[TobitResults], str]]:
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
         """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
-        infos: dict[str, Callable[[TobitResults], str]] = {"N": lambda res: f"{res.nobs:g}"}
-        for name in COUNTS[:4]:
-            label = name.capitalize() + ("" if name == "exact" else "-censored")
-            infos[label] = lambda res, kind=name: str(res.counts[kind])  # type: ignore[misc]
-        infos["Log likelihood"] = lambda res: f"{res.llf:.2f}"
-        return infos
+        return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
 
     @property
     def prsquared(self) -> float:
