@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -10,14 +9,14 @@ import numpy as np
 
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
+from tobitgp.inference.doubts import warn_coarse, warn_unidentified
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import FittedGP, Settings
-from tobitgp.inference.model import GPModel, assemble
-from tobitgp.inference.parameters import LOG_BOUND
+from tobitgp.inference.fitted import Settings
+from tobitgp.inference.model import assemble
 from tobitgp.likelihoods import resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.options import (
@@ -35,7 +34,7 @@ from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
 from tobitgp.results.tobit import TobitResults
 from tobitgp.results.tobit_fit import fit_tobit
-from tobitgp.results.views import COUNTS, ModelData, keep_covariates
+from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
@@ -257,7 +256,7 @@ class Model:
         self.spec = self._training.state.spec
         self._source = data
         self.formula = self.spec.formula
-        self.endog_names = _plain(self.spec.response.label)
+        self.endog_names = plain_text(self.spec.response.label)
         self.exog_names = list(self._training.design.columns)
         self.data = ModelData(self.exog_names, keep_covariates(self.spec, self._training, data))
         self.counts = dict(self._training.counts)
@@ -322,12 +321,12 @@ class Model:
         training, family = self._training, self._family
         given = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
         model = assemble(self.spec, training.response, training.design, family=family, **given)
-        _warn_unidentified(training, model)
+        warn_unidentified(training.response, training.design, model)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
                 model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step
             )
-        _warn_coarse(fitted)
+        warn_coarse(fitted)
         return GPResults(self.spec, training, model, fitted, self._source)
 
     def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
@@ -353,49 +352,3 @@ class Model:
             groups=groups,
             max_iter=max_iter,
         )
-
-
-def _plain(label: str) -> str:
-    """Response as written, a quoted column without its backticks."""
-    return label[1:-1] if label.startswith("`") and label.count("`") == 2 and label.endswith("`") else label
-
-
-def _warn_unidentified(training: TrainingData, model: GPModel) -> None:
-    """Say what these data cannot tell."""
-    lower, upper = training.response.lower, training.response.upper
-    exact = int((lower == upper).sum())
-    between = bool((np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).any())
-    if exact == 0 and not between:
-        _warn_boundary(
-            "No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care."
-        )
-    elif exact == 1 and not between:
-        _warn_boundary(
-            "Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=."
-        )
-    elif exact == len(lower) > 1 and np.ptp(lower) == 0:
-        _warn_boundary("The response is constant: scale and length-scales rest on their priors.")
-    for term, X in zip(model.terms, training.design.X, strict=True):
-        for text, column in zip(term.inputs, X.T, strict=True):
-            if len(column) > 1 and np.ptp(column) == 0:
-                _warn_boundary(
-                    f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior."
-                )
-
-
-def _warn_coarse(fitted: FittedGP) -> None:
-    names, theta = fitted.parameters.names, fitted.points[0].theta
-    stuck = [n for n, t, free in zip(names, theta, fitted.parameters.free, strict=True) if free and abs(t) >= LOG_BOUND]
-    if stuck:
-        _warn_boundary(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
-    if fitted.nats_left > 1.0:
-        warnings.warn(
-            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence; "
-            "raise inducing=, use inducing=None, or expect too smooth a fit.",
-            ApproximationWarning,
-            stacklevel=user_level(),
-        )
-
-
-def _warn_boundary(message: str) -> None:
-    warnings.warn(message, BoundaryWarning, stacklevel=user_level())

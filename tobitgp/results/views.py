@@ -130,7 +130,7 @@ class ModelView:
 def view_model(parts: Source, names: list[str], frame: pd.DataFrame | None) -> ModelView:
     """Put formula, specification and names side by side."""
     spec, columns = parts.spec, list(parts.state.linear.columns)
-    return ModelView(spec.formula, spec, _plain(spec.response.label), columns, ModelData(names, frame))
+    return ModelView(spec.formula, spec, plain_text(spec.response.label), columns, ModelData(names, frame))
 
 
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
@@ -178,7 +178,7 @@ def mentions(text: str, column: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text of an expression, a bare quoted column without its backticks."""
     quoted = len(text) > 2 and text[0] == text[-1] == "`" and "`" not in text[1:-1]
     return text[1:-1] if quoted else text

@@ -1,0 +1,49 @@
+"""Warnings of what the data cannot tell, before a fit, and of what a fit leaves out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
+from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.model import GPModel
+from tobitgp.inference.parameters import LOG_BOUND
+
+
+def warn_unidentified(response: CensoredResponse, design: Design, model: GPModel) -> None:
+    """Say what these data cannot tell."""
+    lower, upper = response.lower, response.upper
+    exact = int((lower == upper).sum())
+    between = bool((np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).any())
+    if exact == 0 and not between:
+        _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
+    elif exact == 1 and not between:
+        _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
+    elif exact == len(lower) > 1 and np.ptp(lower) == 0:
+        _warn("The response is constant: scale and length-scales rest on their priors.")
+    for term, X in zip(model.terms, design.X, strict=True):
+        for text, column in zip(term.inputs, X.T, strict=True):
+            if len(column) > 1 and np.ptp(column) == 0:
+                _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
+
+
+def warn_coarse(fitted: FittedGP) -> None:
+    """Say where the search met a bound, and what the inducing inputs leave out."""
+    names, theta = fitted.parameters.names, fitted.points[0].theta
+    stuck = [n for n, t, free in zip(names, theta, fitted.parameters.free, strict=True) if free and abs(t) >= LOG_BOUND]
+    if stuck:
+        _warn(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
+    if fitted.nats_left > 1.0:
+        warnings.warn(
+            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence; "
+            "raise inducing=, use inducing=None, or expect too smooth a fit.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, BoundaryWarning, stacklevel=user_level())
