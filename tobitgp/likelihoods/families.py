@@ -12,6 +12,7 @@ from tobitgp.formula.functions import nearest
 from tobitgp.likelihoods import laws
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.typing import Array
 
 # Names in R's survreg, lifelines and brms, in small letters.
 _ELSEWHERE = {
@@ -50,6 +51,10 @@ class Family:
     known_sigma: float | None = None
     estimate_df: bool = False
     gp_likelihood: Likelihood | None = None
+
+    def law_at(self, theta: Array) -> laws.Law:
+        """The law at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
+        return laws.Student(float(np.exp(theta[-2]))) if self.estimate_df else self.law
 
     @property
     def likelihood(self) -> Likelihood:
