@@ -18,7 +18,8 @@ from support.regressions import (
     tobin,
 )
 
-from tobitgp.regression import covariance, maximise, outcome, residuals
+from tobitgp.data.outcome import outcome
+from tobitgp.regression import covariance, maximise, residuals
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.delta import delta_se
 from tobitgp.regression.effects import Side, effect, split

@@ -22,7 +22,8 @@ from support.regressions import (
 from support.responses import response
 
 from tobitgp import datasets
-from tobitgp.regression import covariance, maximise, null_log_likelihood, outcome
+from tobitgp.data.outcome import outcome
+from tobitgp.regression import covariance, maximise, null_log_likelihood
 
 
 def check(reference, rows, H, *, cov_type="nonrobust", groups=None, W=None, null=True, dist=None):

@@ -54,7 +54,8 @@ def covariance(
 
     Examples
     --------
-    >>> from tobitgp.regression import Outcome, maximise
+    >>> from tobitgp.data.outcome import Outcome
+    >>> from tobitgp.regression import maximise
     >>> y, inf = np.array([1.0, 2.0, 4.0, 5.0]), np.full(4, np.inf)
     >>> rows = Outcome(y, y, np.zeros(4), -inf, inf, inf, np.ones(4))
     >>> fit = maximise(rows, np.ones((4, 1)), scores=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tobitgp.data.outcome import Outcome
 from tobitgp.regression.newton import Climb, Step
-from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.sums import State
 from tobitgp.regression.working import Working, log_sigmas
 from tobitgp.typing import Array, BoolArray

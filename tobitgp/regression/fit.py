@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from tobitgp.data.outcome import Outcome
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Law, Normal, Student
@@ -15,7 +16,6 @@ from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
 from tobitgp.regression.designs import Designs, split
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
-from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.working import Working, standardise
 from tobitgp.typing import Array
 
@@ -78,7 +78,7 @@ def maximise(
     Examples
     --------
     >>> from tobitgp.data.shapes import CensoredResponse
-    >>> from tobitgp.regression.outcome import outcome
+    >>> from tobitgp.data.outcome import outcome
     >>> y, inf = np.array([0.0, 0.0, 1.0, 2.0, 3.0]), np.full(5, np.inf)
     >>> rows = outcome(CensoredResponse(np.where(y > 0, y, -inf), y, -inf, inf, -inf, inf, np.ones(5)))
     >>> fit = maximise(rows, np.ones((5, 1)))

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from tobitgp.likelihoods.laws import Law
+from tobitgp.likelihoods.rows import Kind, row_terms
 from tobitgp.regression.conditional import conditional_mean, latent_mean
-from tobitgp.regression.rows import Kind, row_terms
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.regression.truncated import log_mass
 from tobitgp.typing import Array, BoolArray, IntArray

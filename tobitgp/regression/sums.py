@@ -8,8 +8,8 @@ import numpy as np
 
 from tobitgp.engines import add_up
 from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.likelihoods.rows import Terms, row_terms, subtract
 from tobitgp.numerics.linalg import gram
-from tobitgp.regression.rows import Terms, row_terms, subtract
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 

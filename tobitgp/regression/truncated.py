@@ -18,8 +18,8 @@ import numpy as np
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.likelihoods.rows import row_terms
 from tobitgp.numerics.interval import moments
-from tobitgp.regression.rows import row_terms
 from tobitgp.typing import Array, BoolArray
 
 _FAR = 1e100

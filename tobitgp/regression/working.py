@@ -13,11 +13,11 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 
+from tobitgp.data.outcome import Outcome
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, NumericalError
+from tobitgp.likelihoods.rows import Kind
 from tobitgp.numerics.linalg import cholesky
-from tobitgp.regression.outcome import Outcome
-from tobitgp.regression.rows import Kind
 from tobitgp.typing import Array, IntArray
 
 _KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.facts import remember
+from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.model import check_names, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, maximise, outcome
+from tobitgp.regression import covariance, maximise
 from tobitgp.regression.covariance import KINDS
 from tobitgp.results.terms import columns_together
 from tobitgp.results.tobit import TobitResults

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS, Facts
+from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
@@ -16,7 +17,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.laws import Law, Student
-from tobitgp.regression import Maximum, null_log_likelihood, outcome
+from tobitgp.regression import Maximum, null_log_likelihood
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.typing import Array
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.delta import delta_se, df_slope, interval
-from tobitgp.regression.outcome import outcome
 from tobitgp.regression.scales import SCALES, Predictor, Quantity, observed, probability, quantile
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.distribution import choose_scales

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.outcome import outcome
 from tobitgp.errors import SpecError
-from tobitgp.regression import maximise, outcome, residuals
+from tobitgp.regression import maximise, residuals
 from tobitgp.regression.influence import dfbeta, dfbetas
 from tobitgp.results.rows import ask
 from tobitgp.results.tobit_parts import TobitParts, known_scale, model_arguments

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError, SpecError
-from tobitgp.regression import covariance, maximise, outcome
+from tobitgp.regression import covariance, maximise
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from support.responses import response
 
+from tobitgp.data.outcome import outcome
 from tobitgp.likelihoods.laws import LAWS
-from tobitgp.regression import maximise, outcome
+from tobitgp.regression import maximise
 
 INF = np.inf
 N = 40

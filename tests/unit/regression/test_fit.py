@@ -5,10 +5,11 @@ from scipy.optimize import minimize
 from support.laws import EVERY, IDS
 from support.responses import response
 
+from tobitgp.data.outcome import outcome
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
-from tobitgp.regression import covariance, maximise, null_log_likelihood, outcome
+from tobitgp.regression import covariance, maximise, null_log_likelihood
 
 SCIPY = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l}
 

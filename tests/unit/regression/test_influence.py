@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from support.responses import response
 
-from tobitgp.regression import maximise, outcome
+from tobitgp.data.outcome import outcome
+from tobitgp.regression import maximise
 from tobitgp.regression.influence import dfbeta, dfbetas, pseudo_r2
 
 

@@ -3,7 +3,7 @@ import pytest
 from support.differences import gradient
 from support.laws import EVERY, IDS
 
-from tobitgp.regression import outcome
+from tobitgp.data.outcome import outcome
 from tobitgp.regression.newton import olsen_derivatives, olsen_step
 from tobitgp.regression.sums import evaluate
 from tobitgp.regression.working import standardise

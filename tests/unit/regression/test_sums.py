@@ -3,8 +3,9 @@ import pytest
 from support.differences import gradient
 from support.laws import EVERY, IDS
 
+from tobitgp.data.outcome import outcome
 from tobitgp.likelihoods.laws import Student
-from tobitgp.regression import outcome, working
+from tobitgp.regression import working
 from tobitgp.regression.sums import evaluate
 from tobitgp.regression.working import standardise
 

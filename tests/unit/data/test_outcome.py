@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from support.responses import response
 
+from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError
-from tobitgp.regression import outcome
 
 INF = np.inf
 
