@@ -13,16 +13,20 @@ from tobitgp.errors import SpecError
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.joint import JointQuestions
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.prediction import Predictions
+from tobitgp.results.saving import Saving
 from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.tobit_law import EstimateLaw
 from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Frame
 
 
-class TobitResults(Statistics, Pictures, PluginHooks):
+class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, PluginHooks):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` with ``method="mle"``. Standard errors come from the observed information, or the
@@ -63,6 +67,10 @@ class TobitResults(Statistics, Pictures, PluginHooks):
     @cached_property
     def _rest(self) -> ScaleEstimates:
         return scale_estimates(self._parts)
+
+    @property
+    def _joint(self) -> EstimateLaw:
+        return EstimateLaw(self._parts)
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -355,16 +363,6 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         from tobitgp.report.tobit import summarise_tobit
 
         return summarise_tobit(self, check_alpha(alpha))
-
-    def save(self, path: Any) -> None:
-        """Not offered yet for regressions.
-
-        Raises
-        ------
-        SpecError
-            Always; a fit of ``method="ep"`` can be saved.
-        """
-        raise SpecError("Fits of method='mle' cannot be saved yet; fit again, or keep the numbers of summary_frame().")
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts
