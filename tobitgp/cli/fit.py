@@ -15,6 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.inference import METHODS
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.options import MLE
 
 if TYPE_CHECKING:
     from tobitgp.results.gp import GPResults
@@ -35,9 +36,18 @@ def add_to(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31",
     )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
-    one.add_argument("--method", choices=["auto", *METHODS, "mle"], default="auto")
-    one.add_argument("--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", with --method mle')
-    one.add_argument("--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="with --method mle")
+    one.add_argument(
+        "--method",
+        choices=["auto", *METHODS, MLE],
+        default="auto",
+        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more",
+    )
+    one.add_argument(
+        "--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", by maximum likelihood'
+    )
+    one.add_argument(
+        "--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="by maximum likelihood"
+    )
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
@@ -55,8 +65,6 @@ def add_to(commands: Any) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    if options.method == "mle" and options.save is not None:
-        raise SpecError("--save: fits of --method mle cannot be saved yet.")
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
     data = read_data(options.data)
@@ -80,9 +88,8 @@ def _fit(options: argparse.Namespace) -> None:
     )
     _show(result, options.plot)
     if options.save is not None:
-        saved: Any = result
         with replacing(options.save, "--save") as path:
-            saved.save(path)
+            result.save(path)
         print(f"\nThe fit is in {options.save}")
 
 

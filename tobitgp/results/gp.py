@@ -34,7 +34,8 @@ from tobitgp.typing import Frame
 class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
     """A fitted Tobit Gaussian process.
 
-    Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
+    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
+    Linear coefficients come with posterior means and standard deviations, averaged over
     the hyper-parameters where those were integrated; hyper-parameters with their values at the maximum, standard errors
     and intervals formed on the log scale.
 
@@ -187,7 +188,7 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> print(res.summary().tables[2])
         ==============================================================================
                          coef     std err          z     P>|z|       [0.025     0.975]

@@ -76,8 +76,8 @@ class JointQuestions:
         >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
         >>> covariance.round(2)
                0     1
-        0  12.39 -6.42
-        1  -6.42  8.14
+        0  12.20 -6.26
+        1  -6.26  7.95
         """
         asked = ask(self._parts, new, exclude)
         mean, V = self._joint.moments(asked)

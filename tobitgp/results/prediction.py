@@ -85,11 +85,11 @@ class Predictions:
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
                            0
-        mean            0.92
-        mean_se         3.52
-        mean_ci_lower  -5.98
-        mean_ci_upper   7.82
-        obs_ci_lower  -11.07
-        obs_ci_upper   12.90
+        mean            0.88
+        mean_se         3.49
+        mean_ci_lower  -5.97
+        mean_ci_upper   7.72
+        obs_ci_lower   -8.92
+        obs_ci_upper   10.68
         """
         return PredictionResults(self.predict, new, exclude)

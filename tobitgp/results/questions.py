@@ -113,7 +113,7 @@ class Questions(JointQuestions, Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
            mean    se  lower  upper
         0  2.92  2.05   0.28   7.94
@@ -153,7 +153,7 @@ class Questions(JointQuestions, Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.residuals("response").head(2).round(2)
         0   -2.36
         1    2.90
@@ -205,7 +205,7 @@ class Questions(JointQuestions, Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
         dydx        -0.055
         se           0.074

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
@@ -22,14 +21,14 @@ from tobitgp.results.saving import Saving
 from tobitgp.results.statistics import Statistics, count_infos
 from tobitgp.results.tobit_law import EstimateLaw
 from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
-from tobitgp.results.views import COUNTS
+from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 from tobitgp.typing import Frame
 
 
 class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, PluginHooks):
     """A censored regression fitted by maximum likelihood.
 
-    Made by :func:`tobitgp.fit` with ``method="mle"``. Standard errors come from the observed information, or the
+    Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information, or the
     sandwich that ``cov_type=`` names; intervals of sigma and df are formed on the log scale.
 
     Parameters
@@ -39,7 +38,7 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), method="mle")
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
     >>> res
     TobitResults: durable ~ age + quant | censor(0)
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
@@ -133,6 +132,12 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         return self._parts.maximum.converged
 
     @property
+    def fit_history(self) -> pd.DataFrame:
+        """The search: its one stage, Newton iterations, log likelihood after them."""
+        columns = ["stage", "iterations", "log_likelihood"]
+        return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
+
+    @property
     def method(self) -> str:
         """Name of the method: ``"mle"``."""
         return "mle"
@@ -207,7 +212,7 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
         >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
            mean    se  lower  upper
         0  2.67  2.29    0.0   7.15
@@ -239,7 +244,7 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
         >>> res.residuals("deviance").head(2).round(2)
         0   -0.76
         1    0.59
@@ -283,7 +288,7 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), method="mle")
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
         >>> res.marginal_effects("observed", at="mean")["dydx"].round(4).tolist()
         [-0.0459, -0.0162]
         """
@@ -309,7 +314,7 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
         >>> res.influence().shape
         (20, 3)
         """
@@ -339,13 +344,45 @@ class TobitResults(Statistics, JointQuestions, Predictions, Saving, Pictures, Pl
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data, method="mle")
-        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data, method="mle"))
+        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
         from tobitgp.results.tobit_tests import likelihood_ratio
 
         return likelihood_ratio(self, other)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``; for log-time families also ``exp(coef)``, the factor by
+            which a coefficient multiplies times, with its ends ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the
+            parameters of the noise.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
+        >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
+        >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
+                   coef  exp(coef)  exp(coef) lower  exp(coef) upper
+        Intercept   0.8       2.22             1.45             3.40
+        dose        0.7       2.02             1.41             2.89
+        sigma       0.2        NaN              NaN              NaN
+        """
+        frame = super().summary_frame(alpha)
+        if self._parts.family.log_time:
+            linear = frame.iloc[: len(self._columns)]
+            for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                frame[name] = np.exp(linear[of])
+        return frame
 
     def summary(self, alpha: float = 0.05) -> Any:
         """Tables to read or to paste into a report.

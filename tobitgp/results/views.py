@@ -22,6 +22,7 @@ from tobitgp.typing import Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
 FRAME_COLUMNS = ("coef", "std err", "z", "P>|z|", "lower", "upper")
+RATIO_COLUMNS = ("exp(coef)", "exp(coef) lower", "exp(coef) upper")
 
 
 class Source(Protocol):

@@ -98,9 +98,7 @@ def try_results(results: GPResults | TobitResults) -> None:
     parts: Source = results.parts
     columns = parts.facts.columns
     with np.errstate(all="ignore"):
-        repr(results), results.summary_frame(), results.cov_params()
-        if isinstance(results, GPResults):
-            results.fit_history
+        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
         if columns or not parts.state.levels:
             filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}
             try:

@@ -78,14 +78,14 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
     --------
     >>> import tempfile
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     res.save(f"{folder}/durable.tgp")
     ...     again = tg.load(f"{folder}/durable.tgp")
     >>> again
-    GPResults: durable ~ age | censor(0)
-      gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -35.32 (ep), converged
+    TobitResults: durable ~ age | censor(0)
+      gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
+      log likelihood -29.23, converged
     """
     place = _path(path)
     try:

@@ -12,9 +12,9 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from support.stored import LINEAR, again, assert_same, quiet_fit
 
 import tobitgp as tg
-from support.stored import LINEAR, again, assert_same, quiet_fit
 from tobitgp.errors import DataError, SpecError
 
 QUICK = {"method": "ep", "hyper": "maximize", "n_starts": 1}
