@@ -13,6 +13,8 @@ from tobitgp.cli.files import check_target, date_columns, read_data, read_dates,
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.options import MLE
@@ -69,10 +71,12 @@ def _fit(options: argparse.Namespace) -> None:
     check_target(options.plot, "--plot", PICTURES)
     data = read_data(options.data)
     columns = [c for c in column_names(data) if c != options.weights]
-    dates = date_columns(parse_formula(options.formula, columns))
+    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
+    if options.sigma is not None:
+        parts.append(parse_scale_formula(options.sigma, columns))
     result = api.fit(
         options.formula,
-        read_dates(data, dates),
+        read_dates(data, date_columns(parts)),
         family=options.family,
         method=options.method,
         hyper=options.hyper,
