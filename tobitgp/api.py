@@ -87,7 +87,8 @@ def fit(
     method : {"auto", "ep", "vi", "laplace", "mle"} or a method value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
-        with variational inference where that does not settle.
+        with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
+        ``n_starts``, ``tol``, ``rng``) is refused beside it.
     bound : {"exact"}, optional
         With ``method="vi"``.
     inducing : {"auto", None}, int, (M, d) array, or dict of these by term name

@@ -16,7 +16,7 @@ from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
 
-# What maximum likelihood has no use for, with the values that say nothing. The first four ask for a posterior.
+# What maximum likelihood has no use for, with the values that say nothing.
 PROCESS_OPTIONS: dict[str, Any] = {
     "priors": None,
     "hyper": "auto",
@@ -27,7 +27,7 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "tol": None,
     "rng": None,
 }
-_OF_POSTERIORS = tuple(PROCESS_OPTIONS)[:4]
+_OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 
 def choose_method(method: str | Method, bound: str | None = None) -> Method:

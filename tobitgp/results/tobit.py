@@ -170,7 +170,7 @@ class TobitResults(Statistics, TobitQuestions, Saving, Pictures, PluginHooks):
         Raises
         ------
         SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows.
+            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
 
         Examples
         --------
@@ -212,8 +212,9 @@ class TobitResults(Statistics, TobitQuestions, Saving, Pictures, PluginHooks):
         frame = super().summary_frame(alpha)
         if self._parts.family.log_time:
             linear = frame.iloc[: len(self._columns)]
-            for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
-                frame[name] = np.exp(linear[of])
+            with np.errstate(over="ignore"):
+                for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                    frame[name] = np.exp(linear[of])
         return frame
 
     def summary(self, alpha: float = 0.05) -> Any:
