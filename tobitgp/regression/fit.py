@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -13,11 +13,12 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
+from tobitgp.regression.causes import Names, explain
 from tobitgp.regression.designs import Designs, split
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
 from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.working import Working, standardise
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 def maximise(
@@ -34,6 +35,8 @@ def maximise(
     scores: bool = False,
     max_iter: int = 100,
     names: Sequence[str] | None = None,
+    scale_names: Sequence[str] | None = None,
+    describe: Callable[[BoolArray], str | None] | None = None,
 ) -> Maximum:
     r"""Maximise the likelihood of :math:`y = H\beta + \text{offset} + \sigma\varepsilon`, :math:`\log\sigma = W\gamma`.
 
@@ -61,8 +64,10 @@ def maximise(
     scores : bool
         Keep the rows' scores.
     max_iter : int
-    names : sequence of str, length p, optional
-        Of the columns, for messages.
+    names, scale_names : sequence of str, length p and q, optional
+        Of the columns of H and W, for messages.
+    describe : callable, optional
+        From rows (n,) bool to what they have in common in words, for messages.
 
     Returns
     -------
@@ -99,13 +104,14 @@ def maximise(
         fixed_coefficients,
         fixed_gamma,
     )
+    called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
         working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
-        fit, x = _fit(outcome, design, law, working, scores, max_iter, names)
+        fit, x = _fit(outcome, design, law, working, scores, max_iter, called)
         if estimate_df and not fit.converged and diagnose.at_large_df(x, working):
             at_most = replace(cast(Student, law), df=diagnose.LARGEST_DF)
             working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
-            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, names)
+            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, called)
             return with_given_df(given, fit.message if given.converged else given.message)
         return fit
 
@@ -117,13 +123,13 @@ def _fit(
     working: Working,
     scores: bool,
     max_iter: int,
-    names: Sequence[str] | None,
+    names: Names,
 ) -> tuple[Maximum, Array]:
     """The maximum, and where it lies in working coordinates."""
     end, function, step = ascend(working, law, max_iter)
     end, converged, message = diagnose.verdict(end, working, function, step)
     if not converged:
-        message = diagnose.explain(message, end.state, working, outcome, design.free_H, names)
+        message = explain(message, end.state, working, outcome, design, names)
     return in_users_units(end, working, law, design, converged, message, scores), end.state.x
 
 
