@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.beside import read_weights
@@ -53,9 +54,9 @@ class TrainingData:
     counts: dict[str, int]
 
     @property
-    def labels(self) -> pd.Index:
+    def labels(self) -> npt.NDArray[Any]:
         """Labels (n,) of the rows that are kept."""
-        return self.index[self.kept]
+        return self.index[self.kept].to_numpy()
 
 
 def prepare(

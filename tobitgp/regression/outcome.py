@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import DataError
@@ -55,7 +55,7 @@ class Outcome:
         return self.lower == self.upper
 
 
-def outcome(response: CensoredResponse, *, log_time: bool = False, labels: Sequence[Any] | None = None) -> Outcome:
+def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
     """Intersect each row with its window, on the scale of the response or of its logarithm.
 
     Parameters
@@ -63,7 +63,7 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: Seque
     response : CensoredResponse
     log_time : bool
         Model the logarithm of the response.
-    labels : sequence of length n, optional
+    labels : (n,) array, optional
         What messages call the rows; their positions without.
 
     Returns
@@ -86,7 +86,7 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: Seque
     [0.       0.693147] [ True False]
     """
     lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
-    labels = range(len(lower)) if labels is None else labels
+    labels = np.arange(len(lower)) if labels is None else labels
     _check(lower, upper, entry, exit, response.weight, labels)
     exact = lower == upper
     lower, upper = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
@@ -103,7 +103,7 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: Seque
     return Outcome(ends[0], ends[1], width, ends[2], ends[3], span, response.weight, jacobian)
 
 
-def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: Sequence[Any]) -> None:
+def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: npt.NDArray[Any]) -> None:
     """Refuse what cannot have been seen."""
     infinite = np.isinf(lower) & (lower == upper)
     _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
@@ -116,13 +116,13 @@ def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array,
 
 
 def _refuse(
-    bad: BoolArray, what: str, values: Array, labels: Sequence[Any], remedy: str = "Correct or drop them."
+    bad: BoolArray, what: str, values: Array, labels: npt.NDArray[Any], remedy: str = "Correct or drop them."
 ) -> None:
     rows = np.flatnonzero(bad)
     if len(rows):
         more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         some = rows[:_SHOWN]
-        named = ", ".join(str(labels[int(row)]) for row in some)
+        named = ", ".join(str(labels[row]) for row in some)
         shown = ", ".join(f"{value:g}" for value in values[some])
         plural = "s" * (len(rows) > 1)
         raise DataError(f"{what}: row{plural} {named}{more} hold{'s' * (not plural)} {shown}. {remedy}")

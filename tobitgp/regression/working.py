@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 
+from tobitgp.data.checks import check_size
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.numerics.linalg import cholesky
@@ -114,6 +115,11 @@ def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset:
     Returns
     -------
     Working
+
+    Raises
+    ------
+    DataError
+        If a column is determined by the others, or the squares of the response leave the range of numbers.
     """
     kind = _kind_of(outcome.lower, outcome.upper)
     window = _kind_of(outcome.entry, outcome.exit)
@@ -127,6 +133,7 @@ def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset:
     shift = Q.T @ middle
     fitted = Q @ shift
     scale = _spread(middle - fitted, middle)
+    check_size("the response", scale)
     constant = W.shape[1] <= 1 and _all_equal(W) and _all_equal(tau_offset)
     V, inverse_V = _scale_design(W[order], constant)
     exit, entry = outcome.exit[order], outcome.entry[order]

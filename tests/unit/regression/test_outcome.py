@@ -53,4 +53,4 @@ def test_times_must_be_positive():
 
 def test_rows_go_by_their_labels():
     with pytest.raises(DataError, match=r"row b holds 0\."):
-        outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True, labels=["a", "b"])
+        outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True, labels=np.array(["a", "b"]))
