@@ -27,6 +27,7 @@ from tobitgp.likelihoods.laws import Law
 from tobitgp.typing import Array, IntArray
 
 Kind = Literal["exact", "left", "right", "interval", "open"]
+KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")
 
 _NARROW = -0.5
 _NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
@@ -41,6 +42,12 @@ class Terms(NamedTuple):
     eta_eta: Array
     eta_tau: Array
     tau_tau: Array
+
+
+def kind_of(lower: Array, upper: Array) -> IntArray:
+    """Kind of what two ends say, (n,), as positions in ``KINDS``."""
+    below, above = np.isneginf(lower), np.isposinf(upper)
+    return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
 
 
 def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
