@@ -20,7 +20,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri_exp
 
-from tobitgp.likelihoods.laws import Law
 from tobitgp.regression.conditional import conditional_mean, latent_mean
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.regression.truncated import log_mass

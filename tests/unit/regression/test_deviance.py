@@ -45,7 +45,7 @@ def test_the_best_location(law, ends, window):
     with np.errstate(all="ignore"):
         grid = np.linspace(-12.0, 12.0, 241)
         values = np.array([lack(LAWS[law], ends, window, eta) for eta in grid])
-        k = int(np.nanargmin(values))
+        k = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
         bracket = (grid[max(k - 1, 0)], grid[min(k + 1, 240)])
         best = optimize.minimize_scalar(
             lambda eta: lack(LAWS[law], ends, window, eta), bounds=bracket, method="bounded", options={"xatol": 1e-9}
