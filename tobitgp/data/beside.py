@@ -111,10 +111,10 @@ def _by_label(what: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[An
     remedy = f"give them the index of the data, or as an array in the order of its rows by {what}.to_numpy()"
     strange = given.index[~given.index.isin(index)]
     if len(strange):
-        raise DataError(f"The {what} are a Series with labels that the data have not, such as {strange[0]!r}; {remedy}")
+        raise DataError(f"The {what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
         raise DataError(
-            f"The {what} are a Series whose labels do not tell the rows apart: {twice!r} is twice; {remedy}"
+            f"The {what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}"
         )
     return given.reindex(index)
