@@ -114,7 +114,5 @@ def _by_label(what: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[An
         raise DataError(f"The {what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
-        raise DataError(
-            f"The {what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}"
-        )
+        raise DataError(f"The {what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}")
     return given.reindex(index)

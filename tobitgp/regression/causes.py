@@ -11,10 +11,12 @@ from tobitgp.regression.designs import Designs
 from tobitgp.regression.diagnose import LARGEST_DF, SUSPECT, information, units
 from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.sums import State
-from tobitgp.regression.working import Working, log_sigmas
+from tobitgp.regression.working import Chunk, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
+LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
 _NOTHING = 1e-6
+_PERFECT = 1e-6  # residual of a perfect fit, in working units
 _MOVES, _COUNTS = 0.05, 0.1
 _NAMED = 5
 
@@ -70,7 +72,7 @@ def explain(cause: str, state: State, working: Working, outcome: Outcome, design
     str
     """
     if cause == "df":
-        return f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
+        return LARGE_DF
     exact = int(outcome.exact.sum())
     left = np.isneginf(outcome.lower).all()
     if left or np.isposinf(outcome.upper).all():
@@ -90,7 +92,7 @@ def explain(cause: str, state: State, working: Working, outcome: Outcome, design
             "location and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
         )
     if cause == "sigma" or _about_scale(state, working):
-        part = None if working.constant else _part_of_sigma(state, working, outcome, design, names)
+        part = None if working.constant else _part_of_sigma(cause, state, working, outcome, design, names)
         return part or _all_of_sigma(state, working, exact)
     if cause == "flat":
         return _separation(state, working, outcome, design, names)
@@ -100,9 +102,11 @@ def explain(cause: str, state: State, working: Working, outcome: Outcome, design
 
 
 def _about_scale(state: State, working: Working) -> bool:
-    """Whether nothing is known of a log sigma any more."""
-    scale = np.diag(information(state, working))[working.p :]
-    return bool((np.abs(scale) < _NOTHING).any())
+    """Whether nothing is known of a log sigma any more, alone or in directions that leave the location as it is."""
+    p = working.p
+    if bool((np.abs(np.diag(information(state, working))[p:]) < _NOTHING).any()):
+        return True
+    return float((_flat_directions(state, working)[:p] ** 2).sum()) < 0.5
 
 
 def _all_of_sigma(state: State, working: Working, exact: int) -> str:
@@ -112,27 +116,43 @@ def _all_of_sigma(state: State, working: Working, exact: int) -> str:
             "The likelihood has no maximum: sigma goes to infinity, since the rows contradict every finite one. "
             "Check which side each row is censored on, or fix sigma."
         )
+    remedy = "Use fewer columns, or fix sigma" + (" or df." if working.free_df else ".")
+    if any(_worst_residual(chunk, state.x[: working.p]) > _PERFECT for chunk in working.chunks):
+        return (
+            f"The likelihood has no maximum: sigma goes to 0 where the location's coefficients ({working.p}) reach "
+            f"some rows perfectly, since the tails of the law are so heavy that the others do not forbid it. {remedy}"
+        )
     return (
         f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach every "
-        f"row perfectly and no limit contradicts it (exact rows: {exact}). Use fewer columns, or fix sigma"
-        + (" or df." if working.free_df else ".")
+        f"row perfectly and no limit contradicts it (exact rows: {exact}). {remedy}"
     )
 
 
-def _part_of_sigma(state: State, working: Working, outcome: Outcome, design: Designs, names: Names) -> str | None:
+def _worst_residual(chunk: Chunk, b: Array) -> float:
+    """Largest residual of exact rows, 0 without any."""
+    return float(np.abs(chunk.lower - chunk.Q @ b).max(initial=0.0)) if chunk.kind == "exact" else 0.0
+
+
+def _part_of_sigma(
+    cause: str, state: State, working: Working, outcome: Outcome, design: Designs, names: Names
+) -> str | None:
     """Some rows whose sigma runs off, where the others' does not."""
-    tau = design.W @ (working.inverse_V @ state.x[working.p : working.p + working.q]) + design.tau_offset
-    tau -= np.median(tau)
-    edge = tau[np.argmax(np.abs(tau))]
-    rows = tau / edge > 0.5
+    at = slice(working.p, working.p + working.q)
+    tau = design.W @ (working.inverse_V @ state.x[at]) + design.tau_offset
+    from_others = tau - np.median(tau)
+    moves = np.abs(from_others)
+    if cause != "sigma":
+        directions = _flat_directions(state, working)[at] * units(state, working)[at, None]
+        moves = np.sqrt(((design.W @ (working.inverse_V @ directions)) ** 2).sum(axis=1))
+    rows = moves > 0.5 * moves.max()
     columns = _alone(design.W, rows)
     if rows.all() or not len(columns):
         return None
     those, listed = names.rows(rows, outcome), _listed(names.scale_column, np.flatnonzero(design.free_W)[columns])
-    if edge > 0.0:
+    if from_others[rows].mean() > 0.0:
         why = "goes to infinity, since they contradict every finite one"
     else:
-        why = "goes to 0, since the location reaches them perfectly, or what is known of them asks for no noise"
+        why = "goes to 0, since the location meets all that is known of them"
     return (
         f"The likelihood has no maximum: sigma of the {those}, told from the others by {listed}, {why}. "
         "Leave the column out of sigma, merge levels, or fix its coefficient."
@@ -143,7 +163,7 @@ def _separation(state: State, working: Working, outcome: Outcome, design: Design
     """Rows that run off together, and the columns that let them."""
     H = design.H
     directions = _flat_directions(state, working)[: working.p]
-    in_columns = working.inverse_R @ directions
+    in_columns = working.inverse_R @ (directions * units(state, working)[: working.p, None])
     moves = np.sqrt(((H @ in_columns) ** 2).sum(axis=1))
     rows = moves > _MOVES * moves.max(initial=0.0)
     columns, together = _alone(H, rows), ""
@@ -162,10 +182,9 @@ def _separation(state: State, working: Working, outcome: Outcome, design: Design
 
 
 def _flat_directions(state: State, working: Working) -> Array:
-    """Directions in x of location and scale, (p + q, k), of which the rows as good as nothing tell any more."""
+    """Directions of location and scale in their units, (p + q, k), of which the rows as good as nothing tell."""
     values, vectors = np.linalg.eigh(information(state, working))
-    flat = values < max(SUSPECT, 2.0 * float(values[0]))
-    return vectors[:, flat] * units(state, working)[:, None]
+    return vectors[:, values < max(SUSPECT, 2.0 * float(values[0]))]
 
 
 def _alone(columns: Array, rows: BoolArray) -> IntArray:

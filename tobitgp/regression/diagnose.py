@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,29 +35,37 @@ def at_large_df(x: Array, working: Working) -> bool:
     return working.free_df and float(x[-1]) >= np.log(LARGEST_DF)
 
 
+class Verdict(NamedTuple):
+    """Whether the end of a climb is a maximum.
+
+    Attributes
+    ----------
+    end : Climb
+    converged : bool
+    cause : str
+        "converged", or why not: "df", "sigma", "flat", "limit", "stalled".
+    """
+
+    end: Climb
+    converged: bool
+    cause: str
+
+
 def verdict(
     end: Climb,
     working: Working,
     function: Callable[[Array], State],
     step: Callable[[State], Step],
-) -> tuple[Climb, bool, str]:
-    """Whether there is a maximum; a nearly flat direction is followed for some steps to see if it gets flatter.
-
-    Returns
-    -------
-    end : Climb
-    converged : bool
-    message : str
-        "converged", or the cause: "df", "sigma", "flat", "limit", "stalled".
-    """
+) -> Verdict:
+    """Whether there is a maximum; a nearly flat direction is followed for some steps to see if it gets flatter."""
     if end.reason == "stopped":
-        return end, False, "df" if at_large_df(end.state.x, working) else "sigma"
+        return Verdict(end, False, "df" if at_large_df(end.state.x, working) else "sigma")
     least = _least_information(end.state, working)
     if least < _FLAT or (least < SUSPECT and _least_information(_onwards(end, function, step), working) < 0.9 * least):
-        return end, False, "flat"
+        return Verdict(end, False, "flat")
     if end.reason == "settled":
-        return end, True, "converged"
-    return end, False, end.reason
+        return Verdict(end, True, "converged")
+    return Verdict(end, False, end.reason)
 
 
 def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[State], Step]) -> State:

@@ -13,8 +13,9 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
-from tobitgp.regression.causes import Names, explain
+from tobitgp.regression.causes import LARGE_DF, Names, explain
 from tobitgp.regression.designs import Designs, split
+from tobitgp.regression.diagnose import Verdict
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
 from tobitgp.regression.outcome import Outcome
 from tobitgp.regression.working import Working, standardise
@@ -41,7 +42,8 @@ def maximise(
     r"""Maximise the likelihood of :math:`y = H\beta + \text{offset} + \sigma\varepsilon`, :math:`\log\sigma = W\gamma`.
 
     Newton's method with analytic derivatives, concave in Olsen's coordinates where the law is log-concave, sigma is one
-    free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps.
+    free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps, and where rows are few
+    from some other starts too, of which the highest maximum is kept.
 
     Parameters
     ----------
@@ -107,30 +109,34 @@ def maximise(
     called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
         working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
-        fit, x = _fit(outcome, design, law, working, scores, max_iter, called)
-        if estimate_df and not fit.converged and diagnose.at_large_df(x, working):
-            at_most = replace(cast(Student, law), df=diagnose.LARGEST_DF)
-            working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
-            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, called)
-            return with_given_df(given, fit.message if given.converged else given.message)
+        best, many_df = _climb(working, law, max_iter)
+        fit = _describe(best, outcome, design, law, working, scores, called)
+        if many_df:
+            normal = replace(cast(Student, law), df=diagnose.LARGEST_DF)
+            working = replace(working, free_df=False)
+            other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
+            if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
+                return with_given_df(other, LARGE_DF if other.converged else other.message)
         return fit
 
 
-def _fit(
-    outcome: Outcome,
-    design: Designs,
-    law: Law,
-    working: Working,
-    scores: bool,
-    max_iter: int,
-    names: Names,
-) -> tuple[Maximum, Array]:
-    """The maximum, and where it lies in working coordinates."""
-    end, function, step = ascend(working, law, max_iter)
-    end, converged, message = diagnose.verdict(end, working, function, step)
-    if not converged:
-        message = explain(message, end.state, working, outcome, design, names)
-    return in_users_units(end, working, law, design, converged, message, scores), end.state.x
+def _climb(working: Working, law: Law, max_iter: int) -> tuple[Verdict, bool]:
+    """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
+    ends, function, step = ascend(working, law, max_iter)
+    verdicts = [diagnose.verdict(end, working, function, step) for end in ends]
+    maxima = [one for one in verdicts if one.converged]
+    best = max(maxima, key=lambda one: one.end.state.value) if maxima else verdicts[0]
+    return best, any(not one.converged and diagnose.at_large_df(one.end.state.x, working) for one in verdicts)
+
+
+def _describe(
+    found: Verdict, outcome: Outcome, design: Designs, law: Law, working: Working, scores: bool, names: Names
+) -> Maximum:
+    """The maximum in the user's units, or in words why there is none."""
+    message = found.cause
+    if not found.converged:
+        message = explain(found.cause, found.end.state, working, outcome, design, names)
+    return in_users_units(found.end, working, law, design, found.converged, message, scores)
 
 
 def null_log_likelihood(

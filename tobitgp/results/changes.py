@@ -115,7 +115,9 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:
         listed = f"{', '.join(map(repr, dates))} hold{'s' * (len(dates) == 1)} dates"
-        message = f"{listed}, along which no effect is formed; make years of {'it' if len(dates) == 1 else 'them'} first"
+        message = (
+            f"{listed}, along which no effect is formed; make years of {'it' if len(dates) == 1 else 'them'} first"
+        )
         if len(dates) == len(names):
             raise SpecError(f"Column{'s' * (len(dates) > 1)} {message}.")
         warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
