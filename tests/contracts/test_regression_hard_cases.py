@@ -369,6 +369,14 @@ def test_weights_of_other_rows(index, words):
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
+def test_separation_behind_a_window(family):
+    data = simulate(family)
+    low = data["y"] - 1.0 if family not in LOG_TIME else 0.5 * data["y"]
+    data = censored(data.assign(low=low), right=data["g"] == "b")
+    words = "'g.T.b.' separates the .* right-censored rows of level 'b' of 'g'"
+    fit_in_vain("interval(lo, hi) ~ z + g | truncate(low)", data, family, words)
+
+
 def test_residuals_of_truncated_fits(family):
     data = simulate(family, n=700, seed=11)
     low, high = data["y"].quantile([0.2, 0.9])

@@ -15,6 +15,10 @@ from tobitgp.regression.working import Chunk, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
 LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
+_FAR_TAIL = (
+    "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so location "
+    "and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
+)
 _NOTHING = 1e-6
 _PERFECT = 1e-6  # residual of a perfect fit, in working units
 _MOVES, _COUNTS = 0.05, 0.1
@@ -86,16 +90,16 @@ def explain(cause: str, state: State, working: Working, outcome: Outcome, design
             "Only limits are known of every row, and they do not determine sigma: the likelihood grows towards 0 or "
             "infinity, or is flat. Fix sigma (a probit has 1), or record some values or intervals."
         )
-    if any(chunk.window != "open" for chunk in working.chunks):
-        return (
-            "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so "
-            "location and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
-        )
+    windows = any(chunk.window != "open" for chunk in working.chunks)
     if cause == "sigma" or _about_scale(state, working):
         part = None if working.constant else _part_of_sigma(cause, state, working, outcome, design, names)
-        return part or _all_of_sigma(state, working, exact)
+        return part or (_FAR_TAIL if windows else _all_of_sigma(state, working, exact))
     if cause == "flat":
-        return _separation(state, working, outcome, design, names)
+        rows, directions = _running(state, working, design)
+        if not (windows and rows.all()):
+            return _separation(rows, directions, outcome, design, names)
+    if windows:
+        return _FAR_TAIL
     if cause == "stalled":
         return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
     return f"Not settled when the limit of iterations was reached, with {exact} exact rows; raise max_iter."
@@ -159,16 +163,20 @@ def _part_of_sigma(
     )
 
 
-def _separation(state: State, working: Working, outcome: Outcome, design: Designs, names: Names) -> str:
-    """Rows that run off together, and the columns that let them."""
-    H = design.H
+def _running(state: State, working: Working, design: Designs) -> tuple[BoolArray, Array]:
+    """Rows (n,) whose location runs off, and the directions (p, k) in the coefficients in which it does."""
     directions = _flat_directions(state, working)[: working.p]
     in_columns = working.inverse_R @ (directions * units(state, working)[: working.p, None])
-    moves = np.sqrt(((H @ in_columns) ** 2).sum(axis=1))
-    rows = moves > _MOVES * moves.max(initial=0.0)
+    moves = np.sqrt(((design.H @ in_columns) ** 2).sum(axis=1))
+    return moves > _MOVES * moves.max(initial=0.0), in_columns
+
+
+def _separation(rows: BoolArray, directions: Array, outcome: Outcome, design: Designs, names: Names) -> str:
+    """Rows that run off together, and the columns that let them."""
+    H = design.H
     columns, together = _alone(H, rows), ""
     if not len(columns):
-        columns = _contributing(H, in_columns)
+        columns = _contributing(H, directions)
         together = " together" if len(columns) > 1 else ""
     one = len(columns) == 1
     listed = _listed(names.column, np.flatnonzero(design.free_H)[columns])

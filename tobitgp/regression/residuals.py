@@ -29,8 +29,12 @@ _SHORT = 0.05
 
 
 def response(rows: Predictor, lower: Array, upper: Array) -> Array:
-    """y, or its conditional mean where it is censored, less the mean of y*; (n,), on the scale of the response."""
-    return conditional_mean(rows, lower, upper) - uncensored(rows).value
+    """y, or its conditional mean where it is censored, less the mean of y*; (n,), on the scale of the response.
+
+    Minus infinity where y* has an infinite mean, NaN where the conditional one is infinite too.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        return conditional_mean(rows, lower, upper) - uncensored(rows).value
 
 
 def pearson(rows: Predictor, lower: Array, upper: Array) -> Array:
