@@ -33,7 +33,7 @@ def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
     "of levels 'a', 'c' of 'g'"
     """
     for name in frame.columns:
-        inside = pd.unique(frame.loc[rows, name])
+        inside = frame.loc[rows, name].drop_duplicates().tolist()
         if len(inside) > _MOST or frame.loc[~rows, name].isin(inside).any():
             continue
         if isinstance(frame[name].dtype, pd.CategoricalDtype) or isinstance(inside[0], str):
