@@ -9,7 +9,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tobitgp.data.outcome import outcome
 from tobitgp.data.problem import Problem, Scaling, standardise
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.errors import DataError, SpecError
@@ -73,6 +75,7 @@ def assemble(
     design: Design,
     *,
     family: Family,
+    labels: npt.NDArray[Any] | None = None,
     inducing: Any = "auto",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -86,6 +89,8 @@ def assemble(
     response : CensoredResponse
     design : Design
     family : Family
+    labels : (n,) array, optional
+        Of the rows, for messages.
     inducing : "auto", None, int, (M, d) array, or dict of these by term name
         Locations in the user's units.
     fixed, start : mapping of parameter name to value, optional
@@ -124,7 +129,8 @@ def assemble(
     shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
     covariances = [term_covariance(term) for term in spec.gps]
     scaling = [[_scaling(factor) for factor in covariance.factors] for covariance in covariances]
-    problem = standardise(response, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
+    known_rows = outcome(response, log_time=family.log_time, labels=labels)
+    problem = standardise(known_rows, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if design.columns:
         weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
