@@ -119,6 +119,7 @@ def assemble(
     for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
         check_names(argument, given, known)
     _check_start(start, design.columns)
+    _check_sigma(family, fixed, start, priors or {})
 
     mean, sd = _linear_means(design.columns, fixed, priors)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
@@ -211,6 +212,11 @@ def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
             f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
             "Use fixed= or priors=."
         )
+
+
+def _check_sigma(family: Family, *given: Mapping[str, Any]) -> None:
+    if family.known_sigma is not None and any(SIGMA.name in mapping for mapping in given):
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
 
 
 def _positive(argument: str, name: str, value: Any) -> float:
