@@ -50,7 +50,7 @@ class Law(Protocol):
 
     @property
     def reach(self) -> float:
-        """Distance over which log densities and tails bend: that of their singularities from the axis, over 1.6."""
+        """Distance over which log densities and tails bend: 1 for the normal law, whose singularities are 2.8 away."""
         ...
 
     @property
@@ -268,7 +268,7 @@ class Student:
     @property
     def reach(self) -> float:
         """Smaller than 1 for few degrees of freedom, whose peak is sharp: the density has its poles at i sqrt(df)."""
-        return min(1.0, float(np.sqrt(self.df)) / 1.6)
+        return min(1.0, float(np.sqrt(self.df)) / 2.8)
 
     @property
     def mean(self) -> float:
