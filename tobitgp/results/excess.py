@@ -7,6 +7,7 @@ For standardised noise Z and a tilt s (0 for responses on the scale of f, sigma 
 With s = 0 they are :math:`E \max(Z - z, 0)` and :math:`E \max(z - Z, 0)`; with s > 0, times s, those of
 :math:`e^{sZ}` and :math:`e^{sz}`. With :math:`w = e^z` and p = w / (1 + w),
 
+* Student with df > 1: :math:`A(z) = f(z) (\nu + z^2) / (\nu - 1) - z S(z)`;
 * logistic: :math:`\log(1 + e^{-z})`; tilted, the incomplete beta function
   :math:`B(1 - s, s)\,I_{1-p}(1 - s, s)` for s < 1, and :math:`w^{s+1} F(1, 1; s + 2; p) / ((s + 1)(1 + w))`, where
   z > -1 and s < 1 rather :math:`[w^s p - B(1 + s, 1 - s)\,I_p(1 + s, 1 - s)] / s`;
@@ -20,11 +21,17 @@ DLMF 6.2, 8.2, 8.17 and 15.6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, exp1, expit, gammainc, gammaincc, gammaln, hyp2f1, log_expit
 
-from tobitgp.likelihoods.laws import Gumbel
+from tobitgp.likelihoods.laws import Gumbel, Law, Student
+from tobitgp.numerics.student_table import tabulated_log_cdf
 from tobitgp.typing import Array
+
+Function = Callable[[Array], Array]
+Tilted = Callable[[Array, Array | None], Array]
 
 _TERMS = 18
 _FAR = 690.0
@@ -32,6 +39,45 @@ _EARLY, _FACTORS = -1.0, 28
 _LONG = 40.0
 _TINY = 1e-6
 _CEILING = 700.0
+
+
+def tail_function(law: Law, *, upper: bool) -> Function:
+    """Log survival function or log cdf of a law, from a table where it is dear."""
+    if not isinstance(law, Student):
+        return law.log_sf if upper else law.log_cdf
+    log_cdf = tabulated_log_cdf(law.df)
+    return (lambda z: log_cdf(-z)) if upper else log_cdf
+
+
+def log_excess(law: Law, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
+    """``log A - log S`` or ``log B - log F``, (n,): infinite where the integral is, None where no closed form is known.
+
+    Parameters
+    ----------
+    law : Law
+    z : array
+    tilt : array or None
+        That broadcasts with z; None for 0.
+    above : bool
+    """
+    if law.name in _TABLE:
+        return _TABLE[law.name][0 if above else 1](z, tilt)
+    if isinstance(law, Student) and law.df > 1.0 and tilt is None:
+        return student_above(z if above else -z, law)
+    return None
+
+
+def student_above(z: Array, law: Student) -> Array:
+    """``log A - log S`` of Student's law with df > 1.
+
+    Examples
+    --------
+    >>> print(np.exp(student_above(np.array([0.0, 100.0]), Student(3.0))).round(4))
+    [ 1.1027 50.0199]
+    """
+    ratio = np.exp(law.log_density(z, 0)[0] - tail_function(law, upper=True)(z))
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(ratio * (law.df + z * z) / (law.df - 1.0) - z, 0.0))
 
 
 def logistic_above(z: Array, tilt: Array | None = None) -> Array:
@@ -45,10 +91,12 @@ def logistic_above(z: Array, tilt: Array | None = None) -> Array:
     if tilt is None:
         short = np.minimum(z, _LONG)
         return np.where(z > _LONG, 0.0, np.log(-log_expit(short)) - log_expit(-short))
+    z, tilt = np.broadcast_arrays(z, tilt)
     s = np.minimum(tilt, 1.0 - 1e-12)
-    rest = np.where(z > 0.0, betainc(1.0 - s, s, expit(-z)), betaincc(s, 1.0 - s, expit(z)))
-    near = betaln(1.0 - s, s) + np.log(np.maximum(rest, 1e-300))
-    near = near - log_expit(-z)
+    rest, right = np.empty_like(z), z > 0.0
+    rest[right] = betainc(1.0 - s[right], s[right], expit(-z[right]))
+    rest[~right] = betaincc(s[~right], 1.0 - s[~right], expit(z[~right]))
+    near = betaln(1.0 - s, s) + np.log(np.maximum(rest, 1e-300)) - log_expit(-z)
     return np.where(tilt < 1.0, np.where(z < _LONG, near, s * z - np.log1p(-s)), np.inf)
 
 
@@ -110,3 +158,9 @@ def gumbel_below(z: Array, tilt: Array | None = None) -> Array:
         near = tilt * z - np.log(tilt) + np.log(np.maximum(gap, 1e-300))
     first = (tilt + 1.0) * z - np.log1p(tilt) - 0.5 * np.minimum(w, 1.0) * (tilt + 1.0) / (tilt + 2.0)
     return np.where(w < _TINY, first, near) - Gumbel().log_cdf(z)
+
+
+_TABLE: dict[str, tuple[Tilted, Tilted]] = {
+    "logistic": (logistic_above, logistic_below),
+    "gumbel": (gumbel_above, gumbel_below),
+}

@@ -7,6 +7,7 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import integrals
 from tobitgp.results import bounded
+from tobitgp.results.excess import tail_function
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI, width
 from tobitgp.typing import Array, IntArray
@@ -71,7 +72,7 @@ def tail_variance(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     >>> tail_variance(Normal(), np.zeros(1), np.ones(1), upper=True).round(6)
     array([0.083333])
     """
-    tail = law.log_sf if upper else law.log_cdf
+    tail = tail_function(law, upper=upper)
     centre = np.exp(tail(z))
 
     def values(x: Array, i: IntArray) -> Array:

@@ -12,23 +12,20 @@ largest, on the way from 0 to that place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.bells import Function, integrals, log_integrals
-from tobitgp.numerics.tabulated import tabulate
 from tobitgp.regression import truncated
+from tobitgp.results.excess import tail_function
 from tobitgp.results.mixture import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 BEYOND, _FARTHEST = 9.0, 38.0
 _WIDTHS = {"gumbel": 0.5}
-_KNOT, _LAST_KNOT = 0.025, 40.0
 
 
 def width(law: Law) -> float:
@@ -77,7 +74,7 @@ def log_mass(law: Law, a: Array, b: Array, t: Array) -> Array:
 
 def log_tail(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     """Log probability that ``tX + Z`` lies above z, or at most there; shapes as in :func:`log_mass`."""
-    tail = _log_sf(law) if upper else _log_cdf(law)
+    tail = tail_function(law, upper=upper)
 
     def values(x: Array, i: IntArray) -> Array:
         return (tail(z[i] - t[i] * x) - 0.5 * x * x - HALF_LOG_2PI)[None]
@@ -97,7 +94,7 @@ def log_density(law: Law, z: Array, t: Array) -> Array:
 
 def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
     """Probability that ``tX + Z`` is at most z, and its density there, (n,) each."""
-    log_cdf = _log_cdf(law)
+    log_cdf = tail_function(law, upper=False)
 
     def values(x: Array, i: IntArray) -> Array:
         at = z[i] - t[i] * x
@@ -195,35 +192,6 @@ def probability_quantile(
     far = np.full_like(start, _FARTHEST - 1.0)
     score = solve_quantile(mixed, order, low=-far, high=far, start=start)
     return np.asarray(ndtr(-score if upper else score))
-
-
-def _log_cdf(law: Law) -> Callable[[Array], Array]:
-    """Log cdf, from a table where it is dear."""
-    return _student_table(law.df) if isinstance(law, Student) else law.log_cdf
-
-
-def _log_sf(law: Law) -> Callable[[Array], Array]:
-    if not isinstance(law, Student):
-        return law.log_sf
-    lower = _student_table(law.df)
-    return lambda z: lower(-z)
-
-
-@lru_cache(maxsize=128)
-def _student_table(df: float) -> Callable[[Array], Array]:
-    """Log cdf of Student's law in ``w = asinh(z / c)``, where its tails are straight lines."""
-    c = min(1.0, df**0.5)
-    w = np.arange(-_LAST_KNOT, _LAST_KNOT + _KNOT, _KNOT)
-    z, rise = c * np.sinh(w), c * np.cosh(w)
-    log_p, d1, d2 = Student(df).lower_tail(z)
-    table = tabulate(-_LAST_KNOT, _KNOT, log_p, d1 * rise, d2 * rise * rise + d1 * z)
-
-    def log_cdf(x: Array) -> Array:
-        place = np.arcsinh(x / c)
-        inside = np.clip(place, -_LAST_KNOT, _LAST_KNOT)
-        return table(inside) + df * np.minimum(place - inside, 0.0)
-
-    return log_cdf
 
 
 def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:
