@@ -82,12 +82,12 @@ def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *
     """
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     bounded_below = np.isfinite(rows.lower).any()
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         value = rows.lower + np.exp(_log_low(rows)) if bounded_below else np.full_like(rows.f, np.nan)
         if not np.isfinite(rows.lower).all():
             free = np.isneginf(rows.lower)
-            other = np.where(np.isposinf(rows.upper), rows.f + rows.sigma * law.mean, rows.upper - np.exp(_log_high(rows)))
-            value = np.where(free, other, value)
+            below = rows.upper - np.exp(_log_high(rows))
+            value = np.where(free, np.where(np.isposinf(rows.upper), rows.f + rows.sigma * law.mean, below), value)
     return np.clip(value, rows.lower, rows.upper)
 
 

@@ -1,9 +1,9 @@
 r"""The response given what was seen of each row: imputation of censored values.
 
-A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore a normal variable
-truncated there, with the mean and variance it has **without the row's own word**, which must not count twice: for a
-training row the cavity, the posterior with one copy of the row's site taken out, plus the noise; for a new row the
-predictive distribution.
+A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
+the f it has **without the row's own word**, which must not count twice: for a training row the cavity, the posterior
+with one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal
+variable; `tobitgp.results.imputed` has noise of any law.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Seen:
     lower, upper : (n,) array
         What is known of y*, on the scale of f; equal where it is known exactly.
     log_time : bool
+    laws : tuple of Law, length J
+        Of the noise.
     """
 
     weight: Array
@@ -50,6 +52,12 @@ class Seen:
     lower: Array
     upper: Array
     log_time: bool
+    laws: tuple[Law, ...]
+
+    @property
+    def normal(self) -> bool:
+        """Whether all noise is normal."""
+        return all(law.name == "normal" for law in self.laws)
 
     def take(self, rows: IntArray) -> Seen:
         """Some of the rows."""
@@ -81,8 +89,8 @@ def seen_in_training(parts: Parts) -> Seen:
             sd[j, rows] = units.scale * np.sqrt(v_c + d)
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
-    ends = _ends(response.lower, response.upper, gp.family.log_time)
-    return Seen(weight, mean, sd, sigma, *ends, gp.family.log_time)
+    known = outcome(response, log_time=gp.family.log_time)
+    return Seen(weight, mean, sd, sigma, known.lower, known.upper, gp.family.log_time, noise_laws(fitted, gp))
 
 
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:

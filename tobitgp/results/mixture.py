@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.likelihoods.laws import Law, Normal
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_STEPS = 100
@@ -58,6 +58,22 @@ class Mixture:
     def one_noise(self) -> bool:
         """Whether all components have the same noise."""
         return len(self.sigma) == 1 or (bool(np.ptp(self.sigma) == 0.0) and len(set(self.laws)) == 1)
+
+    def take(self, rows: BoolArray) -> Mixture:
+        """Some of the rows."""
+        if rows.all():
+            return self
+        ends = (None if end is None else end[rows] for end in (self.lower, self.upper))
+        return Mixture(
+            self.weight, self.mean[:, rows], self.sd[:, rows], self.sigma, self.log_time, *ends, laws=self.laws
+        )
+
+    def components(self, chosen: BoolArray) -> Mixture:
+        """Some of the components."""
+        weight = self.weight[chosen] / self.weight[chosen].sum()
+        laws = tuple(law for law, there in zip(self.laws, chosen, strict=True) if there)
+        rest = self.mean[chosen], self.sd[chosen], self.sigma[chosen], self.log_time, self.lower, self.upper
+        return Mixture(weight, *rest, laws)
 
 
 def average(weight: Array, values: Array) -> Array:

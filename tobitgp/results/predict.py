@@ -12,6 +12,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.likelihoods.laws import Law
 from tobitgp.prior.block import Inputs
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.scales import SCALES, Scale
@@ -67,7 +68,7 @@ def predict_rows(
     def chunk(rows: slice) -> list[dict[str, Array]]:
         mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
         ends = (None, None) if lower is None or upper is None else (lower[rows], upper[rows])
-        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends)
+        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends, noise_laws(fitted, model))
         return [statistics(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
@@ -112,6 +113,11 @@ def moments(
         mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
     sigma = np.array([point.sigma for point in fitted.points])
     return known[rows] + scale * mean, scale * sd, scale * sigma
+
+
+def noise_laws(fitted: FittedGP, model: GPModel) -> tuple[Law, ...]:
+    """Law of the noise at every design point."""
+    return tuple(model.family.law_at(point.theta) for point in fitted.points)
 
 
 def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:

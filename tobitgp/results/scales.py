@@ -19,7 +19,7 @@ from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
 from tobitgp.results.mixture import Mixture, average, normal_quantile, solve_quantile, total_sd
 from tobitgp.results.noisy import clipped_moments
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _NEWTON_STEPS = 50
@@ -72,10 +72,10 @@ def shifted_mean(q: Mixture, shift: Array) -> Array:
 
 
 def shifted_sd(q: Mixture, shift: Array) -> Array:
-    """Standard deviation of ``f + shift_j``, or of its exponential; infinite or NaN with the shift."""
+    """Standard deviation of ``f + shift_j``, or of its exponential; NaN where a shift is not finite."""
     moved = q.mean + shift[:, None]
     if not np.isfinite(shift).all():
-        return np.full(q.mean.shape[1], np.nan if np.isnan(shift).any() else np.inf)
+        return np.full(q.mean.shape[1], np.nan)
     if not q.log_time:
         return total_sd(q.weight, moved, q.sd * q.sd)
     with np.errstate(over="ignore"):
@@ -165,7 +165,31 @@ def observed_sd(q: Mixture) -> Array:
 
 
 def observed_quantile(q: Mixture, p: float) -> Array:
-    """Quantile of ``E[y | f, sigma]``: a mixture of monotone functions of normals, one for each noise level."""
+    """Quantile of ``E[y | f, sigma]``: a mixture of monotone functions of normals, one for each noise."""
+    lower, upper = _limits(q)
+    below = np.isneginf(lower) & (not q.log_time)
+    lacking = ~np.isfinite(mean_shift(q))
+    open_ended = (below | np.isposinf(upper)) if lacking.any() else np.zeros(len(lower), dtype=np.bool_)
+    out = np.empty(len(lower))
+    if (~open_ended).any():
+        out[~open_ended] = _finite_quantile(q.take(~open_ended), p)
+    share = float(q.weight[lacking].sum())
+    for sign, rows in ((-1.0, open_ended & below), (1.0, open_ended & ~below)):
+        if rows.any():
+            out[rows] = _partly_infinite_quantile(q.take(rows), p, ~lacking, share, sign)
+    out[np.isinf(lower) & np.isposinf(upper) & open_ended & (not q.log_time)] = np.nan
+    return out
+
+
+def _partly_infinite_quantile(q: Mixture, p: float, finite: BoolArray, share: float, sign: float) -> Array:
+    """Quantile where components that hold a share of the weight are infinite, of one sign."""
+    order = p if sign > 0.0 else p - share
+    if not 0.0 < order < 1.0 - share:
+        return np.full(q.mean.shape[1], sign * np.inf)
+    return _finite_quantile(q.components(finite), order / (1.0 - share))
+
+
+def _finite_quantile(q: Mixture, p: float) -> Array:
     lower, upper = _limits(q)
     sigma, law = float(np.exp(q.weight @ np.log(q.sigma))), q.laws[int(np.argmax(q.weight))]
     f = latent_quantile(q, p)
