@@ -20,8 +20,8 @@ from tobitgp.inference.model import assemble
 from tobitgp.likelihoods import resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.options import (
-    MLE,
     choose_method,
+    means_mle,
     read_groups,
     read_hyper,
     read_positive,
@@ -62,9 +62,9 @@ def fit(
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    n_starts: int = 2,
+    n_starts: int | None = None,
     max_iter: int = 200,
-    tol: float = 1e-6,
+    tol: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
     cov_type: str = "nonrobust",
@@ -81,12 +81,14 @@ def fit(
     data : DataFrame or dict of columns
         Never modified.
     family : str or ``tg.Student(df=4)``
-        Noise: ``"gaussian"``, or ``"lognormal"``, which models the logarithm of a positive response; with
-        ``method="mle"`` also ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"``, ``"loglogistic"``,
-        ``"weibull"`` and ``"exponential"``.
+        Noise: ``"gaussian"``, or ``"lognormal"``, which models the logarithm of a positive response; by maximum
+        likelihood also ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"``, ``"loglogistic"``, ``"weibull"`` and
+        ``"exponential"``.
     method : {"auto", "ep", "vi", "laplace", "mle"} or a method value such as ``tg.EP(damping=0.8)``
-        ``"auto"`` is expectation propagation, with variational inference where that does not settle; ``"mle"``
-        maximises the likelihood of a formula without processes.
+        ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
+        ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
+        with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
+        ``n_starts``, ``tol``, ``rng``) is refused beside it.
     bound : {"exact"}, optional
         With ``method="vi"``.
     inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
@@ -96,7 +98,7 @@ def fit(
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.
     sigma : str, optional
-        With ``method="mle"``: formula of the log noise scale, as ``"~ z"``.
+        By maximum likelihood: formula of the log noise scale, as ``"~ z"``.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as values.
     fixed, start : mapping of parameter name to value, optional
@@ -110,26 +112,27 @@ def fit(
     functions : mapping of str to callable, optional
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
-    n_starts : int
-        Starts of the search, taken from a screened grid.
+    n_starts : int, optional
+        Of a posterior: starts of the search, taken from a screened grid; 2 by default.
     max_iter : int
-        Iterations of each optimiser run, and the most Newton steps at its end (never more than 10).
-    tol : float
-        Nats a further Newton step may gain when the search stops.
+        Iterations of each optimiser run, and the most Newton steps at its end (never more than 10); by maximum
+        likelihood the most Newton steps.
+    tol : float, optional
+        Of a posterior: nats a further Newton step may gain when the search stops; 1e-6 by default.
     rng : int or numpy Generator, optional
-        Chooses the rows of the first search on large data; None is deterministic.
+        Of a posterior: chooses the rows of the first search on large data; None is deterministic.
     progress : bool or callable
-        Show a progress line, or call ``progress(stage, evaluations, objective)``.
-
+        Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
+        its end.
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-        With ``method="mle"``: inverse information, or a sandwich around the rows' scores.
+        By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
         ``{"groups": column or array}`` for ``cov_type="cluster"``.
 
     Returns
     -------
     GPResults or TobitResults
-        The latter with ``method="mle"``.
+        The latter by maximum likelihood.
 
     Raises
     ------
@@ -159,8 +162,11 @@ def fit(
     --------
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
-    >>> int(res.counts["left"]), res.evidence_kind
-    (13, 'ep')
+    >>> int(res.counts["left"]), res.method, round(res.llf, 2)
+    (13, 'mle', -28.94)
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
+    >>> res.method, res.evidence_kind
+    ('ep', 'ep')
     """
     model = Model(
         formula,
@@ -281,9 +287,9 @@ class Model:
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
         priors: Mapping[str, LogNormal | Normal | None] | None = None,
-        n_starts: int = 2,
+        n_starts: int | None = None,
         max_iter: int = 200,
-        tol: float = 1e-6,
+        tol: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
         cov_type: str = "nonrobust",
@@ -305,22 +311,23 @@ class Model:
         SpecError
             If an option is not offered or names no parameter.
         """
-        options = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
-        if isinstance(method, str) and method == MLE:
-            refuse_with_mle(options, dict.fromkeys(options) | {"inducing": "auto", "hyper": "auto"})
-            return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter))
+        given = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
+        given |= {"n_starts": n_starts, "tol": tol, "rng": rng}
+        if means_mle(method, self.spec, given):
+            refuse_with_mle(method, given)
+            return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter), progress)
         self._refuse_without_mle(cov_type, cov_kwds)
         inference = choose_method(method, bound)
         settings = Settings(
             integrate=read_hyper(hyper),
-            n_starts=read_whole("n_starts", n_starts),
+            n_starts=read_whole("n_starts", 2 if n_starts is None else n_starts),
             max_iter=read_whole("max_iter", max_iter),
-            tol=read_positive("tol", tol),
+            tol=read_positive("tol", 1e-6 if tol is None else tol),
             rng=read_rng(rng),
         )
         training, family = self._training, self._family
-        given = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
-        model = assemble(self.spec, training.response, training.design, family=family, **given)
+        known = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
+        model = assemble(self.spec, training.response, training.design, family=family, **known)
         warn_unidentified(training.response, training.design, model)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
@@ -332,23 +339,36 @@ class Model:
     def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
         """Refuse what only maximum likelihood offers for now."""
         if cov_type != "nonrobust" or cov_kwds is not None:
-            raise SpecError("cov_type= and cov_kwds= go with method='mle'; a posterior has one covariance.")
+            raise SpecError(
+                "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
+            )
         if self._training.state.scale is not None:
-            raise SpecError("sigma= goes with method='mle' for now; a Gaussian process has one noise scale.")
+            raise SpecError(
+                "sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale."
+            )
         if self.spec.truncation is not None:
             raise SpecError(_TRUNCATION)
 
     def _fit_mle(
-        self, fixed: Mapping[str, float] | None, cov_type: str, cov_kwds: Mapping[str, Any] | None, max_iter: int
+        self,
+        fixed: Mapping[str, float] | None,
+        cov_type: str,
+        cov_kwds: Mapping[str, Any] | None,
+        max_iter: int,
+        progress: bool | Callable[[str, int, float], None],
     ) -> TobitResults:
         groups = read_groups(cov_type, cov_kwds, self._source, self._training.kept)
-        return fit_tobit(
-            self.spec,
-            self._training,
-            self._family,
-            self._source,
-            fixed=fixed,
-            cov_type=cov_type,
-            groups=groups,
-            max_iter=max_iter,
-        )
+        with progress_bar(progress) as on_step:
+            results = fit_tobit(
+                self.spec,
+                self._training,
+                self._family,
+                self._source,
+                fixed=fixed,
+                cov_type=cov_type,
+                groups=groups,
+                max_iter=max_iter,
+            )
+            if on_step is not None:
+                on_step("newton", results.parts.maximum.iterations, results.llf)
+        return results

@@ -10,14 +10,28 @@ import numpy as np
 
 from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
 
+# What maximum likelihood has no use for, with the values that say nothing.
+PROCESS_OPTIONS: dict[str, Any] = {
+    "priors": None,
+    "hyper": "auto",
+    "inducing": "auto",
+    "start": None,
+    "bound": None,
+    "n_starts": None,
+    "tol": None,
+    "rng": None,
+}
+_OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
+
 
 def choose_method(method: str | Method, bound: str | None = None) -> Method:
-    """The method that ``method=`` and ``bound=`` of :func:`fit` stand for.
+    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for.
 
     Raises
     ------
@@ -36,7 +50,9 @@ def choose_method(method: str | Method, bound: str | None = None) -> Method:
             )
         return method
     if not isinstance(method, str) or (method != "auto" and method not in METHODS):
-        raise SpecError(f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, METHODS))}.")
+        raise SpecError(
+            f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, (*METHODS, MLE)))}."
+        )
     if bound is not None and method != "vi":
         raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
     return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
@@ -116,16 +132,56 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> I
     return read_clusters(cov_kwds["groups"], data, kept)
 
 
-def refuse_with_mle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Refuse options that say how a process is fitted beside ``method="mle"``.
+def means_mle(method: str | Method, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
+    """Whether ``method=`` of :func:`fit` stands for maximum likelihood.
+
+    ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
+
+    Parameters
+    ----------
+    method : str or method value
+    spec : ModelSpec
+    given : mapping of str to object
+        Options by name, those of ``PROCESS_OPTIONS`` among them.
+
+    Examples
+    --------
+    >>> from tobitgp.formula import parse_formula
+    >>> means_mle("auto", parse_formula("y ~ z | censor(0)"), PROCESS_OPTIONS)
+    True
+    >>> means_mle("auto", parse_formula("y ~ z | censor(0)"), {**PROCESS_OPTIONS, "hyper": "maximize"})
+    False
+    """
+    if not isinstance(method, str) or method not in ("auto", MLE):
+        return False
+    return method == MLE or not (spec.gps or any(_is_named(name, given[name]) for name in _OF_POSTERIORS))
+
+
+def refuse_with_mle(method: str | Method, given: Mapping[str, Any]) -> None:
+    """Refuse options that say how a process is fitted beside maximum likelihood.
+
+    Parameters
+    ----------
+    method : str
+        As it was written.
+    given : mapping of str to object
+        Options by name, those of ``PROCESS_OPTIONS`` among them.
 
     Raises
     ------
     SpecError
         Naming the first.
     """
-    for name, value in given.items():
-        if isinstance(value, Mapping) and not value:
-            continue
-        if value is not defaults[name] and not (np.isscalar(value) and value == defaults[name]):
-            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'.")
+    for name in PROCESS_OPTIONS:
+        none_at_all = name == "priors" and isinstance(given[name], Mapping) and not given[name]
+        if _is_named(name, given[name]) and not none_at_all:
+            meant = "" if method == MLE else ", which method='auto' means for a formula without processes"
+            raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
+
+
+def _is_named(name: str, value: Any) -> bool:
+    """Whether an option says something other than nothing."""
+    default = PROCESS_OPTIONS[name]
+    if name == "start" and isinstance(value, Mapping) and not value:
+        return False
+    return value is not default and not (np.isscalar(value) and value == default)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Problem, Rows, Units
+from tobitgp.data.problem import Problem, Rows, Units, Window
 from tobitgp.inference import METHODS
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
@@ -25,14 +25,17 @@ def tight(name, tol=TIGHT):
     return replace(METHODS[name](), tol=tol, max_sweeps=1000)
 
 
-def make_rows(lower, upper, weight=None):
-    """Rows of one kind from their ends, (n,) each."""
+def make_rows(lower, upper, weight=None, window=None):
+    """Rows of one kind from their ends, (n,) each; ``window``: numbers between which all were seen."""
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     weight = np.ones_like(lower) if weight is None else np.asarray(weight, float)
     left, right = np.isneginf(lower), np.isposinf(upper)
     sign = np.where(left, -1.0, np.where(right, 1.0, 0.0))
     kind = "exact" if (lower == upper).all() else "one-sided" if (left | right).all() else "interval"
-    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower)
+    if window is not None:
+        ends = [np.full_like(lower, end) for end in window]
+        window = Window(*ends, ends[1] - ends[0])
+    return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower, window)
 
 
 def make_problem(X, lower, upper, weight=None, H=None, code=None):

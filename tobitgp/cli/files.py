@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import LinearPart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +39,9 @@ def read_data(path: Path) -> pd.DataFrame:
         raise DataError(f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {error}") from None
 
 
-def date_columns(spec: ModelSpec) -> list[str]:
-    """Columns that a formula takes for dates."""
-    return list(dict.fromkeys(variable.name for variable in spec.variables if variable.date))
+def date_columns(parts: Iterable[LinearPart]) -> list[str]:
+    """Columns that formulas, of the model and of its noise scale, take for dates."""
+    return list(dict.fromkeys(variable.name for part in parts for variable in part.variables if variable.date))
 
 
 def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:

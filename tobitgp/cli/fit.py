@@ -13,8 +13,11 @@ from tobitgp.cli.files import check_target, date_columns, read_data, read_dates,
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.options import MLE
 
 if TYPE_CHECKING:
     from tobitgp.results.gp import GPResults
@@ -35,9 +38,18 @@ def add_to(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31",
     )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
-    one.add_argument("--method", choices=["auto", *METHODS, "mle"], default="auto")
-    one.add_argument("--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", with --method mle')
-    one.add_argument("--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="with --method mle")
+    one.add_argument(
+        "--method",
+        choices=["auto", *METHODS, MLE],
+        default="auto",
+        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more",
+    )
+    one.add_argument(
+        "--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", by maximum likelihood'
+    )
+    one.add_argument(
+        "--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="by maximum likelihood"
+    )
     one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
     one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
     one.add_argument("--missing", choices=["drop", "raise"], default="drop")
@@ -55,16 +67,16 @@ def add_to(commands: Any) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    if options.method == "mle" and options.save is not None:
-        raise SpecError("--save: fits of --method mle cannot be saved yet.")
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
     data = read_data(options.data)
     columns = [c for c in column_names(data) if c != options.weights]
-    dates = date_columns(parse_formula(options.formula, columns))
+    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
+    if options.sigma is not None:
+        parts.append(parse_scale_formula(options.sigma, columns))
     result = api.fit(
         options.formula,
-        read_dates(data, dates),
+        read_dates(data, date_columns(parts)),
         family=options.family,
         method=options.method,
         hyper=options.hyper,
@@ -80,9 +92,8 @@ def _fit(options: argparse.Namespace) -> None:
     )
     _show(result, options.plot)
     if options.save is not None:
-        saved: Any = result
         with replacing(options.save, "--save") as path:
-            saved.save(path)
+            result.save(path)
         print(f"\nThe fit is in {options.save}")
 
 

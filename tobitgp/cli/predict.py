@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
 def _predict(options: argparse.Namespace) -> None:
     check_target(options.out, "--out", (".csv", *PARQUET))
     model = load_model(options.model)
-    data = read_dates(read_data(options.data), date_columns(model.model.spec))
+    data = read_dates(read_data(options.data), date_columns(part.spec for part in model.parts.state.parts))
     table = model.predict(
         data,
         options.what,

@@ -8,11 +8,21 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tobitgp.data.outcome import outcome
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, IntArray
 
 RowKind = Literal["exact", "one-sided", "interval"]
+_KINDS: tuple[RowKind, ...] = ("exact", "one-sided", "interval")
+
+
+class Window(NamedTuple):
+    """Where a row's y had to lie for the row to be seen, (n,) each; infinite ends where it is open."""
+
+    entry: Array
+    exit: Array
+    span: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,8 @@ class Rows:
     weight : (n,) array
     width : (n,) array
         ``upper - lower``, taken before anything was rounded away: intervals may be narrow.
+    window : Window or None
+        Of truncated rows.
     """
 
     kind: RowKind
@@ -40,11 +52,20 @@ class Rows:
     sign: Array
     weight: Array
     width: Array
+    window: Window | None = None
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
-        arrays = (self.lower, self.upper, self.limit, self.sign, self.weight, self.width)
-        return Rows(self.kind, *(values[rows] for values in arrays))
+        return Rows(
+            self.kind,
+            self.lower[rows],
+            self.upper[rows],
+            self.limit[rows],
+            self.sign[rows],
+            self.weight[rows],
+            self.width[rows],
+            None if self.window is None else Window(*(end[rows] for end in self.window)),
+        )
 
     def __len__(self) -> int:
         return len(self.limit)
@@ -81,7 +102,8 @@ class Problem:
     Attributes
     ----------
     rows : tuple of Rows
-        Exact, one-sided and interval rows, in this order; empty kinds are left out.
+        Exact, one-sided and interval rows, in this order, and then those of them that are truncated; empty kinds are
+        left out.
     order : (n,) integer array
         ``order[i]`` is the position in the training data of the problem's row i.
     H : (n, p) array
@@ -171,50 +193,29 @@ def standardise(
     Raises
     ------
     DataError
-        If a log-time family meets an exact value or an upper end that is not positive.
+        Of :func:`tobitgp.data.outcome.outcome`.
     """
-    lower, upper = response.lower, response.upper
-    exact = lower == upper
-    log_jacobian = 0.0
-    width = upper - lower
-    if log_time:
-        width = _log_width(lower, upper)
-        lower, upper = _log_ends(lower, upper)
-        log_jacobian = -float(response.weight[exact] @ lower[exact])
-    lower, upper = lower - design.offset, upper - design.offset
-    shift, scale = _location_scale(lower, upper, response.weight, centre)
-    log_jacobian -= float(response.weight[exact].sum()) * np.log(scale)
-    lower, upper = (lower - shift) / scale, (upper - shift) / scale
+    known = outcome(response, log_time=log_time)
+    exact, weight = known.exact, known.weight
+    lower, upper = known.lower - design.offset, known.upper - design.offset
+    shift, scale = _location_scale(lower, upper, weight, centre)
+    log_jacobian = known.log_jacobian - float(weight[exact].sum()) * float(np.log(scale))
 
     interval = np.isfinite(lower) & np.isfinite(upper) & ~exact
-    order = np.argsort(np.where(exact, 0, np.where(interval, 2, 1)), kind="stable")
-    counts = (int(exact.sum()), len(exact) - int(exact.sum()) - int(interval.sum()), int(interval.sum()))
-    weight = response.weight
+    truncated = np.isfinite(known.entry) | np.isfinite(known.exit)
+    kind = np.where(exact, 0, np.where(interval, 2, 1)) + len(_KINDS) * truncated
+    order = np.argsort(kind, kind="stable")
+    entry, exit = known.entry - design.offset, known.exit - design.offset
+    ends = [(end - shift) / scale for end in (lower, upper, entry, exit)]
+    widths = [known.width / scale, known.span / scale]
     rules = scaling or [[Scaling(slice(None))]] * len(design.X)
     units_of_x = [_input_units(X, weight, rule) for X, rule in zip(design.X, rules, strict=True)]
     x_centre, x_scale = tuple(c for c, _ in units_of_x), tuple(s for _, s in units_of_x)
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, x_centre, x_scale, strict=True))
-    rows = _split(lower[order], upper[order], response.weight[order], width[order] / scale, counts)
+    rows = _split(kind[order], *(values[order] for values in (*ends, *widths, weight)))
     units = Units(shift, scale, log_time, x_centre, x_scale, log_jacobian)
     code = tuple(None if g is None else g.code[order] for g in design.groups)
     return Problem(rows, order, design.H[order], X, code, units)
-
-
-def _log_ends(lower: Array, upper: Array) -> tuple[Array, Array]:
-    bad = np.flatnonzero((upper <= 0) | ((lower == upper) & (lower <= 0)))
-    if len(bad):
-        raise DataError(
-            f"A log-time family needs positive times; rows {bad[:5].tolist()} hold {upper[bad[:5]].tolist()}. "
-            "Drop or shift them, or use family='gaussian'."
-        )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(lower > 0, np.log(np.maximum(lower, 0.0)), -np.inf), np.log(upper)
-
-
-def _log_width(lower: Array, upper: Array) -> Array:
-    """``log upper - log lower`` without cancellation."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(lower > 0, np.log1p((upper - lower) / lower), np.inf)
 
 
 def _location_scale(lower: Array, upper: Array, weight: Array, centre: bool) -> tuple[float, float]:
@@ -265,14 +266,16 @@ def _check_size(what: str, sd: Array) -> None:
         raise DataError(f"The spread of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1.")
 
 
-def _split(lower: Array, upper: Array, weight: Array, width: Array, counts: tuple[int, int, int]) -> tuple[Rows, ...]:
-    kinds: tuple[RowKind, ...] = ("exact", "one-sided", "interval")
-    out, start = [], 0
-    for kind, count in zip(kinds, counts, strict=True):
-        lo, up, wt, wd = (v[start : start + count] for v in (lower, upper, weight, width))
-        sign = np.where(np.isinf(lo), -1.0, 1.0) if kind == "one-sided" else np.zeros(count)
-        limit = np.where(np.isinf(lo), up, lo)
-        if count:
-            out.append(Rows(kind, lo, up, limit, sign, wt, wd))
-        start += count
+def _split(
+    kind: IntArray, lower: Array, upper: Array, entry: Array, exit: Array, width: Array, span: Array, weight: Array
+) -> tuple[Rows, ...]:
+    """Rows of one kind each; the kinds of truncated rows count on from those of the others."""
+    out = []
+    for code in np.unique(kind):
+        at = kind == code
+        name = _KINDS[code % len(_KINDS)]
+        lo, up = lower[at], upper[at]
+        sign = np.where(np.isinf(lo), -1.0, 1.0) if name == "one-sided" else np.zeros(len(lo))
+        window = Window(entry[at], exit[at], span[at]) if code >= len(_KINDS) else None
+        out.append(Rows(name, lo, up, np.where(np.isinf(lo), up, lo), sign, weight[at], width[at], window))
     return tuple(out)

@@ -21,10 +21,11 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     float
         Of the standardised rows.
     """
+    likelihood = likelihood.at(posterior.theta)
 
     def expected(chunk: Chunk) -> tuple[float]:
         _, _, q = posterior.marginals(chunk)
-        value = likelihood.expected(chunk.rows, q.m, q.v_p + q.d, posterior.sigma).value
+        value = likelihood.expected(chunk.rows, q.m, q.v_p + q.d, posterior.sigma, slopes=False).value
         return (float(chunk.rows.weight @ value),)
 
     w, factor = posterior.w, posterior.factor

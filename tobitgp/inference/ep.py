@@ -42,11 +42,14 @@ class EP:
     damping: float = 1.0
     name: ClassVar[str] = "ep"
     evidence_kind: ClassVar[str] = "ep"
-    warm_up: ClassVar[Method | None] = None
     ascends: ClassVar[Literal["joint", "bound"] | None] = None
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    def warm_up(self, likelihood: Likelihood) -> Method | None:
+        """Nothing: flat sites will do."""
+        return None
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""
@@ -55,9 +58,7 @@ class EP:
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """Match moments with the cavity, which leaves one of a row's ``weight`` copies out."""
         c = rows.weight
-        alpha = (q.lambda1 - q.lambda2 * q.m) / c
-        v_c = q.v_p / np.maximum(1.0 - q.lambda2 / c * q.v_p, 1e-12)
-        mu_c = q.m - v_c * alpha
+        alpha, v_c, mu_c = _cavity(q, c)
         t = likelihood.tilted(rows, mu_c, v_c + q.d, sigma)
         D = t.log_Z + 0.5 * np.log1p(q.lambda2 / c * v_c) + 0.5 * v_c * alpha * alpha
         scale = c / (1.0 + t.d2 * v_c)
@@ -70,7 +71,18 @@ class EP:
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """At the fixed point the tilted derivatives are ``alpha`` and ``-lambda2 (1 - lambda2 v_p)``, a copy each."""
         c = rows.weight
+        d1, v_c, mu_c = _cavity(q, c)
         lambda2 = q.lambda2 / c
-        d1 = (q.lambda1 - q.lambda2 * q.m) / c
         d2 = -lambda2 * (1.0 - lambda2 * q.v_p)
-        return Slopes(0.5 * c * (d1 * d1 + d2), c * likelihood.tilted_slope(rows, d1, d2, sigma))
+        e = c * likelihood.tilted_slope(rows, mu_c, v_c + q.d, sigma, d1, d2)
+        return Slopes(0.5 * c * (d1 * d1 + d2), e)
+
+
+ROUGH = EP(tol=1e-2, max_sweeps=30)
+
+
+def _cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
+    """``alpha`` of one copy of each row, and variance and mean of ``a_n' w`` without that copy; (n,) each."""
+    alpha = (q.lambda1 - q.lambda2 * q.m) / weight
+    v_c = q.v_p / np.maximum(1.0 - q.lambda2 / weight * q.v_p, 1e-12)
+    return alpha, v_c, q.m - v_c * alpha

@@ -186,7 +186,7 @@ class _Fit:
             """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
             here = theta.copy()
             here[free] = start
-            precision = _guess(problem, here) if sites is None else sites.lambda2
+            precision = _guess(problem, here) if sites is None else np.maximum(sites.lambda2, 0.0)
             objective = self._objective("search", problem, prior, here, precision, self.first_cap)
             objective.sites = sites
             made.append(objective)
@@ -232,7 +232,7 @@ class _Fit:
             theta, sites = objective.theta(free), objective.sites
         for run in range(1, RUNS + 1):
             if sites is not None:
-                precision = sites.lambda2
+                precision = np.maximum(sites.lambda2, 0.0)
             objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
             objective.sites = sites
             maximum = polish(objective, theta[self.parameters.free], tol=tol, max_iter=steps)
@@ -306,7 +306,7 @@ class _Fit:
             try:
                 p = rough.settle(free, centre.sites)
                 if _nats_left(p) > 10.0 * NATS:
-                    blocks = self.prior.blocks(p.theta, p.sites.lambda2, nats=NATS, cap=CAP)
+                    blocks = self.prior.blocks(p.theta, np.maximum(p.sites.lambda2, 0.0), nats=NATS, cap=CAP)
                     p = replace(rough, blocks=blocks).settle(free, p.sites)
             except NumericalError:
                 return None
@@ -361,5 +361,6 @@ def _complaint(centre: Posterior, maximum: Maximum) -> str:
 
 
 def _nats_left(posterior: Posterior) -> float:
-    """``1/2 sum lambda2 d`` over the rows."""
-    return 0.5 * sum(float(posterior.sites.lambda2[c.span] @ c.features()[2]) for c in posterior.chunks)
+    """``1/2 sum lambda2 d`` over the rows whose sites hold information."""
+    precision = np.maximum(posterior.sites.lambda2, 0.0)
+    return 0.5 * sum(float(precision[c.span] @ c.features()[2]) for c in posterior.chunks)

@@ -29,6 +29,7 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
     likelihood : Likelihood
     """
     blocks, w, sigma = posterior.blocks, posterior.w, posterior.sigma
+    likelihood = likelihood.at(posterior.theta)
     q = _implicit_weights(posterior, method, likelihood)
 
     def visit(chunk: Chunk) -> list[Array | float]:
@@ -41,25 +42,25 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
             if columns is not None:
                 columns *= -lambda2[:, None]
         A.add_slope(G, alpha, w)
-        e = float(s.e.sum())
+        e = s.e.sum(axis=1)
         if q is not None and s.implicit is not None:
             u, e_m = s.implicit
             Aq = A.times(q)
             A.add_slope(G, alpha, q)
             A.add_slope(G, u - lambda2 * Aq, w)
-            e += float(e_m @ Aq)
+            e += e_m @ Aq
         out: list[Array | float] = [e]
         slopes = block_slopes(chunk.layout, chunk.inputs, [b.size for b in blocks], G)
         for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
             out.extend(block.backward(at.X, part, G_A, s.g_d))
         return out
 
-    sums = add_up(visit, posterior.chunks) or [0.0]
+    sums = add_up(visit, posterior.chunks) or []
     gradient, at = [], 1
     for block in blocks:
         gradient.append(block.finish(tuple(sums[at : at + block.n_sums])))
         at += block.n_sums
-    return np.concatenate([*gradient, [sums[0]]])
+    return np.concatenate([*gradient, sums[0]])
 
 
 def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array | None:
@@ -72,5 +73,5 @@ def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likeliho
 
     if method.ascends != "joint":
         return None
-    sums = add_up(visit, [c for c in posterior.chunks if c.rows.kind != "exact"])
+    sums = add_up(visit, [c for c in posterior.chunks if not likelihood.is_conjugate(c.rows)])
     return np.zeros_like(posterior.w) if sums is None else posterior.factor.solve(sums[0])

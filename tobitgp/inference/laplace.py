@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tobitgp.data.problem import Rows
+from tobitgp.inference.ep import ROUGH
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
@@ -42,11 +43,14 @@ class Laplace:
     damping: float = 1.0
     name: ClassVar[str] = "laplace"
     evidence_kind: ClassVar[str] = "laplace"
-    warm_up: ClassVar[Method | None] = None
     ascends: ClassVar[Literal["joint", "bound"] | None] = "joint"
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    def warm_up(self, likelihood: Likelihood) -> Method | None:
+        """A rough run of EP where there may be several modes: it sees where the mass is."""
+        return None if likelihood.log_concave else ROUGH
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""

@@ -37,10 +37,10 @@ class Update(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of the evidence in ``d`` (``g_d``) and in log sigma (``e``), (n,) each.
+    """Derivatives of the evidence in ``d`` (``g_d``, (n,)) and in the K noise parameters (``e``, (K, n)).
 
-    ``implicit`` is Laplace's ``(u, e_m)``: ``u = v_p l3 / 2`` is the derivative of the log-determinant in m, and
-    ``e_m`` multiplies ``A S A' u`` and adds to ``e``.
+    ``implicit`` is Laplace's ``(u, e_m)``: ``u = v_p l3 / 2`` (n,) is the derivative of the log-determinant in m, and
+    ``e_m`` (K, n) multiplies ``A S A' u`` and adds to ``e``.
     """
 
     g_d: Array
@@ -87,8 +87,6 @@ class Method(Protocol):
     max_sweeps : int
     damping : float
         First step length, in (0, 1].
-    warm_up : Method or None
-        What to run first where there are no sites to start from.
     """
 
     @property
@@ -103,21 +101,23 @@ class Method(Protocol):
     def max_sweeps(self) -> int: ...  # noqa: D102
     @property
     def damping(self) -> float: ...  # noqa: D102
-    @property
-    def warm_up(self) -> Method | None: ...  # noqa: D102
+
+    def warm_up(self, likelihood: Likelihood) -> Method | None:
+        """What to run first where there are no sites to start from."""
+        ...
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
-        """Noise variance with which exact Gaussian rows enter, (n,)."""
+        """Noise variance with which conjugate rows enter, (n,)."""
         ...
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-        """One site update of censored rows."""
+        """One site update of rows that are not conjugate."""
         ...
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """Evidence part D of exact rows, (n,)."""
+        """Evidence part D of conjugate rows, (n,)."""
         ...
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-        """Derivatives of the evidence at the fixed point, exact rows included."""
+        """Derivatives of the evidence at the fixed point, conjugate rows included."""
         ...

@@ -16,7 +16,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
-from tobitgp.inference.processes import SIGMA, HyperParameter, term_covariance, term_parameters
+from tobitgp.inference.processes import DF, SIGMA, HyperParameter, term_covariance, term_parameters
 from tobitgp.likelihoods import Family
 from tobitgp.prior.block import Grouping, Inputs
 from tobitgp.prior.covariance import Covariance, KernelFactor
@@ -105,7 +105,7 @@ def assemble(
     """
     fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
     priors = read_mapping("priors", priors)
-    hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + [SIGMA]
+    hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + _noise_parameters(family)
     names = [hyper.name for hyper in hypers]
     if not design.columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
@@ -137,7 +137,8 @@ def assemble(
             zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
         )
     )
-    parameters = _parameters(hypers, _units(spec.gps, covariances, problem), fixed, start, priors)
+    unit = _units(spec.gps, covariances, problem, family)
+    parameters = _parameters(hypers, unit, fixed, start, priors)
     return GPModel(
         family,
         problem,
@@ -268,7 +269,13 @@ def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
     return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
 
 
-def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: Problem) -> Array:
+def _noise_parameters(family: Family) -> list[HyperParameter]:
+    """Degrees of freedom where they are estimated, then sigma."""
+    sigma = SIGMA._replace(known=family.known_sigma)
+    return [DF, sigma] if family.estimate_df else [sigma]
+
+
+def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: Problem, family: Family) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
     y, units = problem.units.scale, []
     for covariance, scale in zip(covariances, problem.units.x_scale, strict=True):
@@ -279,7 +286,7 @@ def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: 
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else sd / own[0]
         units += [sd, *rest]
-    return np.array([*units, y])
+    return np.array([*units, 1.0, y] if family.estimate_df else [*units, y])
 
 
 def _parameters(

@@ -20,7 +20,7 @@ class Parameters:
     Attributes
     ----------
     names : tuple of str, length k
-    roles : tuple of {"sd", "group", "lengthscale", "arc", "alpha", "period", "sigma"}, length k
+    roles : tuple of {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma"}, length k
     units : (k,) array
         Size of one standardised unit in the user's units.
     prior_mean, prior_sd : (k,) array
@@ -74,6 +74,7 @@ def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
         "arc": (1.0, 0.7),
         "alpha": (1.0, 1.0),
         "period": (1.0, 1.0),
+        "df": (6.0, 1.0),
         "sigma": (0.1, 1.0),
     }[role]
     return float(np.log(median)), spread

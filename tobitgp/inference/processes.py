@@ -17,7 +17,7 @@ class HyperParameter(NamedTuple):
     ----------
     name : str
         As users write it.
-    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "sigma"}
+    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma"}
         What it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1.
     n_inputs : int
         Inputs among which distances are formed, in its process.
@@ -32,6 +32,7 @@ class HyperParameter(NamedTuple):
 
 
 SIGMA = HyperParameter("sigma", "sigma")
+DF = HyperParameter("df", "df")
 
 
 def term_covariance(term: GPTerm) -> Covariance:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.engines import add_up
+from tobitgp.errors import NumericalError
 from tobitgp.inference.anderson import Anderson
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.method import Marginals, Method
@@ -38,11 +39,11 @@ def settle(
     problem : Problem
     blocks : sequence of Block
     theta : (k,) array
-        Each block's unconstrained parameters, then log sigma.
+        Each block's unconstrained parameters, then those of the noise, log sigma last.
     method : Method
     likelihood : Likelihood
     start : Sites, optional
-        Sites to start from; without them those of the method's ``warm_up``, or uninformative ones on censored rows.
+        Sites to start from; without them those of the method's ``warm_up``, or flat ones where none are known.
 
     Returns
     -------
@@ -54,18 +55,20 @@ def settle(
     NumericalError
         If a factorisation breaks down at these parameters.
     """
-    if start is None and method.warm_up is not None:
-        start = settle(problem, blocks, theta, method.warm_up, likelihood).sites
+    warm_up = method.warm_up(likelihood) if start is None else None
+    if warm_up is not None:
+        start = settle(problem, blocks, theta, warm_up, likelihood).sites
+    likelihood = likelihood.at(theta)
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     chunks = make_chunks(problem, blocks, at, layout)
     sigma = float(np.exp(theta[-1]))
-    exact = [c for c in chunks if c.rows.kind == "exact"]
-    censored = [c for c in chunks if c.rows.kind != "exact"]
+    exact = [c for c in chunks if likelihood.is_conjugate(c.rows)]
+    others = [c for c in chunks if not likelihood.is_conjugate(c.rows)]
     sites = Sites(np.zeros(problem.n), np.zeros(problem.n)) if start is None else start.copy()
 
     base = _exact_sums(exact, method, sigma, sites, identity(layout.p, layout.m, layout.size))
-    end = _iterate(censored, base, method, likelihood, sigma, sites)
+    end = _iterate(others, base, method, likelihood, sigma, sites)
 
     def exact_part(chunk: Chunk) -> tuple[float]:
         _, A, d = chunk.features()
@@ -79,14 +82,14 @@ def settle(
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What exact rows contribute to B (identity included), to r, and ``y' Lambda y``."""
+    """What conjugate rows contribute to B (identity included), to r, and ``y' Lambda y``."""
 
     B: Arrow
     r: Array
     yy: float
 
     def misfit(self, w: Array) -> float:
-        """``sum lambda2 (y - a'w)^2 / 2`` over exact rows, without visiting them."""
+        """``sum lambda2 (y - a'w)^2 / 2`` over conjugate rows, without visiting them."""
         return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
 
 
@@ -140,10 +143,11 @@ class _End:
 def _iterate(
     chunks: list[Chunk], base: _Base, method: Method, likelihood: Likelihood, sigma: float, sites: Sites
 ) -> _End:
-    """Damped fixed-point iteration on the sites of censored rows, in place.
+    """Damped fixed-point iteration on the sites of rows that are not conjugate, in place.
 
     One visit to the rows updates their sites and sums what the next posterior needs, so a sweep is one pass. Bounds,
-    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass.
+    which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass. Sites of
+    negative precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
     """
 
     def accumulate(chunk: Chunk) -> tuple[Array, ...]:
@@ -164,12 +168,13 @@ def _iterate(
         lambda2 += rho * g2
         return gap, float(u.D.sum()), *A.gram(lambda2), A.adjoint(lambda1)
 
-    q = _Gaussian.from_sums(base, add_up(accumulate, chunks))
+    q = _first(chunks, base, sites, accumulate)
     if not chunks:
         return _End(q, 0.0, 0, 0.0, True)
     n = sum(len(c.rows) for c in chunks)
     step, last_step, last = sites.zeros(), sites.zeros(), sites.copy()
-    mixer = _SiteMixer(chunks[0].span.start, sigma) if method.ascends == "bound" else None
+    floor = 0.0 if likelihood.log_concave else -np.inf
+    mixer = _SiteMixer(chunks[0].span.start, sigma, floor) if method.ascends == "bound" else None
     rho, merit, residual, mixed, turned = method.damping, -np.inf, np.inf, False, False
     for sweep in range(1, method.max_sweeps + 1):
         here = sites.copy()
@@ -197,8 +202,41 @@ def _iterate(
             mixed = mixer.mix(here, step, rho, sites)
             sums = add_up(accumulate, chunks) or []
         step, last_step = last_step, step
-        q = _Gaussian.from_sums(base, sums)
+        try:
+            q = _Gaussian.from_sums(base, sums)
+        except NumericalError:
+            if likelihood.log_concave:
+                raise
+            q, rho, mixed = *_shorten(base, sites, last, last_step, rho, lambda: add_up(accumulate, chunks)), False
+            if mixer is not None:
+                mixer.clear()
     raise AssertionError("unreachable")
+
+
+def _first(
+    chunks: list[Chunk], base: _Base, sites: Sites, accumulate: Callable[[Chunk], tuple[Array, ...]]
+) -> _Gaussian:
+    """Posterior of the sites given, flattened where they leave none."""
+    try:
+        return _Gaussian.from_sums(base, add_up(accumulate, chunks))
+    except NumericalError:
+        for chunk in chunks:
+            sites.lambda1[chunk.span], sites.lambda2[chunk.span] = 0.0, 0.0
+        return _Gaussian.from_sums(base, add_up(accumulate, chunks))
+
+
+def _shorten(
+    base: _Base, sites: Sites, last: Sites, step: Sites, rho: float, sums: Callable[[], Sequence[Array] | None]
+) -> tuple[_Gaussian, float]:
+    """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
+    while rho > SHORTEST**2:
+        rho *= SHORTEN
+        sites.take(last, step, rho)
+        try:
+            return _Gaussian.from_sums(base, sums()), rho
+        except NumericalError:
+            pass
+    raise NumericalError("The sites of the rows leave no posterior.")
 
 
 def _merit(method: Method, base: _Base, q: _Gaussian, D: float) -> float:
@@ -210,8 +248,8 @@ def _merit(method: Method, base: _Base, q: _Gaussian, D: float) -> float:
 class _SiteMixer:
     """Anderson's acceleration in standardised natural parameters of the rows from ``first`` on."""
 
-    def __init__(self, first: int, sigma: float):
-        self._anderson, self._rows, self._sigma = Anderson(), slice(first, None), sigma
+    def __init__(self, first: int, sigma: float, floor: float):
+        self._anderson, self._rows, self._sigma, self._floor = Anderson(), slice(first, None), sigma, floor
 
     def clear(self) -> None:
         self._anderson.clear()
@@ -221,7 +259,7 @@ class _SiteMixer:
         x = self._anderson.mix(self._flat(here), self._flat(step), rho)
         half = len(x) // 2
         out.lambda1[self._rows] = x[:half] / self._sigma
-        out.lambda2[self._rows] = np.maximum(x[half:], 0.0) / self._sigma**2
+        out.lambda2[self._rows] = np.maximum(x[half:], self._floor) / self._sigma**2
         return self._anderson.depth > 1
 
     def _flat(self, sites: Sites) -> Array:

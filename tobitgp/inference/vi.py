@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from tobitgp.data.problem import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.ep import EP
+from tobitgp.inference.ep import ROUGH
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
@@ -46,7 +46,6 @@ class VI:
     damping: float = 0.5
     name: ClassVar[str] = "vi"
     evidence_kind: ClassVar[str] = "elbo"
-    warm_up: ClassVar[Method | None] = EP(tol=1e-2, max_sweeps=30)
     ascends: ClassVar[Literal["joint", "bound"] | None] = "bound"
 
     def __post_init__(self) -> None:
@@ -54,13 +53,17 @@ class VI:
         if self.bound not in BOUNDS:
             raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
 
+    def warm_up(self, likelihood: Likelihood) -> Method | None:
+        """A rough run of EP, whose sites are near."""
+        return ROUGH
+
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2."""
         return 0.0 * d + sigma * sigma
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """Natural-gradient target; D is ``E log p + lambda2 v_p / 2``."""
-        E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma)
+        E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma, slopes=False)
         lambda2 = -rows.weight * E.d2
         return Update(rows.weight * E.d1 + lambda2 * q.m, lambda2, rows.weight * E.value + 0.5 * q.lambda2 * q.v_p)
 

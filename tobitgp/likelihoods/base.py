@@ -17,7 +17,7 @@ class Tilted(NamedTuple):
 
 
 class Point(NamedTuple):
-    """``log p(y | f)``: value, three derivatives in f, and derivatives in log sigma of the first three, (n,) each."""
+    """``log p(y | f)``: value, three derivatives in f (n,), and those of the first three in noise parameters (K, n)."""
 
     log_p: Array
     d1: Array
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """``E log p(y | f)``, f ~ N(mean, var): value, E of two derivatives, derivative in log sigma, (n,) each."""
+    """``E log p(y | f)``, f ~ N(mean, var): value, E of two derivatives (n,), slopes in noise parameters (K, n)."""
 
     value: Array
     d1: Array
@@ -38,14 +38,30 @@ class Expected(NamedTuple):
 
 
 class Likelihood(Protocol):
-    """Unit-weight rows of one kind, noise standard deviation sigma; weights are the method's business."""
+    """Unit-weight rows of one kind under noise of scale sigma; weights are the method's business.
+
+    The K noise parameters are the last of theta: log df where it is estimated, then log sigma.
+    """
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision."""
+        ...
+
+    def at(self, theta: Array) -> Likelihood:
+        """The likelihood at a model's parameters."""
+        ...
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """Whether the rows are Gaussian values of f plus noise, whose sites are known."""
+        ...
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation."""
         ...
 
-    def tilted_slope(self, rows: Rows, d1: Array, d2: Array, sigma: float) -> Array:
-        """Derivative of log Z in log sigma at fixed mean and var, from the derivatives in the mean."""
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """Derivatives (K, n) of log Z in the noise parameters; ``d1`` and ``d2`` are those in the mean."""
         ...
 
     def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
@@ -56,6 +72,6 @@ class Likelihood(Protocol):
         """For the gradient of Laplace's evidence."""
         ...
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Expected:
-        """For variational inference."""
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+        """For variational inference; without ``slopes`` those in the noise parameters may be left out."""
         ...

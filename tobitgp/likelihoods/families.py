@@ -12,6 +12,7 @@ from tobitgp.formula.functions import nearest
 from tobitgp.likelihoods import laws
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.noise import Noise
 from tobitgp.typing import Array
 
 # Names in R's survreg, lifelines and brms, in small letters.
@@ -41,8 +42,6 @@ class Family:
         Noise scale where the family fixes it; None where it is estimated.
     estimate_df : bool
         The degrees of freedom of the law are estimated.
-    gp_likelihood : Likelihood or None
-        What Gaussian processes need of it; None where only regressions have it.
     """
 
     name: str
@@ -50,7 +49,6 @@ class Family:
     log_time: bool = False
     known_sigma: float | None = None
     estimate_df: bool = False
-    gp_likelihood: Likelihood | None = None
 
     def law_at(self, theta: Array) -> laws.Law:
         """The law at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
@@ -58,19 +56,8 @@ class Family:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The likelihood under a Gaussian process.
-
-        Raises
-        ------
-        SpecError
-            If there is none.
-        """
-        if self.gp_likelihood is None:
-            offered = ", ".join(repr(row.name) for row in FAMILIES.values() if row.gp_likelihood is not None)
-            raise SpecError(
-                f"family={self.name!r} is not offered under a Gaussian process yet; choose one of {offered}."
-            )
-        return self.gp_likelihood
+        """The likelihood under a Gaussian process."""
+        return GaussianNoise() if self.law.name == "normal" else Noise(self.law, self.estimate_df)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +91,14 @@ class Student:
             raise SpecError(f"Student(df={self.df!r}): the degrees of freedom are a positive number{remedy}.")
 
 
-_GAUSSIAN = GaussianNoise()
-
 FAMILIES: dict[str, Family] = {
     row.name: row
     for row in (
-        Family("gaussian", laws.Normal(), gp_likelihood=_GAUSSIAN),
+        Family("gaussian", laws.Normal()),
         Family("student", laws.Student(), estimate_df=True),
         Family("logistic", laws.Logistic()),
         Family("gumbel", laws.Gumbel()),
-        Family("lognormal", laws.Normal(), log_time=True, gp_likelihood=_GAUSSIAN),
+        Family("lognormal", laws.Normal(), log_time=True),
         Family("loglogistic", laws.Logistic(), log_time=True),
         Family("weibull", laws.Gumbel(), log_time=True),
         Family("exponential", laws.Gumbel(), log_time=True, known_sigma=1.0),

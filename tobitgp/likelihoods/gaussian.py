@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.likelihoods.base import Expected, Point, Tilted
+from tobitgp.likelihoods.laws import Normal
+from tobitgp.likelihoods.noise import Noise
 from tobitgp.numerics.expectation import expected_interval, expected_one_sided
 from tobitgp.numerics.interval import interval
 from tobitgp.numerics.normal import fourth, log_cdf, mills, third
 from tobitgp.typing import Array
 
+_TRUNCATED = Noise(Normal())
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -20,22 +25,41 @@ class GaussianNoise:
     With ``S^2 = sigma^2 + var`` the tilted normaliser of a Gaussian f is the likelihood at ``S``, so ``tilted`` and
     ``point`` share their scalars; derivatives in log sigma follow from the heat equation
     ``d p / d sigma^2 = 1/2 d^2 p / df^2`` (math: Groot and Lucas 2012, section 2.3.2 and supplement, with corrections).
+    Truncated rows have no such forms and are left to quadrature.
     """
+
+    log_concave: ClassVar[bool] = True
+
+    def at(self, theta: Array) -> GaussianNoise:
+        """The likelihood itself: sigma is its only parameter."""
+        return self
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """Exact rows that are not truncated."""
+        return rows.kind == "exact" and rows.window is None
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        if rows.window is not None:
+            return _TRUNCATED.tilted(rows, mean, var, sigma)
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
     def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
         """``log p`` and its first two derivatives in f."""
+        if rows.window is not None:
+            return _TRUNCATED.newton(rows, f, sigma)
         return _smoothed(rows, f, np.full_like(f, sigma))
 
-    def tilted_slope(self, rows: Rows, d1: Array, d2: Array, sigma: float) -> Array:
-        """Derivative of log Z in log sigma: ``sigma^2 (d2 + d1^2)``."""
-        return sigma * sigma * (d2 + d1 * d1)
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``."""
+        if rows.window is not None:
+            return _TRUNCATED.tilted_slope(rows, mean, var, sigma, d1, d2)
+        return (sigma * sigma * (d2 + d1 * d1))[None]
 
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
         """For Laplace's method; see :class:`tobitgp.likelihoods.base.Point`."""
+        if rows.window is not None:
+            return _TRUNCATED.point(rows, f, sigma)
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             z = (f - rows.limit) * rows.sign / sigma
@@ -59,26 +83,28 @@ class GaussianNoise:
             d1,
             d2,
             d3,
-            s2 * (d2 + d1 * d1),
-            s2 * (d3 + 2.0 * d1 * d2),
-            s2 * (d4 + 2.0 * d2 * d2 + 2.0 * d1 * d3),
+            (s2 * (d2 + d1 * d1))[None],
+            (s2 * (d3 + 2.0 * d1 * d2))[None],
+            (s2 * (d4 + 2.0 * d2 * d2 + 2.0 * d1 * d3))[None],
         )
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Expected:
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
+        if rows.window is not None:
+            return _TRUNCATED.expected(rows, mean, var, sigma, slopes=slopes)
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             a, t = (mean - rows.limit) * rows.sign / sigma, np.sqrt(var) / sigma
             F, G, H = expected_one_sided(a, t)
-            return Expected(F, rows.sign * G / sigma, -H / s2, t * t * H - a * G)
+            return Expected(F, rows.sign * G / sigma, -H / s2, (t * t * H - a * G)[None])
         if rows.kind == "exact":
             z = (rows.limit - mean) / sigma
             square = z * z + var / s2
             value = -_HALF_LOG_2PI - np.log(sigma) - 0.5 * square
-            return Expected(value, z / sigma, np.full_like(z, -1.0 / s2), square - 1.0)
+            return Expected(value, z / sigma, np.full_like(z, -1.0 / s2), (square - 1.0)[None])
         t = np.sqrt(var) / sigma
         F, G, H, Q = expected_interval((rows.lower - mean) / sigma, (rows.upper - mean) / sigma, t, rows.width / sigma)
-        return Expected(F, G / sigma, -H / s2, Q - H)
+        return Expected(F, G / sigma, -H / s2, (Q - H)[None])
 
 
 def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:

@@ -49,6 +49,16 @@ class Law(Protocol):
         ...
 
     @property
+    def reach(self) -> float:
+        """Distance over which log densities and tails bend: that of their singularities from the axis, over 1.6."""
+        ...
+
+    @property
+    def bends(self) -> tuple[float, ...]:
+        """Where they do."""
+        ...
+
+    @property
     def mean(self) -> float:
         """Mean, NaN where there is none."""
         ...
@@ -95,6 +105,8 @@ class Normal:
 
     name: ClassVar[str] = "normal"
     log_concave: ClassVar[bool] = True
+    reach: ClassVar[float] = 1.0
+    bends: ClassVar[tuple[float, ...]] = (0.0,)
     mean: ClassVar[float] = 0.0
     variance: ClassVar[float] = 1.0
 
@@ -137,6 +149,8 @@ class Logistic:
 
     name: ClassVar[str] = "logistic"
     log_concave: ClassVar[bool] = True
+    reach: ClassVar[float] = 1.0
+    bends: ClassVar[tuple[float, ...]] = (0.0,)
     mean: ClassVar[float] = 0.0
     variance: ClassVar[float] = float(np.pi**2 / 3.0)
 
@@ -186,6 +200,8 @@ class Gumbel:
 
     name: ClassVar[str] = "gumbel"
     log_concave: ClassVar[bool] = True
+    reach: ClassVar[float] = 0.7
+    bends: ClassVar[tuple[float, ...]] = (0.0, 2.0)
     mean: ClassVar[float] = -float(np.euler_gamma)
     variance: ClassVar[float] = float(np.pi**2 / 6.0)
 
@@ -247,6 +263,12 @@ class Student:
     df: float = 4.0
     name: ClassVar[str] = "student"
     log_concave: ClassVar[bool] = False
+    bends: ClassVar[tuple[float, ...]] = (0.0,)
+
+    @property
+    def reach(self) -> float:
+        """Smaller than 1 for few degrees of freedom, whose peak is sharp: the density has its poles at i sqrt(df)."""
+        return min(1.0, float(np.sqrt(self.df)) / 1.6)
 
     @property
     def mean(self) -> float:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tobitgp.likelihoods.laws import Law
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 Kind = Literal["exact", "left", "right", "interval", "open"]
 
@@ -84,6 +84,35 @@ def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, et
     if kind == "interval":
         return _interval(law, (lower - eta) / sigma, (upper - eta) / sigma, 0.5 * width / sigma, sigma)
     return Terms(*(np.zeros_like(eta) for _ in Terms._fields))
+
+
+def mass_terms(law: Law, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+    """`row_terms` of the log mass between ends that may be infinite, in some rows or in all.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> at = np.zeros(2)
+    >>> print(mass_terms(Normal(), np.array([-np.inf, 0.0]), np.full(2, np.inf), at, at, at).value.round(6))
+    [ 0.       -0.693147]
+    """
+    below, above = np.isinf(lower), np.isinf(upper)
+    kinds: tuple[tuple[Kind, BoolArray], ...] = (
+        ("left", below & ~above),
+        ("right", above & ~below),
+        ("interval", ~(below | above)),
+        ("open", below & above),
+    )
+    for kind, rows in kinds:
+        if rows.all():
+            return row_terms(law, kind, lower, upper, width, eta, tau)
+    out = Terms(*(np.empty_like(eta) for _ in Terms._fields))
+    tau = np.broadcast_to(tau, eta.shape)
+    for kind, rows in kinds:
+        at = np.flatnonzero(rows)
+        if len(at):
+            _fill(out, at, row_terms(law, kind, *(x[at] for x in (lower, upper, width, eta, tau))))
+    return out
 
 
 def subtract(terms: Terms, other: Terms) -> Terms:

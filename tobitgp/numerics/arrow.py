@@ -102,7 +102,7 @@ class Loadings:
         return shared if self.own is None else np.concatenate([shared, self.own.expanded().T @ v])
 
     def gram(self, scale: Array) -> Arrow:
-        """``A' diag(scale) A`` for ``scale`` (n,) >= 0."""
+        """``A' diag(scale) A`` for ``scale`` (n,)."""
         corner = gram(self.common.T, scale)
         if self.own is None:
             return (corner,)

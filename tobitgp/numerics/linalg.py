@@ -99,8 +99,15 @@ def inverse_factor(L: Array) -> Array:
 
 
 def gram(A_T: Array, scale: Array) -> Array:
-    """Lower triangle of ``A' diag(scale) A`` from ``A'`` (M, n) and ``scale`` (n,) >= 0; the upper triangle is zero."""
-    return _syrk(1.0, A_T * np.sqrt(scale), lower=1) if len(A_T) else np.zeros((0, 0))
+    """Lower triangle of ``A' diag(scale) A`` from ``A'`` (M, n) and ``scale`` (n,); the upper triangle is zero."""
+    if not len(A_T):
+        return np.zeros((0, 0))
+    out: Array = _syrk(1.0, A_T * np.sqrt(np.abs(scale)), lower=1)
+    negative = np.flatnonzero(scale < 0.0)
+    if len(negative):
+        # |s| = s + 2 max(-s, 0)
+        out -= 2.0 * _syrk(1.0, A_T[:, negative] * np.sqrt(-scale[negative]), lower=1)
+    return out
 
 
 def log_det(L: Array) -> float:

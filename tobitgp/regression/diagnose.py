@@ -13,7 +13,7 @@ from tobitgp.regression.working import Working, log_sigmas
 from tobitgp.typing import Array, BoolArray
 
 LARGEST_DF = 1000.0
-_SMALLEST_DF = 0.05
+SMALLEST_DF = 0.05
 _FAR = 18.0  # sigma 1e-8 or 1e8 of the spread of the response
 _SUSPECT = 1e-4  # information of a direction, where an exact row has 1
 _FLAT = 1e-9
@@ -23,7 +23,7 @@ _MORE_STEPS = 6
 
 def far(x: Array, working: Working) -> bool:
     """Whether log sigma of a row that tells something about it, or log df, is as good as infinite."""
-    if working.free_df and not np.log(_SMALLEST_DF) < x[-1] < np.log(LARGEST_DF):
+    if working.free_df and not np.log(SMALLEST_DF) < x[-1] < np.log(LARGEST_DF):
         return True
     if not working.q:
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Tabled
 
 _CENSORED = ("left", "right", "interval")
 STAT_LABELS = {
@@ -19,15 +19,28 @@ STAT_LABELS = {
     "evidence_kind": "Evidence kind",
     "elbo": "ELBO",
     "log_marginal": "Log marginal",
-    "df_model": "Effective df",
+    "llf": "Log likelihood",
+    "aic": "AIC",
+    "bic": "BIC",
+    "df_model": "Df model",
     "family": "Family",
     "method": "Method",
     "se_type": "S.E. type",
 }
-DEFAULT_STATS = ("N", "exact", *_CENSORED, "log_evidence", "evidence_kind")
+_OF_ROWS = ("N", "exact", *_CENSORED)
 
 
-def coef_table(results: Fit) -> pd.DataFrame:
+def default_stats(results: Tabled) -> list[str]:
+    """Numbers below the coefficients unless others are asked for: counts, and the evidence or the likelihood."""
+    return [*_OF_ROWS, *(("llf", "aic") if results.evidence_kind == "loglik" else ("log_evidence", "evidence_kind"))]
+
+
+def error_type(results: Tabled) -> str:
+    """Where the standard errors come from."""
+    return str(getattr(results, "cov_type", "posterior sd"))
+
+
+def coef_table(results: Tabled) -> pd.DataFrame:
     """Estimates by name: columns ``b, se, t, p, ci95l, ci95u, ci90l, ci90u``.
 
     NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
@@ -47,24 +60,24 @@ def coef_table(results: Fit) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("Coefficient")
 
 
-def stat(results: Fit, key: str) -> float | int | str | None:
+def stat(results: Tabled, key: str) -> float | int | str | None:
     """A number or word below the coefficients, None where there is no such thing.
 
     Parameters
     ----------
-    results : Fit
+    results : Tabled
     key : str
         One of ``STAT_LABELS``.
     """
     if key == "N":
         return results.nobs
     if key == "se_type":
-        return "posterior sd"
+        return error_type(results)
     if key == "family":
-        return results.parts.gp.family.name
+        return results.parts.family.name
     if key == "exact" or key in _CENSORED:
         return int(results.counts[key])
     if key in ("evidence_kind", "method"):
         return str(getattr(results, key))
-    value = getattr(results, key) if key in STAT_LABELS else np.nan
+    value = getattr(results, key, np.nan) if key in STAT_LABELS else np.nan
     return float(value) if np.isfinite(value) else None

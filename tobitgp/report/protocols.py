@@ -108,6 +108,20 @@ class Drawn(Protocol):
     def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
 
 
+class Tabled(Protocol):
+    """A fit of any kind, as tables of several fits see it."""
+
+    @property
+    def parts(self) -> DrawnParts: ...  # noqa: D102
+    @property
+    def nobs(self) -> float: ...  # noqa: D102
+    @property
+    def counts(self) -> pd.Series[int]: ...  # noqa: D102
+    @property
+    def evidence_kind(self) -> str: ...  # noqa: D102
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102
+
+
 class Fit(Protocol):
     """A fitted Gaussian process; ``GPResults`` says what each member means."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.report.protocols import Regression
 from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side
+from tobitgp.typing import Array
 
+_PLAIN = 6  # columns that every table of estimates has; those after it are factors
 _ROBUST = {
     "HC0": "heteroscedasticity-consistent (HC0)",
     "HC1": "heteroscedasticity-consistent (HC1)",
@@ -69,25 +73,36 @@ def _data_lines(results: Regression) -> list[tuple[str, str]]:
 
 
 def _estimates(results: Regression, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
-    """Header and rows of the tables of coefficients and of the parameters of the noise."""
+    """Header and rows of the tables of coefficients, of their exponentials, and of the parameters of the noise."""
     frame, p = results.summary_frame(alpha), len(results.model.exog_names)
-    header = ["", "coef", "std err", "z", "P>|z|", f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
+    ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
+    header = ["", "coef", "std err", "z", "P>|z|", *ends]
     tables = [
-        (
-            header,
-            [coefficient_row(str(name), row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)],
-        )
+        (header, [coefficient_row(name, row[:_PLAIN]) for name, row in _rows(frame[:p])]),
+        (["", "exp(coef)", *ends], _ratios(frame[:p])),
+        (["", "value", *header[2:]], [_noise_row(name, row[:_PLAIN]) for name, row in _rows(frame[p:])]),
     ]
-    rest = []
-    for name, row in zip(frame.index[p:], frame.to_numpy()[p:], strict=True):
-        value, error, z, tail, lower, upper = row
-        if error == 0.0:
-            rest.append([str(name), number(value), "(fixed)", "", "", "", ""])
-            continue
-        tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{tail:.3f}"]
-        rest.append([str(name), number(value), number(error), *tests, number(lower), number(upper)])
-    tables.append((["", "value", *header[2:]], rest))
     return [(headers, rows) for headers, rows in tables if rows]
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[tuple[str, Array]]:
+    return zip(map(str, frame.index), frame.to_numpy(), strict=True)
+
+
+def _ratios(frame: pd.DataFrame) -> list[list[str]]:
+    """Cells of the factors by which coefficients multiply times; none for other families."""
+    fixed = frame["std err"].to_numpy() == 0.0
+    rows = [[name, *map(number, row[_PLAIN:])] for name, row in _rows(frame) if len(row) > _PLAIN]
+    return [[*row[:2], "(fixed)", ""] if known else row for row, known in zip(rows, fixed, strict=False)]
+
+
+def _noise_row(name: str, row: Array) -> list[str]:
+    """Cells of a parameter of the noise."""
+    value, error, z, tail, lower, upper = row
+    if error == 0.0:
+        return [name, number(value), "(fixed)", "", "", "", ""]
+    tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{tail:.3f}"]
+    return [name, number(value), number(error), *tests, number(lower), number(upper)]
 
 
 def _notes(results: Regression) -> list[str]:
@@ -99,6 +114,7 @@ def _notes(results: Regression) -> list[str]:
         notes.append(message)
     if results.parts.family.log_time:
         notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
+        notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
     errors = _ROBUST.get(results.cov_type, "from the observed information")

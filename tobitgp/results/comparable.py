@@ -52,8 +52,7 @@ class Subject(NamedTuple):
 
 def subject_of(results: Any) -> Subject:
     """What a fitted model is a model of."""
-    modelled = results.evidence_kind != "exact"
-    columns = tuple(results.model.exog_names)
+    columns, modelled = tuple(results.model.exog_names), results.parts.facts.any_censored
     return Subject(held_rows(results.parts), dict(results.counts), results.nobs, columns, modelled)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tobitgp.data.detects import spell_numbers
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
@@ -111,7 +112,8 @@ def what_was_seen(parts: Source, new: Frame) -> Table:
         raise SpecError(
             f"what='conditional' needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}."
         )
-    return read_table(new, names)
+    spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
+    return read_table(spelled, names)
 
 
 def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:

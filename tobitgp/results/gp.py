@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -20,6 +19,7 @@ from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.questions import Questions
+from tobitgp.results.saving import Saving
 from tobitgp.results.statistics import Statistics, count_infos
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import (
@@ -31,10 +31,11 @@ from tobitgp.results.views import (
 from tobitgp.typing import Frame
 
 
-class GPResults(Statistics, Questions, Pictures, PluginHooks):
+class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
     """A fitted Tobit Gaussian process.
 
-    Made by :func:`tobitgp.fit`. Linear coefficients come with posterior means and standard deviations, averaged over
+    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
+    Linear coefficients come with posterior means and standard deviations, averaged over
     the hyper-parameters where those were integrated; hyper-parameters with their values at the maximum, standard errors
     and intervals formed on the log scale.
 
@@ -65,7 +66,7 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
     ):
         covariates = None if data is None else keep_covariates(spec, training, data)
-        names = named_columns(spec, data)
+        names = named_columns([spec], data)
         facts = with_typical_groups(remember(training, names, covariates, columns_together(training.state)), training)
         self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
 
@@ -169,40 +170,6 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
         """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
         return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
-
-        What new rows are asked works on the loaded fit as on this one: every number is kept bit for bit. What needs the
-        training rows themselves, as ``residuals()`` or ``predict()`` without new data, does not. The same fit always
-        gives the same bytes.
-
-        Parameters
-        ----------
-        path : str or path
-            Conventionally ending in ``.tgp``. An existing file is replaced, at once and as a whole.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be written.
-        SpecError
-            If the fit holds something that has no place in the format.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     res.save(f"{folder}/durable.tgp")
-        ...     again = tg.load(f"{folder}/durable.tgp")
-        >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
-        True
-        """
-        from tobitgp.results.storage import save
-
-        save(self._parts, path)
-
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def summary(self, alpha: float = 0.05) -> Any:
@@ -221,7 +188,7 @@ class GPResults(Statistics, Questions, Pictures, PluginHooks):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> print(res.summary().tables[2])
         ==============================================================================
                          coef     std err          z     P>|z|       [0.025     0.975]

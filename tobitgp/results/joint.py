@@ -1,18 +1,15 @@
-"""The posterior of f in several rows together, and draws from it."""
+"""What is asked of several rows together: the joint law of f, and draws from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import Posterior as FittedPoint
-from tobitgp.prior.block import Inputs
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame
 
 DRAWN = ("uncensored", "latent", "observed")
@@ -25,89 +22,130 @@ class Posterior(NamedTuple):
     covariance: pd.DataFrame
 
 
-def joint_posterior(parts: Parts, new: Frame | None, exclude: Any = ()) -> Posterior:
-    """Mean and covariance of f in the user's units; see ``GPResults.posterior``."""
-    asked = ask(parts, new, exclude)
-    mean, V = joint_moments(parts, asked)
-    covariance = np.full((len(asked.usable),) * 2, np.nan)
-    covariance[np.ix_(asked.usable, asked.usable)] = V
-    index = asked.index
-    return Posterior(
-        pd.Series(asked.spread(mean), index=index, name="latent"),
-        pd.DataFrame(covariance, index=index, columns=index),
-    )
+class JointLaw(Protocol):
+    """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
+
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean (n,) and covariance (n, n) of f."""
+        ...
+
+    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
+        """Draws (n, draws) of f, or of f plus noise."""
+        ...
 
 
-def joint_moments(parts: Parts, asked: Asked) -> tuple[Array, Array]:
-    """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
-    fitted, gp, scale = parts.fitted, parts.gp, parts.gp.problem.units.scale
-    inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
-    means, V = np.empty((len(fitted.points), len(known))), np.zeros((len(known), len(known)))
-    for j, (point, weight) in enumerate(zip(fitted.points, fitted.weights, strict=True)):
-        A, d = point.features(inputs, asked.skip)
-        means[j] = known + scale * A.times(point.w)
-        V += weight * scale**2 * (point.factor.covariance(A) + np.diag(d))
-        for E in unseen_groups(point, inputs, asked.skip):
-            V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
-    mean = fitted.weights @ means
-    between = means - mean
-    return mean, V + np.einsum("j,jn,jk->nk", fitted.weights, between, between)
+class JointQuestions:
+    """What every kind of results answers about rows together."""
 
+    _parts: Any
 
-def sample_table(
-    parts: Parts,
-    new: Frame | None,
-    draws: int,
-    *,
-    what: str,
-    rng: int | np.random.Generator | None,
-    exclude: Any = (),
-) -> pd.DataFrame:
-    """Draws as a table; see ``GPResults.sample``."""
-    if what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
-    asked = ask(parts, new, exclude)
-    limits = asked.limits() if what == "observed" else None
-    y = draw_latent(
-        parts, asked, int(draws), noise=what != "latent", rng=np.random.default_rng(0 if rng is None else rng)
-    )
-    if what != "latent" and parts.gp.family.log_time:
-        with np.errstate(over="ignore"):
-            y = np.exp(y)
-    if limits is not None:
-        y = np.clip(y, limits[0][:, None], limits[1][:, None])
-    return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(int(draws), name="draw"))
+    @property
+    def _joint(self) -> JointLaw:
+        raise NotImplementedError
 
+    def posterior(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
+        """Mean and covariance of f in all rows together.
 
-def draw_latent(parts: Parts, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
-    """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
-    fitted, gp, scale = parts.fitted, parts.gp, parts.gp.problem.units.scale
-    inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
-    out = np.empty((len(known), draws))
-    chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
-    for j, point in enumerate(fitted.points):
-        at = np.flatnonzero(chosen == j)
-        if not len(at):
-            continue
-        A, d = point.features(inputs, asked.skip)
-        f = A.times(point.w[:, None] + point.factor.colour(rng.standard_normal((len(point.w), len(at)))))
-        for E in unseen_groups(point, inputs, asked.skip):
-            f += E @ rng.standard_normal((E.shape[1], len(at)))
-            d = d - np.einsum("nk,nk->n", E, E)
-        variance = np.maximum(d, 0.0) + point.sigma**2 * noise
-        f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-        out[:, at] = known[:, None] + scale * f
-    return out
+        Of a process by the law of total covariance over its hyper-parameters. Of a regression, whose f is the linear
+        predictor, from the covariance of its estimates (``cov_params``).
 
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
 
-def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
-    """Features (n, K) of the weights that groups not seen in training share among their rows, block by block."""
-    for t, (block, at) in enumerate(zip(point.blocks, inputs, strict=True)):
-        if at.code is None or t in skip or not (at.code < 0).any():
-            continue
-        new, position = np.unique(at.code, return_inverse=True)
-        A = block.features(at.X).A
-        for column in A.T:
-            yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)
+        Returns
+        -------
+        mean : Series
+        covariance : DataFrame
+            Its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that cannot be predicted.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows and ``new`` is not given.
+        DataError, UnseenLevelError
+            If the new data cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
+        >>> covariance.round(2)
+               0     1
+        0  12.20 -6.26
+        1  -6.26  7.95
+        """
+        asked = ask(self._parts, new, exclude)
+        mean, V = self._joint.moments(asked)
+        covariance = np.full((len(asked.usable),) * 2, np.nan)
+        covariance[np.ix_(asked.usable, asked.usable)] = V
+        index = asked.index
+        return Posterior(
+            pd.Series(asked.spread(mean), index=index, name="latent"),
+            pd.DataFrame(covariance, index=index, columns=index),
+        )
+
+    def sample(
+        self,
+        new: Frame | None = None,
+        draws: int = 100,
+        *,
+        what: str = "uncensored",
+        exclude: str | Sequence[str] = (),
+        rng: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Draw rows, all of a draw together: uncertainty about the model is in every draw.
+
+        A draw takes the parameters first, of a process from its posterior, of a regression (coefficients, scale and
+        degrees of freedom) from the normal law of its estimates; new responses add noise of the family.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        draws : int
+        what : {"uncensored", "latent", "observed"}
+            New responses y*, f, or responses clipped at the limits.
+        exclude : str or list of str
+            Terms to set to zero.
+        rng : int or numpy Generator, optional
+            None is deterministic.
+
+        Returns
+        -------
+        DataFrame
+            A row for each row of the data, a column for each draw.
+
+        Raises
+        ------
+        SpecError
+            For another ``what``, limits that are unknown, or a regression without a maximum.
+        DataError, UnseenLevelError
+            If the new data cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
+        >>> y.shape, bool((y >= 0).all(axis=None))
+        ((2, 4000), True)
+        """
+        if what not in DRAWN:
+            raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
+            raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
+        asked = ask(self._parts, new, exclude)
+        limits = asked.limits() if what == "observed" else None
+        stream = np.random.default_rng(0 if rng is None else rng)
+        y = self._joint.draw(asked, int(draws), noise=what != "latent", rng=stream)
+        if what != "latent" and self._parts.family.log_time:
+            with np.errstate(over="ignore"):
+                y = np.exp(y)
+        if limits is not None:
+            y = np.clip(y, limits[0][:, None], limits[1][:, None])
+        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(int(draws), name="draw"))

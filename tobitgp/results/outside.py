@@ -31,7 +31,9 @@ class PluginHooks:
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, str]:
-        return {"vcov_type": "posterior sd"}
+        from tobitgp.report.maketables import error_type
+
+        return {"vcov_type": error_type(self._fit)}
 
     @property
     def __maketables_stat_labels__(self) -> dict[str, str]:
@@ -41,12 +43,12 @@ class PluginHooks:
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
-        from tobitgp.report.maketables import DEFAULT_STATS
+        from tobitgp.report.maketables import default_stats
 
-        return list(DEFAULT_STATS)
+        return default_stats(self._fit)
 
     def to_maketables(self) -> PluginHooks:
-        """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence.
+        """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence or likelihood.
 
         ``ETable([res])`` works too, but takes whatever has ``params``, ``bse`` and ``pvalues`` for a fit of
         statsmodels, and shows coefficients and the number of observations alone.
@@ -57,7 +59,7 @@ class PluginHooks:
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> view = res.to_maketables()
         >>> view.__maketables_stat__("left"), view.__maketables_coef_table__["b"].round(2).to_dict()
-        (13, {'Intercept': 5.39, 'age': -0.15, 'sigma': 5.0})
+        (13, {'Intercept': 5.12, 'age': -0.14, 'sigma': 5.0})
         """
         return _View(self._fit)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.tables import predict_table
-from tobitgp.results.views import Parts
 from tobitgp.typing import Frame
 
 
@@ -19,12 +18,13 @@ class PredictionResults:
 
     Attributes
     ----------
-    parts : Parts
+    predict : callable
+        Of the results.
     new : DataFrame or dict of columns, or None
     exclude : str or sequence of str
     """
 
-    parts: Parts
+    predict: Callable[..., Any]
     new: Frame | None
     exclude: Any
 
@@ -39,8 +39,7 @@ class PredictionResults:
         return pd.Series(self._mean()["se"], name="se_mean")
 
     def _mean(self, level: float | None = None) -> pd.DataFrame:
-        table = predict_table(self.parts, self.new, "uncensored", interval=level, se=True, exclude=self.exclude)
-        return pd.DataFrame(table)
+        return pd.DataFrame(self.predict(self.new, "uncensored", interval=level, se=True, exclude=self.exclude))
 
     def conf_int(self, obs: bool = False, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of probability ``1 - alpha`` for the mean, or for a new y*; columns 0 and 1."""
@@ -52,7 +51,45 @@ class PredictionResults:
         """Columns ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``."""
         alpha = check_alpha(alpha)
         mean = self._mean(1.0 - alpha)
-        tails = [0.5 * alpha, 1.0 - 0.5 * alpha]
-        obs = predict_table(self.parts, self.new, "quantile", interval=None, se=False, q=tails, exclude=self.exclude)
+        obs = self.predict(self.new, "quantile", q=[0.5 * alpha, 1.0 - 0.5 * alpha], exclude=self.exclude)
         names = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         return pd.concat([mean, obs], axis=1).set_axis(names, axis=1)
+
+
+class Predictions:
+    """``get_prediction`` of every kind of results."""
+
+    predict: Any
+
+    def get_prediction(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
+        """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+
+        The interval for a new y* goes from one quantile of ``predict(what="quantile")`` to another: under a process
+        those of the predictive distribution, in a regression those at the estimates.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        PredictionResults
+            With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
+                           0
+        mean            0.88
+        mean_se         3.49
+        mean_ci_lower  -5.97
+        mean_ci_upper   7.72
+        obs_ci_lower   -8.92
+        obs_ci_upper   10.68
+        """
+        return PredictionResults(self.predict, new, exclude)

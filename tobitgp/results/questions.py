@@ -1,4 +1,4 @@
-"""What one may ask a fit: predictions on every scale, terms, draws."""
+"""What one may ask a fitted process: predictions on every scale, terms, residuals, effects."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.results.groups import group_table
-from tobitgp.results.joint import Posterior, joint_posterior, sample_table
+from tobitgp.results.joint import JointQuestions
 from tobitgp.results.margins import effects_table
-from tobitgp.results.prediction import PredictionResults
+from tobitgp.results.prediction import Predictions
+from tobitgp.results.process_law import ProcessLaw
 from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
 from tobitgp.results.views import Parts
 from tobitgp.typing import Frame
 
 
-class Questions:
+class Questions(JointQuestions, Predictions):
     """The questions that :class:`GPResults` answers."""
 
     _parts: Parts
+
+    @property
+    def _joint(self) -> ProcessLaw:
+        return ProcessLaw(self._parts)
 
     @property
     def parts(self) -> Parts:
@@ -108,7 +113,7 @@ class Questions:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
            mean    se  lower  upper
         0  2.92  2.05   0.28   7.94
@@ -124,73 +129,6 @@ class Questions:
         return predict_table(
             self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )
-
-    def posterior(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
-        """Mean and covariance of f in all rows together, averaged over the hyper-parameters.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        exclude : str or list of str
-            Terms to set to zero.
-
-        Returns
-        -------
-        mean : Series
-        covariance : DataFrame
-            By the law of total covariance; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
-            cannot be predicted.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
-        >>> covariance.round(2)
-               0     1
-        0  12.39 -6.42
-        1  -6.42  8.14
-        """
-        return joint_posterior(self._parts, new, exclude)
-
-    def sample(
-        self,
-        new: Frame | None = None,
-        draws: int = 100,
-        *,
-        what: str = "uncensored",
-        exclude: str | Sequence[str] = (),
-        rng: int | np.random.Generator | None = None,
-    ) -> pd.DataFrame:
-        """Draw from the posterior, all rows of a draw together.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        draws : int
-        what : {"uncensored", "latent", "observed"}
-            New responses y*, f, or responses clipped at the limits.
-        exclude : str or list of str
-            Terms to set to zero.
-        rng : int or numpy Generator, optional
-            None is deterministic.
-
-        Returns
-        -------
-        DataFrame
-            A row for each row of the data, a column for each draw.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
-        >>> y.shape, bool((y >= 0).all(axis=None))
-        ((2, 4000), True)
-        """
-        return sample_table(self._parts, new, draws, what=what, rng=rng, exclude=exclude)
 
     def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
         """Residuals of the training rows.
@@ -215,43 +153,13 @@ class Questions:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.residuals("response").head(2).round(2)
         0   -2.36
         1    2.90
         Name: response, dtype: float64
         """
         return residual_table(self._parts, kind, rng)
-
-    def get_prediction(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
-        """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        exclude : str or list of str
-            Terms to set to zero.
-
-        Returns
-        -------
-        PredictionResults
-            With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
-                           0
-        mean            0.92
-        mean_se         3.52
-        mean_ci_lower  -5.98
-        mean_ci_upper   7.82
-        obs_ci_lower  -11.07
-        obs_ci_upper   12.90
-        """
-        return PredictionResults(self._parts, new, exclude)
 
     def marginal_effects(
         self,
@@ -297,7 +205,7 @@ class Questions:
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
         dydx        -0.055
         se           0.074

@@ -92,15 +92,15 @@ class Statistics:
 
     @property
     def params(self) -> pd.Series[float]:
-        """Linear coefficients and hyper-parameters, natural scale, the user's units.
+        """Linear coefficients, then hyper-parameters or parameters of the noise; natural scale, the user's units.
 
         Examples
         --------
         >>> import tobitgp as tg
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.params.round(2)
-        Intercept    5.39
-        age         -0.15
+        Intercept    5.12
+        age         -0.14
         sigma        5.00
         dtype: float64
         """
@@ -108,30 +108,30 @@ class Statistics:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Posterior standard deviations of linear coefficients, standard errors of hyper-parameters; 0 where fixed."""
+        """Standard errors, 0 where fixed; of the linear coefficients of a posterior its standard deviations."""
         return self._series(self._linear.errors(), self._rest.errors())
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Linear coefficients over their standard deviations; NaN for fixed ones and hyper-parameters."""
+        """Coefficients over their standard errors; NaN for fixed ones, hyper-parameters, sigma and df."""
         error = self._linear.errors()
         z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
         return self._series(z, self._rest.z_values())
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided posterior tails: twice the probability of a coefficient's less likely sign.
+        """Two-sided tails; of a posterior twice the probability of a coefficient's less likely sign.
 
-        NaN for fixed coefficients, and for hyper-parameters, of which zero is no value to test.
+        NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no value to test.
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of probability ``1 - alpha``.
 
-        Posterior quantiles of linear coefficients (of the mixture where hyper-parameters were integrated), and
-        ``exp(log value +- z se)`` for hyper-parameters, se being that of the logarithm. A fixed parameter has both ends
-        at its value.
+        ``coef +- z se`` of a regression's coefficients; posterior quantiles of those under a prior (of the mixture
+        where hyper-parameters were integrated); ``exp(log value +- z se)`` for hyper-parameters, sigma and df, se being
+        that of the logarithm. A fixed parameter has both ends at its value.
 
         Parameters
         ----------
@@ -153,8 +153,8 @@ class Statistics:
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.conf_int().round(2)
                        0      1
-        Intercept -12.51  23.29
-        age        -0.53   0.23
+        Intercept -12.61  22.84
+        age        -0.51   0.23
         sigma       5.00   5.00
         """
         alpha = check_alpha(alpha)
@@ -162,7 +162,11 @@ class Statistics:
         return pd.DataFrame(ends, index=self._names)
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of linear coefficients (posterior) and hyper-parameters (delta method); zero between them."""
+        """Covariance of all parameters.
+
+        Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
+        coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+        """
         names, p = self._names, len(self._columns)
         covariance = np.zeros((len(names), len(names)))
         covariance[:p, :p] = self._linear.total_covariance()
@@ -172,7 +176,7 @@ class Statistics:
         return pd.DataFrame(covariance, index=names, columns=names)
 
     def t_test(self, hypotheses: Any) -> ContrastResults:
-        """Hypotheses about linear coefficients, each on its own, from their joint posterior.
+        """Hypotheses about linear coefficients, each on its own, from their joint normal law or posterior.
 
         Parameters
         ----------
@@ -182,8 +186,8 @@ class Statistics:
         Returns
         -------
         ContrastResults
-            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided posterior
-            tails, as in ``pvalues``.
+            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided, as in
+            ``pvalues``.
 
         Raises
         ------
@@ -196,13 +200,13 @@ class Statistics:
         >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
                      coef  std err     z  P>|z|  lower  upper
-        age = 0     -0.12     0.19 -0.63   0.53  -0.50   0.26
-        age = quant -0.08     0.21 -0.37   0.71  -0.49   0.33
+        age = 0     -0.12     0.19 -0.61   0.54  -0.49   0.26
+        age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
         """
         return contrast(self._linear, self._columns, hypotheses)
 
     def wald_test(self, hypotheses: Any) -> WaldResults:
-        """Several hypotheses about linear coefficients together, by posterior mean and covariance.
+        """Several hypotheses about linear coefficients together, by their means and covariance.
 
         Parameters
         ----------
@@ -224,7 +228,7 @@ class Statistics:
         >>> import tobitgp as tg
         >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.wald_test("age = 0, quant = 0")
-        chi2(2) = 1.372, p = 0.5037
+        chi2(2) = 1.316, p = 0.5179
         """
         return wald(self._linear, self._columns, hypotheses)
 
@@ -246,8 +250,8 @@ class Statistics:
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
         >>> res.summary_frame().round(2)
                    coef  std err     z  P>|z|  lower  upper
-        Intercept  5.39     9.13  0.59   0.56 -12.51  23.29
-        age       -0.15     0.19 -0.77   0.44  -0.53   0.23
+        Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
+        age       -0.14     0.19 -0.74   0.46  -0.51   0.23
         sigma      5.00     0.00   NaN    NaN   5.00   5.00
         """
         ends = self.conf_int(alpha)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.detects import spell_numbers
 from tobitgp.errors import SpecError
 from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training, with_response
 from tobitgp.results.distribution import choose_scales
@@ -67,8 +66,6 @@ def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: 
     """Responses where they were seen, imputed where they were censored."""
     if len(exclude):
         raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
-    if new is not None and parts.spec.response.kind == "text":
-        new = spell_numbers(new, parts.spec.names("response"))
     asked = ask(parts, new)
     if new is None:
         seen = seen_in_training(parts)

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.saving import Saving
 from tobitgp.results.statistics import Statistics, count_infos
 from tobitgp.results.tobit_parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
-from tobitgp.results.views import COUNTS
-from tobitgp.typing import Frame
+from tobitgp.results.tobit_questions import TobitQuestions
+from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 
 
-class TobitResults(Statistics, Pictures, PluginHooks):
+class TobitResults(Statistics, TobitQuestions, Saving, Pictures, PluginHooks):
     """A censored regression fitted by maximum likelihood.
 
-    Made by :func:`tobitgp.fit` with ``method="mle"``. Standard errors come from the observed information, or the
-    sandwich that ``cov_type=`` names; intervals of sigma and df are formed on the log scale.
+    Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
+    or the sandwich that ``cov_type=`` names; intervals of sigma and df are formed on the log scale.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class TobitResults(Statistics, Pictures, PluginHooks):
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), method="mle")
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
     >>> res
     TobitResults: durable ~ age + quant | censor(0)
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
@@ -50,11 +50,6 @@ class TobitResults(Statistics, Pictures, PluginHooks):
 
     def __init__(self, parts: TobitParts):
         self._parts = parts
-
-    @property
-    def parts(self) -> TobitParts:
-        """Specification, training data and maximum, as the rooms below hand them on."""
-        return self._parts
 
     @cached_property
     def _linear(self) -> Linear:
@@ -125,6 +120,12 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         return self._parts.maximum.converged
 
     @property
+    def fit_history(self) -> pd.DataFrame:
+        """The search: its one stage, Newton iterations, log likelihood after them."""
+        columns = ["stage", "iterations", "log_likelihood"]
+        return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
+
+    @property
     def method(self) -> str:
         """Name of the method: ``"mle"``."""
         return "mle"
@@ -153,162 +154,6 @@ class TobitResults(Statistics, Pictures, PluginHooks):
     def _pseudo_r2(self) -> PseudoR2:
         return pseudo_r2(self.llf, self.llnull, self.nobs)
 
-    def predict(
-        self,
-        new: Frame | None = None,
-        what: str | None = None,
-        *,
-        interval: float | None = None,
-        se: bool = False,
-        q: float | Sequence[float] | None = None,
-        below: float | Sequence[float] | None = None,
-        above: float | Sequence[float] | None = None,
-        exclude: str | Sequence[str] = (),
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Predict at new rows, or at those of the training data.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            With the columns right of ``~`` (and of ``sigma=``), for ``"observed"`` those of the limits, and for
-            ``"conditional"`` those of response and censoring; by default the training data.
-        what : {"latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms"}
-            As in :meth:`tobitgp.GPResults.predict`, at the estimates: ``"quantile"`` and ``"prob"`` are plug-in values.
-        interval : float, optional
-            Probability of an interval of the quantity, normal on its own scale: that of logarithms for positive
-            predictions of log-time families, of logits for probabilities.
-        se : bool
-            Give standard errors, by the delta method from the covariance of all parameters.
-        q, below, above : float or list of float, optional
-            With ``"quantile"`` and ``"prob"``.
-        exclude : str or list of str
-            Terms to set to zero. New data need no columns that only they use.
-
-        Returns
-        -------
-        Series or DataFrame
-            As :meth:`tobitgp.GPResults.predict` gives it.
-
-        Raises
-        ------
-        SpecError
-            For an unknown ``what``, arguments that do not go with it, or ``"observed"`` where the limits are unknown.
-        DataError, UnseenLevelError
-            If the new data cannot be used.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
-        >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
-           mean    se  lower  upper
-        0  2.67  2.29    0.0   7.15
-        1  0.80  0.79    0.0   2.36
-        """
-        from tobitgp.results.tobit_predict import predict_tobit
-
-        return predict_tobit(
-            self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
-        )
-
-    def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
-        """Residuals of the training rows, censored ones included.
-
-        Parameters
-        ----------
-        kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
-            Normal scores at a random point of a censored row's mass; response, or its mean given what was seen, less
-            the mean of y*; the same in standard deviations; signed roots of deviances, as survreg has them; cumulative
-            hazards; events less their expected number. :mod:`tobitgp.regression.residuals` has the formulas.
-        rng : int or numpy Generator, optional
-            For the random part; None is deterministic.
-
-        Returns
-        -------
-        Series
-            A row for each row of the training data, NaN where it was dropped.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
-        >>> res.residuals("deviance").head(2).round(2)
-        0   -0.76
-        1    0.59
-        Name: deviance, dtype: float64
-        """
-        from tobitgp.results.tobit_residuals import tobit_residuals
-
-        return tobit_residuals(self._parts, kind, rng)
-
-    def marginal_effects(
-        self,
-        what: str = "latent",
-        at: Any = "overall",
-        *,
-        below: float | None = None,
-        above: float | None = None,
-        alpha: float = 0.05,
-    ) -> pd.DataFrame:
-        """How predictions change with each column: derivatives for numbers, differences from the base for factors.
-
-        Standard errors are those of the delta method.
-
-        Parameters
-        ----------
-        what : {"latent", "observed", "prob"}
-            Of eta, of the clipped mean, or of the probability of lying below or above a limit.
-        at : {"overall", "mean"}, or DataFrame
-            Average over the training rows with their weights, at the mean of numbers and the most frequent level of
-            factors, or over the rows of a DataFrame.
-        below, above : float, optional
-            With ``"prob"``, one of the two.
-        alpha : float
-            Probability left out of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            Index ``(variable, contrast)``; columns ``dydx, se, z, p, lower, upper``; ``"observed"`` adds McDonald and
-            Moffitt's ``intensive`` and ``extensive``, as in :meth:`tobitgp.GPResults.marginal_effects`.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), method="mle")
-        >>> res.marginal_effects("observed", at="mean")["dydx"].round(4).tolist()
-        [-0.0459, -0.0162]
-        """
-        from tobitgp.results.tobit_effects import tobit_effects
-
-        return tobit_effects(self._parts, what, at, below=below, above=above, alpha=alpha)
-
-    get_margeff = marginal_effects
-
-    def influence(self, *, scaled: bool = False) -> pd.DataFrame:
-        """Approximate change of every estimate when a row is added: one Newton step.
-
-        Parameters
-        ----------
-        scaled : bool
-            In standard errors (dfbetas).
-
-        Returns
-        -------
-        DataFrame
-            A row for each row of the training data, a column for each parameter, sigma and df as logarithms.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="mle")
-        >>> res.influence().shape
-        (20, 3)
-        """
-        from tobitgp.results.tobit_residuals import influence_table
-
-        return influence_table(self._parts, scaled=scaled)
-
     def lr_test(self, other: TobitResults) -> WaldResults:
         """Likelihood ratio test against a smaller model of the same rows.
 
@@ -325,19 +170,52 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         Raises
         ------
         SpecError
-            If ``other`` has no fewer parameters, a higher likelihood, or other rows.
+            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
 
         Examples
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data, method="mle")
-        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data, method="mle"))
+        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
         from tobitgp.results.tobit_tests import likelihood_ratio
 
         return likelihood_ratio(self, other)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``; for log-time families also ``exp(coef)``, the factor by
+            which a coefficient multiplies times, with its ends ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the
+            parameters of the noise.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
+        >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
+        >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
+                   coef  exp(coef)  exp(coef) lower  exp(coef) upper
+        Intercept   0.8       2.22             1.45             3.40
+        dose        0.7       2.02             1.41             2.89
+        sigma       0.2        NaN              NaN              NaN
+        """
+        frame = super().summary_frame(alpha)
+        if self._parts.family.log_time:
+            linear = frame.iloc[: len(self._columns)]
+            with np.errstate(over="ignore"):
+                for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                    frame[name] = np.exp(linear[of])
+        return frame
 
     def summary(self, alpha: float = 0.05) -> Any:
         """Tables to read or to paste into a report.
@@ -355,16 +233,6 @@ class TobitResults(Statistics, Pictures, PluginHooks):
         from tobitgp.report.tobit import summarise_tobit
 
         return summarise_tobit(self, check_alpha(alpha))
-
-    def save(self, path: Any) -> None:
-        """Not offered yet for regressions.
-
-        Raises
-        ------
-        SpecError
-            Always; a fit of ``method="ep"`` can be saved.
-        """
-        raise SpecError("Fits of method='mle' cannot be saved yet; fit again, or keep the numbers of summary_frame().")
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

@@ -86,11 +86,22 @@ def fit_tobit(
         warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     covariates = keep_covariates(spec, training, data)
-    facts = remember(training, named_columns(spec, data), covariates, columns_together(training.state))
-    jacobian = rows.log_jacobian
-    return TobitResults(
-        TobitParts(spec, training.state, facts, family, maximum, V, centre, cov_type, jacobian, training, covariates)
+    written = [part.spec for part in training.state.parts]
+    facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
+    parts = TobitParts(
+        spec,
+        training.state,
+        facts,
+        family,
+        maximum,
+        V,
+        centre,
+        cov_type,
+        rows.log_jacobian,
+        training=training,
+        covariates=covariates,
     )
+    return TobitResults(parts)
 
 
 def _centre(training: TrainingData, coefficients: Array) -> Array:

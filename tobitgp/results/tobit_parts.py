@@ -44,6 +44,8 @@ class TobitParts:
     cov_type : str
     log_jacobian : float
         What the log likelihood of log times needs to be that of the response.
+    llnull : float or None
+        Log likelihood with an intercept only, where it is known already.
     training : TrainingData or None
     covariates : DataFrame or None
     """
@@ -57,6 +59,7 @@ class TobitParts:
     centre: Array
     cov_type: str
     log_jacobian: float
+    llnull: float | None = None
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
 
@@ -155,6 +158,8 @@ def known_scale(parts: TobitParts) -> Array:
 
 def null_likelihood(parts: TobitParts) -> float:
     """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
+    if parts.llnull is not None:
+        return parts.llnull
     if "Intercept" not in parts.columns:
         return float("nan")
     rows = outcome(parts.rows.response, log_time=parts.family.log_time)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc
 
+from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Student
-from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.typing import Array
@@ -24,6 +25,11 @@ def likelihood_ratio(whole: TobitResults, part: TobitResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``TobitResults.lr_test``."""
     if getattr(part, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(part).__name__}.")
+    if held_rows(whole.parts) is None or held_rows(part.parts) is None:
+        remedy = "tg.compare(by='aic') needs none"
+        raise SpecError(
+            f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; {remedy}."
+        )
     check_same_rows({"this model": subject_of(whole), "the other": subject_of(part)})
     df = int(whole.parts.maximum.free.sum() - part.parts.maximum.free.sum())
     why = _why_not_nested(whole.parts, part.parts)

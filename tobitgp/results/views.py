@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
-from tobitgp.formula.spec import ModelSpec
+from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.likelihoods import Family
@@ -21,6 +22,7 @@ from tobitgp.typing import Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
 FRAME_COLUMNS = ("coef", "std err", "z", "P>|z|", "lower", "upper")
+RATIO_COLUMNS = ("exp(coef)", "exp(coef) lower", "exp(coef) upper")
 
 
 class Source(Protocol):
@@ -144,12 +146,18 @@ def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.
     return frame.loc[training.kept].copy()
 
 
-def named_columns(spec: ModelSpec, data: Frame | None) -> list[str]:
-    """Columns of the data that the formula names or ``.`` stands for, in the order of the data."""
-    used = set(spec.names())
-    names = [] if data is None else column_names(data)
-    found = [name for name in names if name in used or (isinstance(name, str) and mentions(spec.formula, name))]
-    return [*found, *(name for name in spec.names() if name not in found)]
+def named_columns(parts: Iterable[LinearPart], data: Frame | None) -> list[str]:
+    """Columns of the data that formulas name or ``.`` stands for, in the order of the data."""
+    present = [] if data is None else column_names(data)
+    used = dict.fromkeys(name for part in parts for name in columns_of(part, present))
+    return [*(name for name in present if name in used), *(name for name in used if name not in present)]
+
+
+def columns_of(part: LinearPart, columns: Sequence[str]) -> list[str]:
+    """Columns that a formula names or ``.`` stands for: those among some in their order, then all others."""
+    names = part.names()
+    found = [name for name in columns if name in names or (isinstance(name, str) and mentions(part.formula, name))]
+    return [*found, *(name for name in names if name not in found)]
 
 
 def describe(parts: Parts, evidence_kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,14 @@ from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.gp import GPResults
+from tobitgp.results.tobit import TobitResults
 from tobitgp.selection.run import attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
 _BY_METHOD = ("log_evidence", "log_marginal")
+_OF_LIKELIHOOD = ("aic", "bic")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,15 +36,15 @@ class Selection:
     ----------
     table : DataFrame
         As :func:`tobitgp.compare` gives it, with a row of NaN for each model that could not be fitted.
-    best : GPResults
+    best : GPResults or TobitResults
         The first of the table.
-    results : dict of GPResults
+    results : dict of these
         All that were fitted, by name.
     """
 
     table: pd.DataFrame
-    best: GPResults
-    results: dict[str, GPResults]
+    best: GPResults | TobitResults
+    results: dict[str, GPResults | TobitResults]
 
     def __repr__(self) -> str:
         return self.table.to_string(float_format="{:.3f}".format, formatters={"n": "{:g}".format})
@@ -73,7 +75,8 @@ def select(
     data : DataFrame or dict of columns
         Never modified.
     by : str
-        As in :func:`tobitgp.compare`. Models fitted by different methods go by ``"elbo"``.
+        As in :func:`tobitgp.compare`. Models fitted by different methods go by ``"elbo"``. Where no ``method`` is
+        given, ``"aic"`` and ``"bic"`` fit by maximum likelihood and all others by expectation propagation.
     n_jobs : int
         Fits at a time, each in a process with one BLAS thread; -1 for as many as there are cores. The results do not
         depend on it.
@@ -111,7 +114,7 @@ def select(
     """
     check_by(by)
     check_jobs(n_jobs)
-    candidates = read_specs(specs, fit_kwargs)
+    candidates = [_with_method(candidate, by) for candidate in read_specs(specs, fit_kwargs)]
     read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [c for c in candidates if c.name in models]
@@ -122,6 +125,14 @@ def select(
     results = {c.name: fitted[c.name].value for c in ready if failed[c.name] is None}
     errors = {name: error for name, error in failed.items() if error is not None}
     return _rank(results, errors, by)
+
+
+def _with_method(candidate: Candidate, by: str) -> Candidate:
+    """Candidate whose ``method="auto"`` is one that has the number by which models are ranked."""
+    method = candidate.options.get("method", "auto")
+    if not isinstance(method, str) or method != "auto":
+        return candidate
+    return replace(candidate, options={**candidate.options, "method": MLE if by in _OF_LIKELIHOOD else "ep"})
 
 
 def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
@@ -138,11 +149,15 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         modelled = bool((response.lower != response.upper).any())
         columns = training.design.columns
         subject = Subject(training, training.counts, float(response.weight.sum()), columns, modelled)
-        likelihood = options.get("method", "auto") == MLE
-        method = None if likelihood else choose_method(options.get("method", "auto"), options.get("bound"))
-        if (by in ("aic", "bic")) != likelihood:
+        likelihood = options["method"] == MLE
+        method = None if likelihood else choose_method(options["method"], options.get("bound"))
+        if (by in _OF_LIKELIHOOD) != likelihood:
             remedy = "by='aic' or 'bic' goes with method='mle', evidence with all other methods"
-            raise SpecError(f"by={by!r} and method={options.get('method', 'auto')!r} do not go together: {remedy}.")
+            raise SpecError(f"by={by!r} and method={options['method']!r} do not go together: {remedy}.")
+        if likelihood and models[candidate.name].spec.gps:
+            raise SpecError(
+                f"by={by!r} takes a maximised likelihood, which the processes of {candidate.name!r} have not."
+            )
         if by == "log_marginal" and options.get("hyper") == "maximize":
             raise SpecError("by='log_marginal' integrates the hyper-parameters, and hyper='maximize' does not.")
         subjects[candidate.name] = subject
@@ -170,14 +185,16 @@ def _notes(fitted: Any, name: str) -> Any:
     return fitted[name].notes if name in fitted else ()
 
 
-def _rank(results: dict[str, GPResults], errors: dict[str, TobitGPError], by: str) -> Selection:
+def _rank(results: dict[str, GPResults | TobitResults], errors: dict[str, TobitGPError], by: str) -> Selection:
     """Table of those that were fitted, then those that were not."""
     if not results:
         raise next(iter(errors.values()))
     for name, error in errors.items():
         _warn(f"{name!r} failed and has no place in the ranking: {error}")
     if by in _BY_METHOD and len({fit.evidence_kind for fit in results.values()}) > 1:
-        away = [name for name, fit in results.items() if fit.parts.fitted.trace.fell_back]
+        away = [
+            name for name, fit in results.items() if isinstance(fit, GPResults) and fit.parts.fitted.trace.fell_back
+        ]
         _warn(f"{listed(away)} fell back to another method, and {by} would not be of one kind; ranked by='elbo'.")
         by = "elbo"
     without = [name for name, fit in results.items() if np.isnan(read_value(fit, by))]

@@ -257,7 +257,7 @@ def test_a_linear_model_without_noise_fits_at_the_bound(formula):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.warns(BoundaryWarning, match="bound for sigma"):
-            res = tg.fit(formula, {"x": x, "y": y})
+            res = tg.fit(formula, {"x": x, "y": y}, method="ep")
     assert np.isfinite(res.predict()).all()
     assert "(at bound)" in str(res.summary())
     assert np.isnan(res.bse["sigma"])

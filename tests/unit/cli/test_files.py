@@ -41,6 +41,19 @@ def test_predict_reads_dates(dated, tmp_path):
     assert np.allclose(pd.read_csv(files["out.csv"])["latent"], expected)
 
 
+@pytest.mark.usefixtures("storage")
+def test_dates_in_the_formula_of_the_noise_scale(dated, tmp_path):
+    dated.to_csv(tmp_path / "dated.csv", index=False)
+    formula, sigma = "y ~ 1 | censor(-0.5)", "~ decimal_year(day)"
+    words = [formula, str(tmp_path / "dated.csv"), "--sigma", sigma, "--save", str(tmp_path / "fit.tgp")]
+    assert main(["fit", *words]) == 0
+    out = tmp_path / "out.csv"
+    words = [str(tmp_path / "fit.tgp"), str(tmp_path / "dated.csv"), "--what", "quantile", "--q", "0.9"]
+    assert main(["predict", *words, "--out", str(out)]) == 0
+    expected = tg.fit(formula, dated, sigma=sigma).predict(dated, "quantile", q=0.9)
+    assert np.allclose(pd.read_csv(out)["quantile"], expected)
+
+
 def test_iso_dates_of_every_length_and_zone():
     text = ["2024-03-31", "2024-03-31T12:00", "2024-03-31 12:00:30", "2024-03-31T14:00+02:00", None]
     read = read_dates(pd.DataFrame({"day": text, "word": text}), ["day", "absent"])

@@ -142,3 +142,39 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(saved, tmp_path, new, monke
     assert set(tmp_path.iterdir()) == before
     assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--out", str(out)]) == 0
     assert len(pd.read_csv(out)) == 3
+
+
+LINEAR = "y ~ x | censor(lower)"
+
+
+@pytest.fixture
+def regressions(table, tmp_path):
+    paths = {"plain": tmp_path / "plain.tgp", "scaled": tmp_path / "scaled.tgp"}
+    assert main(["fit", LINEAR, str(table), "--method", "mle", "--save", str(paths["plain"]), "--quiet"]) == 0
+    assert main(["fit", LINEAR, str(table), "--sigma", "~ x", "--save", str(paths["scaled"]), "--quiet"]) == 0
+    return paths
+
+
+def test_regressions_predict(regressions, table, new, tmp_path, capsys):
+    capsys.readouterr()
+    res = tg.fit(LINEAR, pd.read_csv(table), sigma="~ x")
+    words = ["--what", "observed", "--interval", "0.9"]
+    assert main(["predict", str(regressions["scaled"]), str(tmp_path / "new.csv"), *words]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert np.allclose(printed, res.predict(new, "observed", interval=0.9), rtol=1e-12, equal_nan=True)
+
+
+def test_regressions_are_compared_by_likelihood(regressions, table, capsys):
+    capsys.readouterr()
+    paths = [str(path) for path in regressions.values()]
+    assert main(["compare", *paths, "--by", "aic"]) == 0
+    shown = capsys.readouterr().out
+    fits = {"plain": tg.fit(LINEAR, pd.read_csv(table)), "scaled": tg.fit(LINEAR, pd.read_csv(table), sigma="~ x")}
+    assert shown.strip() == tg.compare(fits, by="aic").to_string(float_format="{:.3f}".format).strip()
+    assert main(["compare", *paths]) == 2
+    assert "'aic', 'bic'" in capsys.readouterr().err
+
+
+def test_a_regression_is_not_compared_with_a_process(regressions, saved, capsys):
+    assert main(["compare", str(regressions["plain"]), str(saved), "--by", "aic"]) == 2
+    assert "not to be had of 'toy'" in capsys.readouterr().err

@@ -66,9 +66,11 @@ def test_a_fit_is_that_of_the_same_text():
     assert mixed.counts["left"] == text.counts["left"] > 0
 
 
+@pytest.mark.parametrize("method", ["ep", "mle"])
 @pytest.mark.parametrize("new", [[0.5, 0.6], ["0.5", 0.6], np.array([0.5, 0.6]), pd.Series([0.5, 0.6])])
-def test_new_rows_of_numbers_are_imputed_by_a_model_of_text(new):
-    res = tg.fit("y ~ x", {"x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, "<2", 3.0, 3.5]}, fixed={"sigma": 1.0})
+def test_new_rows_of_numbers_are_imputed_by_a_model_of_text(new, method):
+    data = {"x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, "<2", 3.0, 3.5]}
+    res = tg.fit("y ~ x", data, method=method, fixed={"sigma": 1.0})
     assert res.predict({"x": [1.0, 2.0], "y": new}, what="conditional").tolist() == [0.5, 0.6]
     assert res.predict(pd.DataFrame({"x": [1.0, 2.0], "y": new}), what="conditional").tolist() == [0.5, 0.6]
 

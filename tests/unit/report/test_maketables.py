@@ -46,7 +46,7 @@ def test_coefficients_are_those_of_the_fit(curve):
 def test_fixed_parameters_have_no_standard_error():
     import tobitgp as tg
 
-    res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0}, method="ep")
     table = res.__maketables_coef_table__
     assert np.isnan(table.loc["sigma", "se"])
     assert np.isnan(table.loc["sigma", "p"])
@@ -55,10 +55,22 @@ def test_fixed_parameters_have_no_standard_error():
 
 def test_every_stat_has_a_label_and_unknown_ones_are_none(curve, lung):
     for key in STAT_LABELS:
-        assert curve.__maketables_stat__(key) is not None, key
+        assert (curve.__maketables_stat__(key) is None) == (key in ("llf", "aic", "bic")), key
     assert lung.__maketables_stat__("log_marginal") is None
     assert curve.__maketables_stat__("r2") is None
     assert set(curve.__maketables_default_stat_keys__) <= set(curve.__maketables_stat_labels__)
+
+
+def test_a_regression_shows_its_likelihood(lung):
+    import tobitgp as tg
+
+    res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="weibull", cov_type="HC0")
+    table = maketables.ETable([res.to_maketables(), lung.to_maketables()]).df
+    assert table.loc[("stats", "Log likelihood")].tolist()[0] == f"{res.llf:,.2f}"
+    assert res.__maketables_stat__("family") == "weibull"
+    assert res.__maketables_stat__("se_type") == res.__maketables_vcov_info__["vcov_type"] == "HC0"
+    assert res.__maketables_stat__("log_evidence") is None
+    assert res.__maketables_coef_table__["b"].equals(res.params.rename("b").rename_axis("Coefficient"))
 
 
 def test_names_cannot_be_taken_for_html(awkward):

@@ -50,7 +50,7 @@ def test_latent_against_dense_algebra(maximised, mixed):
 
 
 def test_linear_part_is_the_coefficients(tobin):
-    res = tg.fit("durable ~ age + quant | censor(0)", tobin)
+    res = tg.fit("durable ~ age + quant | censor(0)", tobin, method="ep")
     beta = res.params[["Intercept", "age", "quant"]].to_numpy()
     H = np.column_stack([np.ones(20), tobin["age"], tobin["quant"]])
     table = res.predict(tobin, se=True)
@@ -132,7 +132,7 @@ def test_limits_come_from_the_new_data(averaged, mixed):
 
 
 def test_constant_limits_are_replayed(tobin):
-    res = tg.fit("durable ~ age | censor(0)", tobin, fixed={"sigma": 5.0})
+    res = tg.fit("durable ~ age | censor(0)", tobin, fixed={"sigma": 5.0}, method="ep")
     assert (res.predict({"age": [20.0, 90.0]}, "observed") > 0).all()
 
 
@@ -170,7 +170,7 @@ def test_bad_new_data(averaged, mixed):
 def test_nothing_left_to_learn():
     """Every coefficient fixed: f is known, and so is its interval."""
     data = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.1, 1.9, 3.2]})
-    res = tg.fit("y ~ 0 + x | censor(0)", data, fixed={"x": 1.0, "sigma": 0.3})
+    res = tg.fit("y ~ 0 + x | censor(0)", data, fixed={"x": 1.0, "sigma": 0.3}, method="ep")
     table = res.predict(interval=0.95)
     assert np.allclose(table[["mean", "lower", "upper"]], data[["x", "x", "x"]])
     assert np.allclose(table["se"], 0.0)
@@ -190,7 +190,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_unknown_limits_are_said_in_every_spelling_and_to_every_caller(case):
     data = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "d": [0, 1, 1], "n": [1, 0, 0], "t": ["<1", "2", "3"]}
-    res = tg.fit(UNKNOWN[case], data, fixed={"sigma": 1.0})
+    res = tg.fit(UNKNOWN[case], data, fixed={"sigma": 1.0}, method="ep")
     for way in ("Surv()", "interval()", "flags of censor()", "limits in text"):
         with pytest.raises(SpecError, match=re.escape(way)):
             res.predict(what="observed")

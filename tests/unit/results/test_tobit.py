@@ -171,7 +171,7 @@ def test_processes_and_covariances_do_not_mix(tobin):
     with pytest.raises(SpecError, match=r"gp\(age\)"):
         tg.fit("durable ~ gp(age) | censor(0)", tobin, method="mle")
     with pytest.raises(SpecError, match="method='mle'"):
-        tg.fit("durable ~ age | censor(0)", tobin, cov_type="HC0")
+        tg.fit("durable ~ age | censor(0)", tobin, cov_type="HC0", method="ep")
     with pytest.raises(SpecError, match="not offered under a Gaussian process"):
         tg.fit("durable ~ gp(age) | censor(0)", tobin, family="student")
 
@@ -233,12 +233,12 @@ def test_truncation_and_delayed_entry_are_recovered(seed):
     res = tg.fit("Surv(entry, time, event) ~ x", data, method="mle", family="lognormal")
     assert (np.abs(res.params - [1.0, 0.5, 1.0]) < 4 * res.bse).all()
     with pytest.raises(SpecError, match="Gaussian processes"):
-        tg.fit("Surv(entry, time, event) ~ x", data, family="lognormal")
+        tg.fit("Surv(entry, time, event) ~ x", data, family="lognormal", method="ep")
 
 
 def test_sigma_has_its_place(tobin):
-    with pytest.raises(SpecError, match="sigma= goes with method='mle'"):
-        tg.fit("durable ~ age | censor(0)", tobin, sigma="~ age")
+    with pytest.raises(SpecError, match=r"sigma= goes with maximum likelihood \(method='mle'\)"):
+        tg.fit("durable ~ age | censor(0)", tobin, sigma="~ age", method="ep")
     with pytest.raises(SpecError, match="has sigma = 1"):
         tg.fit("durable + 1 ~ age | censor(1)", tobin, method="mle", family="exponential", sigma="~ age")
 
@@ -293,3 +293,15 @@ def test_selection_by_likelihood(tobin):
     assert found.best.formula.strip() == "durable ~ age | censor(0)"
     with pytest.raises(SpecError, match="do not go together"):
         tg.select(["durable ~ age | censor(0)"], tobin, method="mle")
+
+
+def test_selection_chooses_the_method_that_its_criterion_takes(tobin):
+    """A linear formula beside a curve is ranked by evidence, alone it may be by likelihood."""
+    formulas = {"line": "durable ~ age | censor(0)", "curve": "durable ~ gp(age) | censor(0)"}
+    with pytest.warns(UserWarning, match="linear columns differ"):
+        found = tg.select(formulas, tobin, hyper="maximize", n_starts=1)
+    assert {type(fit) for fit in found.results.values()} == {tg.GPResults}
+    found = tg.select([formulas["line"]], tobin, by="bic")
+    assert type(found.best) is tg.TobitResults
+    with pytest.raises(SpecError, match="the processes of 'curve'"):
+        tg.select(formulas, tobin, by="aic")

@@ -9,17 +9,23 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.facts import ColumnFacts, constant_column
-from tobitgp.data.state import INPUT_ROLES, DesignState
+from tobitgp.data.state import DesignState
 from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.posterior import Posterior
+from tobitgp.likelihoods.laws import Student
+from tobitgp.regression.covariance import KINDS
 from tobitgp.results.gp import GPResults
 from tobitgp.results.storage.codec import MalformedError
-from tobitgp.results.views import COUNTS, Parts
+from tobitgp.results.tobit import TobitResults
+from tobitgp.results.tobit_parts import TobitParts
+from tobitgp.results.views import COUNTS, Parts, Source
+
+Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
 
 
-def check_parts(parts: Parts) -> None:
-    """Compare what the parts of a fit say of each other.
+def check_process(parts: Parts) -> None:
+    """Compare what the parts of a fitted process say of each other.
 
     Parameters
     ----------
@@ -31,31 +37,66 @@ def check_parts(parts: Parts) -> None:
         For arrays that could pass for others by broadcasting, columns that are not those of the formula, levels that
         are none.
     """
-    _check_arrays(parts)
+    _check_process_arrays(parts)
+    _check_source(parts)
+    if parts.state.scale is not None:
+        raise MalformedError("a process has no formula of its noise scale")
+
+
+def check_regression(parts: TobitParts) -> None:
+    """Compare what the parts of a fitted regression say of each other.
+
+    Parameters
+    ----------
+    parts : TobitParts
+
+    Raises
+    ------
+    MalformedError
+        As ``check_process``, and for a regression whose formula has processes.
+    """
+    _check_source(parts)
+    maximum, p = parts.maximum, len(parts.columns)
+    q = 1 if parts.state.scale is None else len(parts.scale_columns)
+    k = p + q + parts.family.estimate_df
+    wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
+    wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
+    wanted |= {name: (getattr(maximum, name), (k, k)) for name in ("information", "inverse_information")}
+    _check_shapes(wanted)
+    if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
+        raise MalformedError("its parts do not belong together")
+    if (maximum.df is None) != (not isinstance(parts.family.law, Student)) or not (
+        maximum.df is None or maximum.df > 0
+    ):
+        raise MalformedError("its degrees of freedom are not those of its family")
+
+
+def _check_source(parts: Source) -> None:
     _check_state(parts.state)
     columns = parts.facts.columns
     if set(parts.facts.counts) != set(COUNTS):
         raise MalformedError(f"its counts are not {', '.join(COUNTS)}")
-    if columns and tuple(columns) != parts.spec.names(*INPUT_ROLES):
+    if columns and tuple(columns) != parts.state.input_names:
         raise MalformedError("its columns are not those of the formula")
     for name, facts in columns.items():
         if not _is_sound(facts, parts.state.levels[name]):
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults) -> None:
+def try_results(results: GPResults | TobitResults) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later.
 
     Parameters
     ----------
-    results : GPResults
+    results : GPResults or TobitResults
 
     Raises
     ------
     Exception
         Of any kind.
     """
-    parts, columns = results.parts, results.parts.facts.columns
+    parts: Source = results.parts
+    columns = parts.facts.columns
     with np.errstate(all="ignore"):
         repr(results), results.summary_frame(), results.cov_params(), results.fit_history
         if columns or not parts.state.levels:
@@ -67,26 +108,31 @@ def try_results(results: GPResults) -> None:
                 return
 
 
-def _check_arrays(parts: Parts) -> None:
+def _check_process_arrays(parts: Parts) -> None:
     fitted, gp = parts.fitted, parts.gp
     p, k, J = len(gp.columns), len(fitted.parameters.names), len(fitted.points)
-    wanted = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
+    wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
     for name in ("units", "prior_mean", "prior_sd", "free", "start"):
         wanted[name] = (getattr(fitted.parameters, name), (k,))
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
     for j, point in enumerate(fitted.points):
         wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k).items()}
-    for name, (values, shape) in wanted.items():
-        if values.shape != shape:
-            raise MalformedError(f"{name} has the shape {values.shape}, not {shape}")
+    _check_shapes(wanted)
     if J == 0 or fitted.n_linear != p or (gp.linear is None) != (p == 0) or len(fitted.parameters.roles) != k:
         raise MalformedError("its parts do not belong together")
     if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
         raise MalformedError("its columns or processes are not those of the formula")
 
 
-def _point_arrays(point: Posterior, k: int) -> dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]:
+def _check_shapes(wanted: Shapes) -> None:
+    """Refuse arrays that have not the shapes beside them."""
+    for name, (values, shape) in wanted.items():
+        if values.shape != shape:
+            raise MalformedError(f"{name} has the shape {values.shape}, not {shape}")
+
+
+def _point_arrays(point: Posterior, k: int) -> Shapes:
     """Arrays of one posterior with the shapes that its blocks call for."""
     layout, factor = point.layout, point.factor
     if (
@@ -96,8 +142,7 @@ def _point_arrays(point: Posterior, k: int) -> dict[str, tuple[np.ndarray[Any, A
     ):
         raise MalformedError("its blocks do not belong together")
     p, m, G = layout.p, layout.m, layout.size
-    wanted: dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
-    wanted = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,)), "centre": (point.centre, (p,))}
+    wanted: Shapes = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,)), "centre": (point.centre, (p,))}
     wanted["factor"] = (factor.L, (p, p))
     if factor.T is not None and factor.U is not None:
         wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
@@ -105,7 +150,7 @@ def _point_arrays(point: Posterior, k: int) -> dict[str, tuple[np.ndarray[Any, A
 
 
 def _check_state(state: DesignState) -> None:
-    if tuple(state.levels) != state.spec.names(*INPUT_ROLES):
+    if tuple(state.levels) != state.input_names:
         raise MalformedError("its columns are not those of the formula")
     for name, levels in state.levels.items():
         if levels is not None and not all(isinstance(level, (str, int, float, pd.Interval)) for level in levels):
@@ -117,8 +162,9 @@ def _check_state(state: DesignState) -> None:
     for term, levels in zip(state.spec.gps, state.group_levels, strict=True):
         if (term.by is None) != (levels is None) or (levels is not None and len(set(levels)) < len(levels)):
             raise MalformedError(f"the groups of {term.name} are not those of the formula, or one is twice there")
-    if len(state.coded) != len(state.spec.codings) or any(seen.ndim != 1 for seen in state.coded):
-        raise MalformedError("the values in C(...) are not those of the formula")
+    for part in state.parts:
+        if len(part.coded) != len(part.spec.codings) or any(seen.ndim != 1 for seen in part.coded):
+            raise MalformedError("the values in C(...) are not those of the formula")
 
 
 def _is_sound(facts: ColumnFacts, levels: tuple[Any, ...] | None) -> bool:

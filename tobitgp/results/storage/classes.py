@@ -12,11 +12,12 @@ import pandas as pd
 
 from tobitgp.data.facts import ColumnFacts, Facts
 from tobitgp.data.linear import LinearState
+from tobitgp.data.parts import PartState
 from tobitgp.data.problem import Problem, Units
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
 from tobitgp.data.state import DesignState
 from tobitgp.errors import SpecError
-from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.fitted import FittedGP, FitTrace
@@ -24,7 +25,9 @@ from tobitgp.inference.layout import Layout, Place
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior, Sites
-from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods import FAMILIES, Family, resolve_family
+from tobitgp.likelihoods.families import Student
+from tobitgp.likelihoods.laws import Student as StudentLaw
 from tobitgp.numerics.arrow import Factor
 from tobitgp.prior.block import Grouping
 from tobitgp.prior.covariance import Covariance, KernelFactor
@@ -32,7 +35,11 @@ from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import KernelFeatures
 from tobitgp.prior.kernels import KERNELS, Kernel
 from tobitgp.prior.linear import LinearPrior
+from tobitgp.regression import Maximum
 from tobitgp.results.storage.codec import Codec, Hook, MalformedError
+from tobitgp.results.storage.fits import fits
+from tobitgp.results.storage.formula import Formulas
+from tobitgp.typing import Array
 
 # Written field by field, checked against the types that the class declares. A class must not hold functions, nor text
 # that is evaluated: expressions come from the formula alone, which is read again and checked.
@@ -55,6 +62,7 @@ CLASSES: dict[str, type] = {
         Laplace,
         Layout,
         LinearPrior,
+        Maximum,
         Parameters,
         Place,
         PlainLinear,
@@ -74,21 +82,24 @@ REGISTRIES: dict[str, tuple[type, Mapping[str, Any]]] = {
 }
 
 
-def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
+def fit_codec(formulas: Formulas, levels: Mapping[str, Any]) -> Codec:
     """Codec of the parts of a fit.
 
     Parameters
     ----------
-    spec : ModelSpec
-        Stands wherever a part refers to it; never written here.
+    formulas : Formulas
+        Stand wherever a part refers to them; never written here.
     levels : mapping
         Levels of each factor among the inputs; only needed to write.
     """
+    spec = formulas.spec
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
+    hooks["$family"] = _with_known_df(hooks["$family"])
     hooks |= {
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
         "$term": Hook(GPTerm, spec.gps.index, _position(spec)),
         "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), _linear(spec)),
+        "$scale": Hook(PartState, lambda part: _plain_scale(part, levels), _scale(formulas.scale)),
         "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
     }
@@ -110,6 +121,27 @@ def _registry(tag: str, known: type, rows: Mapping[str, Any]) -> Hook:
         )
 
     return Hook(known, name_of, restore)
+
+
+def _with_known_df(named: Hook) -> Hook:
+    """Families by name, Student's with known degrees of freedom by these, ``{"student": df}``."""
+
+    def plain(family: Family) -> Any:
+        if family.name == "student" and isinstance(family.law, StudentLaw) and not family.estimate_df:
+            return {"student": family.law.df}
+        return named.plain(family)
+
+    def restore(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return named.restore(value)
+        if set(value) != {"student"}:
+            raise MalformedError(f"it names the unknown family {value!r:.60}")
+        try:
+            return resolve_family(Student(value["student"]))
+        except SpecError as error:
+            raise MalformedError(str(error)) from error
+
+    return Hook(Family, plain, restore)
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -143,5 +175,21 @@ def _linear(spec: ModelSpec) -> Callable[[Any], LinearState]:
         if not isinstance(plain, PlainLinear):
             raise MalformedError("its linear part is of an unknown form")
         return restore_linear(plain, spec)
+
+    return restore
+
+
+def _plain_scale(part: PartState, levels: Mapping[str, Any]) -> tuple[Any, ...]:
+    return part.coded, plain_linear(part.linear, part.spec, levels)
+
+
+def _scale(spec: ScaleSpec | None) -> Callable[[Any], PartState]:
+    def restore(plain: Any) -> PartState:
+        if spec is None or not isinstance(plain, tuple) or len(plain) != 2:
+            raise MalformedError("its noise scale is of an unknown form, or has no formula")
+        coded, linear = plain
+        if not fits(coded, tuple[Array, ...]) or not isinstance(linear, PlainLinear):
+            raise MalformedError("its noise scale is of an unknown form")
+        return PartState(spec, coded, restore_linear(linear, spec))
 
     return restore

@@ -9,38 +9,37 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.facts import Facts
-from tobitgp.data.state import DesignState
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.model import GPModel
 from tobitgp.results.gp import GPResults
 from tobitgp.results.storage.archive import read_arrays, read_document, write_archive
-from tobitgp.results.storage.check import check_parts, try_results
+from tobitgp.results.storage.check import try_results
 from tobitgp.results.storage.classes import fit_codec
 from tobitgp.results.storage.codec import MalformedError
-from tobitgp.results.storage.formula import Functions, plain_spec, restore_spec
-from tobitgp.results.storage.rowless import without_rows
-from tobitgp.results.views import Parts
+from tobitgp.results.storage.fits import describe_type, fits
+from tobitgp.results.storage.formula import Formulas, Functions, plain_formulas, restore_formulas
+from tobitgp.results.storage.kinds import KINDS, Kind, kind_of
+from tobitgp.results.tobit import TobitResults
 
 FORMAT, VERSION = "tobitgp fit", 1
-_NAMES = ("format", "version", "written_by", "specification", "parts")
-_PARTS = {"state": DesignState, "facts": Facts, "gp": GPModel, "fitted": FittedGP}
+_NAMES = ("format", "version", "written_by", "kind", "specification", "parts")
 
 
-def save(parts: Parts, path: str | os.PathLike[str]) -> None:
-    """Write the parts of a fit; see :meth:`tobitgp.GPResults.save`."""
+def save(parts: Any, path: str | os.PathLike[str]) -> None:
+    """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
-    rowless, arrays = without_rows(parts), list[np.ndarray[Any, Any]]()
-    specification = plain_spec(parts.spec, parts.facts.names)
-    codec = fit_codec(parts.spec, parts.state.levels)
+    kind = kind_of(parts)
+    rowless, arrays = kind.without_rows(parts), list[np.ndarray[Any, Any]]()
+    scale = parts.state.scale
+    formulas = Formulas(parts.spec, None if scale is None else scale.spec)
+    specification = plain_formulas(formulas, parts.facts.names)
+    codec = fit_codec(formulas, parts.state.levels)
     document = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"tobitgp {_version()}",
+        "kind": kind.name,
         "specification": specification,
-        "parts": codec.encode({name: getattr(rowless, name) for name in _PARTS}, arrays),
+        "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
     }
     if place.is_dir():
         raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
@@ -52,8 +51,8 @@ def save(parts: Parts, path: str | os.PathLike[str]) -> None:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
 
 
-def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults:
-    """Read a fit that ``GPResults.save`` wrote.
+def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults | TobitResults:
+    """Read a fit that ``save`` of its results wrote.
 
     The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
 
@@ -65,8 +64,8 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
 
     Returns
     -------
-    GPResults
-        Without training rows: predictions need ``new=``.
+    GPResults or TobitResults
+        What was saved, without training rows: predictions need ``new=``.
 
     Raises
     ------
@@ -79,24 +78,24 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
     --------
     >>> import tempfile
     >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     res.save(f"{folder}/durable.tgp")
     ...     again = tg.load(f"{folder}/durable.tgp")
     >>> again
-    GPResults: durable ~ age | censor(0)
-      gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -35.32 (ep), converged
+    TobitResults: durable ~ age | censor(0)
+      gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
+      log likelihood -29.23, converged
     """
     place = _path(path)
     try:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
-            spec = restore_spec(document["specification"], functions)
-            values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
-        parts = _assemble(spec, values)
-        results = GPResults.from_parts(parts)
+            kind = _kind(document["kind"])
+            formulas = restore_formulas(document["specification"], functions)
+            values = fit_codec(formulas, {}).decode(document["parts"], read_arrays(archive))
+        results: GPResults | TobitResults = kind.results(_assemble(kind, formulas, values))
         try_results(results)
     except SpecError:
         raise
@@ -141,12 +140,20 @@ def _check_head(document: Any) -> None:
         raise MalformedError(f"its document has not exactly the fields {', '.join(_NAMES)}")
 
 
-def _assemble(spec: ModelSpec, values: Any) -> Parts:
-    if not isinstance(values, dict) or set(values) != set(_PARTS):
-        raise MalformedError(f"it has not exactly the parts {', '.join(_PARTS)}")
-    for name, known in _PARTS.items():
-        if not isinstance(values[name], known):
-            raise MalformedError(f"its part {name!r} is no {known.__name__}")
-    parts = Parts(spec, **values)
-    check_parts(parts)
+def _kind(name: Any) -> Kind:
+    if not isinstance(name, str) or name not in KINDS:
+        raise MalformedError(f"it is of the unknown kind {name!r:.60}")
+    return KINDS[name]
+
+
+def _assemble(kind: Kind, formulas: Formulas, values: Any) -> Any:
+    if not isinstance(values, dict) or set(values) != set(kind.fields):
+        raise MalformedError(f"it has not exactly the parts {', '.join(kind.fields)}")
+    for name, hint in kind.fields.items():
+        if not fits(values[name], hint):
+            raise MalformedError(f"its part {name!r} is no {describe_type(hint)}")
+    parts = kind.parts(spec=formulas.spec, **values)
+    if (parts.state.scale is None) != (formulas.scale is None):
+        raise MalformedError("its noise scale is not that of the formula")
+    kind.check(parts)
     return parts

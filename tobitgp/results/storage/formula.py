@@ -1,17 +1,19 @@
-"""The specification of a stored fit: the formula is read again, never believed."""
+"""The specification of a stored fit: its formulas are read again, never believed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.spec import ModelSpec, ResponseSpec
+from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec
 from tobitgp.results.storage.codec import MalformedError
 from tobitgp.results.storage.fits import field_types, fits
+from tobitgp.results.views import columns_of
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -19,56 +21,106 @@ Functions = Mapping[str, Callable[..., Any]]
 LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind",)}
 
 
-def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """What was written.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    scale : ScaleSpec or None
+        Of the noise scale.
+    """
+
+    spec: ModelSpec
+    scale: ScaleSpec | None = None
+
+
+def plain_formulas(formulas: Formulas, columns: Sequence[str]) -> dict[str, Any]:
     """Specification as JSON.
 
     Parameters
     ----------
-    spec : ModelSpec
+    formulas : Formulas
     columns : sequence of str
-        Columns of the data that the formula names or ``.`` stands for.
+        Columns of the data that the formula of the model names or ``.`` stands for.
 
     Raises
     ------
     SpecError
-        If the formula cannot be read again from this.
+        If a formula cannot be read again from this.
     """
-    learned = _learned(spec)
+    spec, scale = formulas.spec, formulas.scale
+    called = dict.fromkeys(name for part in (spec, scale) if part is not None for name in _called(part))
     document = {
         "formula": spec.formula,
-        "columns": list(columns),
-        "functions": _called(spec),
-        "learned": learned,
+        "columns": columns_of(spec, columns),
+        "functions": list(called),
+        "learned": _learned(spec),
         "reads": _reading(spec),
+        "scale": None if scale is None else _plain_scale(scale, columns),
     }
     try:
-        known = restore_spec(document, dict(spec.functions)) == spec
+        known = restore_formulas(document, dict(spec.functions)) == formulas
     except (MalformedError, TobitGPError):
         known = False
     if not known:
-        raise SpecError(f"The formula {spec.formula.strip()!r} cannot be stored: it would not be read again as it was.")
+        written = spec.formula.strip() if scale is None else f"{spec.formula.strip()}, sigma={scale.formula.strip()}"
+        raise SpecError(f"The formula {written!r} cannot be stored: it would not be read again as it was.")
     return document
 
 
-def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
+def _plain_scale(scale: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
+    return {"formula": scale.formula, "columns": columns_of(scale, columns), "reads": _reading(scale)}
+
+
+def restore_formulas(document: Any, functions: Functions | None) -> Formulas:
     """Specification from its document.
 
     Raises
     ------
     SpecError
-        If the formula calls functions that are not given.
+        If a formula calls functions that are not given.
     FormulaError
-        If the text is no formula.
+        If a text is no formula.
     MalformedError
         If it is read otherwise than it was.
     """
-    names = {"formula", "columns", "functions", "learned", "reads"}
-    if not isinstance(document, dict) or set(document) != names:
-        raise MalformedError(f"its specification has not exactly the fields {', '.join(sorted(names))}")
+    _check_names(document, ("columns", "formula", "functions", "learned", "reads", "scale"), "specification")
     lists = ("columns", "functions", "reads")
     sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)
     if not sound or not isinstance(document["formula"], str):
         raise MalformedError("its specification is not made of text")
+    _check_functions(document, functions)
+    spec = parse_formula(document["formula"], document["columns"], functions)
+    values = iter(document["learned"])
+    spec = _relearn(spec, values)
+    if list(values) or _reading(spec) != document["reads"]:
+        raise MalformedError("its formula is read otherwise by this version of tobitgp")
+    return Formulas(spec, None if document["scale"] is None else _restore_scale(document["scale"], spec, functions))
+
+
+def _restore_scale(document: Any, spec: ModelSpec, functions: Functions | None) -> ScaleSpec:
+    """Formula of the noise scale, read again."""
+    _check_names(document, ("columns", "formula", "reads"), "noise scale")
+    if not isinstance(document["formula"], str) or not all(_are_texts(document[name]) for name in ("columns", "reads")):
+        raise MalformedError("its noise scale is not made of text")
+    try:
+        scale = parse_scale_formula(document["formula"], document["columns"], functions, beside=spec)
+    except SpecError as error:
+        raise MalformedError(str(error)) from error
+    if _reading(scale) != document["reads"]:
+        raise MalformedError("the formula of its noise scale is read otherwise by this version of tobitgp")
+    return scale
+
+
+def _check_names(document: Any, names: tuple[str, ...], what: str) -> None:
+    if not isinstance(document, dict) or set(document) != set(names):
+        raise MalformedError(f"its {what} has not exactly the fields {', '.join(names)}")
+
+
+def _check_functions(document: dict[str, Any], functions: Functions | None) -> None:
+    """Ask for the functions of the user that the formulas call."""
     if functions is not None and not isinstance(functions, Mapping):
         raise SpecError(f"functions= is a dict of functions by name, as {{'f': f}}, not {type(functions).__name__}.")
     lacking = [name for name in document["functions"] if name not in (functions or {})]
@@ -78,23 +130,18 @@ def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
             f"The formula {document['formula'].strip()!r:.200} calls functions of the user, which files do not hold; "
             f"load it with functions={{{listed}}}."
         )
-    spec = parse_formula(document["formula"], document["columns"], functions)
-    values = iter(document["learned"])
-    spec = _relearn(spec, values)
-    if list(values) or _reading(spec) != document["reads"]:
-        raise MalformedError("its formula is read otherwise by this version of tobitgp")
-    return spec
 
 
-def _called(spec: ModelSpec) -> list[str]:
-    """A user's own functions that the formula calls."""
+def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
+    """A user's own functions that a formula calls."""
     text = re.sub(r"`[^`]*`", "", spec.formula)
     return [name for name, _ in spec.functions if re.search(rf"(?<![\w.]){name}\s*\(", text)]
 
 
-def _reading(spec: ModelSpec) -> list[str]:
+def _reading(spec: ModelSpec | ScaleSpec) -> list[str]:
     """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
-    return [spec.linear, *(term.name for term in spec.gps), *(f"{v.role} {v.name}" for v in spec.variables)]
+    processes = spec.gps if isinstance(spec, ModelSpec) else ()
+    return [spec.linear, *(term.name for term in processes), *(f"{v.role} {v.name}" for v in spec.variables)]
 
 
 def _learned(part: Any) -> list[Any]:

@@ -11,11 +11,12 @@ from tobitgp.data.problem import Problem
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.posterior import Posterior, Sites
 from tobitgp.prior.dense import DenseBlock
+from tobitgp.results.tobit_parts import TobitParts, null_likelihood
 from tobitgp.results.views import Parts
 
 
-def without_rows(parts: Parts) -> Parts:
-    """Parts that answer the same about new rows, and hold nothing that has an entry for each training row.
+def process_without_rows(parts: Parts) -> Parts:
+    """Parts of a process that answer the same about new rows, and hold nothing that has an entry for each training row.
 
     Inducing inputs stay: they are part of what was learned.
     """
@@ -27,6 +28,12 @@ def without_rows(parts: Parts) -> Parts:
         training=None,
         covariates=None,
     )
+
+
+def regression_without_rows(parts: TobitParts) -> TobitParts:
+    """Parts of a regression that answer the same about new rows; what only the rows could tell is noted first."""
+    maximum = replace(parts.maximum, scores=None)
+    return replace(parts, maximum=maximum, llnull=null_likelihood(parts), training=None, covariates=None)
 
 
 def _point(point: Posterior) -> Posterior:

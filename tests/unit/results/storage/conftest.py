@@ -47,21 +47,46 @@ def stored(rich, tmp_path_factory):
     return res, path.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def stored_regression(rich, tmp_path_factory):
+    """A regression with splines, factors and a formula of its noise scale, and the bytes of its file."""
+    options = {"method": "mle", "sigma": "~ t + C(k)", "family": tg.Student(df=4)}
+    res = tg.fit("y ~ bs(z, df=4) + g | censor(low, 1.6)", rich, **options)
+    path = tmp_path_factory.mktemp("stored") / "fit.tgp"
+    res.save(path)
+    return res, path.read_bytes()
+
+
+@pytest.fixture(scope="session", params=["stored", "stored_regression"])
+def saved(request):
+    """A fit of each kind, and the bytes of its file."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture
 def rewrite(stored, tmp_path):
     """Make a file whose document or arrays were changed, and give its path."""
+    return rewriter(stored[1], tmp_path)
 
+
+@pytest.fixture
+def rewrite_regression(stored_regression, tmp_path):
+    """``rewrite`` of a regression's file."""
+    return rewriter(stored_regression[1], tmp_path)
+
+
+def rewriter(data, folder):
     def make(document=None, entries=None, compression=zipfile.ZIP_STORED):
-        old = zipfile.ZipFile(io.BytesIO(stored[1]))
+        old = zipfile.ZipFile(io.BytesIO(data))
         parts = {name: old.read(name) for name in old.namelist()}
         if document is not None:
             changed = document(json.loads(parts["fit.json"]))
             parts["fit.json"] = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
         parts = entries(parts) if entries else parts
-        path = tmp_path / "changed.tgp"
+        path = folder / "changed.tgp"
         with zipfile.ZipFile(path, "w", compression) as new:
-            for name, data in parts.items():
-                new.writestr(name, data)
+            for name, content in parts.items():
+                new.writestr(name, content)
         return path
 
     return make

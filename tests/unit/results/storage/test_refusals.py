@@ -51,6 +51,16 @@ def in_class(name, **values):
     return change
 
 
+def part(name, value):
+    """Another value of one of the parts."""
+
+    def change(document):
+        next(pair for pair in document["parts"]["$dict"] if pair[0] == name)[1] = value
+        return document
+
+    return change
+
+
 def test_an_untouched_copy_is_read(rewrite, stored, rich):
     assert (tg.load(rewrite()).predict(rich) == stored[0].predict(rich)).all()
 
@@ -78,6 +88,16 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (set_field("specification", "learned", value=["code"]), "'code' for kind"),
         (set_field("specification", "learned", value=["value", "value"]), "read otherwise"),
         (set_field("specification", "reads", value=[]), "read otherwise"),
+        (set_field("kind", value="regression"), "exactly the parts"),
+        (set_field("kind", value="mixture"), "unknown kind 'mixture'"),
+        (set_field("kind", value=["process"]), "unknown kind"),
+        (set_field("specification", "scale", value=3), "noise scale has not exactly the fields"),
+        (
+            set_field(
+                "specification", "scale", value={"formula": "~ z", "columns": ["z"], "reads": ["1 + z", "linear z"]}
+            ),
+            "noise scale is not that of the formula",
+        ),
         (set_field("parts", value=3), "parts"),
         (set_field("parts", value={"$dict": []}), "parts"),
         (in_class("FittedGP", more=1), "FittedGP has not exactly the fields"),
@@ -126,6 +146,51 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
 )
 def test_documents(rewrite, change, match):
     refused(rewrite(change), match)
+
+
+SCALE = ("specification", "scale")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (set_field("kind", value="process"), "exactly the parts"),
+        (set_field(*SCALE, value=None), "unknown form, or has no formula"),
+        (set_field(*SCALE, "formula", value=3), "not made of text"),
+        (set_field(*SCALE, "columns", value="t"), "not made of text"),
+        (set_field(*SCALE, "columns", value=["t"]), "cannot be loaded"),
+        (set_field(*SCALE, "formula", value="~ t"), "read otherwise"),
+        (set_field(*SCALE, "formula", value="~ gp(t)"), "not offered for now"),
+        (set_field(*SCALE, "formula", value="~ y"), "cannot stand in the formula of its noise scale|no column"),
+        (set_field(*SCALE, "formula", value="~ __import__('os')"), "cannot be loaded"),
+        (set_field("specification", "formula", value="y ~ gp(z) | censor(low, 1.6)"), "no column|read otherwise"),
+        (in_class("DesignState", scale=None), "nothing refers to"),
+        (in_class("DesignState", scale={"$scale": 3}), "unknown form"),
+        (in_class("DesignState", scale={"$scale": [[3], None]}), "unknown form"),
+        (in_class("DesignState", scale={"$class": "PartState", "fields": {}}), "unknown class"),
+        (in_class("Maximum", more=1), "Maximum has not exactly the fields"),
+        (in_class("Maximum", converged=1), "Maximum.converged"),
+        (in_class("Maximum", gamma={"$float": "nan"}), "Maximum.gamma"),
+        (in_class("Maximum", gamma={"$array": 0}), "not there or taken|shape|type"),
+        (in_class("Maximum", df=None), "degrees of freedom"),
+        (in_class("Maximum", df=-1.0), "degrees of freedom"),
+        (part("family", {"$family": "weibull"}), "degrees of freedom|shape"),
+        (part("family", {"$family": {"$dict": [["student", -1.0]]}}), "positive number"),
+        (part("family", {"$family": {"$dict": [["student", "many"]]}}), "positive number"),
+        (part("family", {"$family": {"$dict": [["cauchy", 1.0]]}}), "unknown family"),
+        (part("family", None), "'family' is no Family"),
+        (part("cov_type", "HC7"), "together"),
+        (part("cov_type", 3), "'cov_type' is no str"),
+        (part("llnull", "low"), "llnull"),
+        (part("centre", None), "nothing refers to"),
+    ],
+)
+def test_documents_of_regressions(rewrite_regression, change, match):
+    refused(rewrite_regression(change), match)
+
+
+def test_an_untouched_copy_of_a_regression_is_read(rewrite_regression, stored_regression, rich):
+    assert (tg.load(rewrite_regression()).predict(rich) == stored_regression[0].predict(rich)).all()
 
 
 def npy(values):
@@ -267,8 +332,8 @@ def survives(path, rich):
 
 @settings(max_examples=120)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4))
-def test_any_bytes(stored, rich, tmp_path_factory, changes):
-    data = bytearray(stored[1])
+def test_any_bytes(saved, rich, tmp_path_factory, changes):
+    data = bytearray(saved[1])
     for place, value in changes:
         data[int(place * len(data))] = value
     path = tmp_path_factory.getbasetemp() / "bytes.tgp"
@@ -287,7 +352,7 @@ VALUES = st.recursive(
         | st.builds(lambda x: {"$dict": x}, st.lists(st.tuples(inner, inner), max_size=2))
         | st.builds(
             lambda tag, x: {tag: x},
-            st.sampled_from(["$array", "$lower", "$interval", "$linear", "$term", "$spec"]),
+            st.sampled_from(["$array", "$lower", "$interval", "$linear", "$term", "$spec", "$scale"]),
             inner,
         )
     ),
@@ -304,8 +369,8 @@ def places(document, route=()):
 
 @settings(max_examples=200)
 @given(st.floats(0, 1, exclude_max=True), VALUES)
-def test_any_field(stored, rich, tmp_path_factory, place, value):
-    with zipfile.ZipFile(io.BytesIO(stored[1])) as archive:
+def test_any_field(saved, rich, tmp_path_factory, place, value):
+    with zipfile.ZipFile(io.BytesIO(saved[1])) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(parts["fit.json"])
     routes = list(places(document))[1:]
@@ -324,8 +389,8 @@ def test_any_field(stored, rich, tmp_path_factory, place, value):
     st.sampled_from(["f8", "i8", "?"]),
     st.sampled_from([0.0, 1.0, np.nan, np.inf, -1e300]),
 )
-def test_any_array(stored, rich, tmp_path_factory, place, shape, dtype, value):
-    with zipfile.ZipFile(io.BytesIO(stored[1])) as archive:
+def test_any_array(saved, rich, tmp_path_factory, place, shape, dtype, value):
+    with zipfile.ZipFile(io.BytesIO(saved[1])) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     name = list(parts)[1 + int(place * (len(parts) - 1))]
     with np.errstate(all="ignore"):

@@ -1,0 +1,217 @@
+r"""Noise of any location-scale law, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
+
+With :math:`\ell(f) = \log p(y | f)` and Z the normaliser of the tilted density :math:`p(y | f) N(f; \mu, v)`,
+
+.. math:: \partial_\mu \log Z = E\,\ell' = E(f - \mu) / v, \qquad
+          \partial^2_\mu \log Z = E(\ell'' + \ell'^2) - (E\,\ell')^2 = (\mathrm{Var} f / v - 1) / v,
+
+the first form keeping its digits where v is small, the second where it is large; derivatives of log Z in parameters of
+the noise are tilted means of those of :math:`\ell`. Derivatives in log df are differences of fourth order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tobitgp.data.problem import Rows
+from tobitgp.likelihoods.base import Expected, Point, Tilted
+from tobitgp.likelihoods.gumbel import exponential_part, gentle_part
+from tobitgp.likelihoods.laws import Gumbel, Law, Student
+from tobitgp.likelihoods.rows import Terms, mass_terms, row_terms, subtract
+from tobitgp.likelihoods.tilting import SMOOTH, Rule, tilted_rules
+from tobitgp.numerics.panels import evaluations, gauss_hermite, normal_rule, row_sums, slices
+from tobitgp.typing import Array, IntArray
+
+_HERMITE = 32
+_STEP, _DF_STEP = 0.001, 0.01
+_LEAST = 1e-12  # of sigma: a spread that changes nothing
+_FOURTH = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
+_PLACES = np.array([-2.0, -1.0, 1.0, 2.0])
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Noise whose law is known, or known up to its degrees of freedom.
+
+    Attributes
+    ----------
+    law : Law
+    free_df : bool
+        The law is Student's, and log df stands before log sigma at the end of theta.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Logistic
+    >>> one = np.ones(1)
+    >>> right = Rows("one-sided", 0.0 * one, np.inf * one, 0.0 * one, one, one, np.inf * one)
+    >>> t = Noise(Logistic()).tilted(right, np.zeros(1), 4.0 * one, 1.0)
+    >>> print(np.exp(t.log_Z).round(12))
+    [0.5]
+    """
+
+    law: Law
+    free_df: bool = False
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether the law is."""
+        return self.law.log_concave
+
+    def at(self, theta: Array) -> Noise:
+        """With the degrees of freedom of ``theta``."""
+        return replace(self, law=Student(float(np.exp(theta[-2])))) if self.free_df else self
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """No rows are: quadrature knows no closed forms."""
+        return False
+
+    def terms(self, rows: Rows, f: Array, sigma: float) -> Terms:
+        """Log likelihood of the rows and its derivatives in f and log sigma."""
+        tau = np.array(np.log(sigma))
+        if rows.kind == "exact":
+            terms = row_terms(self.law, "exact", rows.lower, rows.upper, rows.width, f, tau)
+        else:
+            terms = mass_terms(self.law, rows.lower, rows.upper, rows.width, f, tau)
+        if rows.window is None:
+            return terms
+        return subtract(terms, mass_terms(self.law, *rows.window, f, tau))
+
+    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+        """``log p`` and its first two derivatives in f."""
+        terms = self.terms(rows, f, sigma)
+        return Tilted(terms.value, terms.eta, terms.eta_eta)
+
+    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+        """For Laplace's method; third derivatives are differences of the second ones."""
+        at, h = self.terms(rows, f, sigma), _STEP * sigma * self.law.reach
+        d3 = _difference(lambda x: self.terms(rows, f + h * x, sigma).eta_eta) / h
+        bend = _difference(lambda x: self.terms(rows, f, sigma * float(np.exp(_STEP * x))).eta_eta) / _STEP
+        slopes = [(at.tau, at.eta_tau, bend)]
+        if self.free_df:
+            fields = self._df_slope(lambda noise: np.stack(noise.newton(rows, f, sigma)))
+            slopes.insert(0, (fields[0], fields[1], fields[2]))
+        s0, s1, s2 = (np.stack(column) for column in zip(*slopes, strict=True))
+        return Point(at.value, at.eta, at.eta_eta, d3, s0, s1, s2)
+
+    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+        """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        out, sd = Tilted(*(np.empty_like(mean) for _ in Tilted._fields)), np.sqrt(var)
+        for rule in self._rules(rows, mean, sd, sigma):
+            i, part = rule.rows, self._tilt(rule, rows, sigma)
+            out.log_Z[i] = part.log_Z
+            if rule.smooth:
+                eta, bend = part.terms.eta, part.terms.eta_eta
+                out.d1[i] = part.mean(eta)
+                out.d2[i] = part.mean(bend + (eta - out.d1[i][part.line]) ** 2)
+            else:
+                x = ((rule.f - mean[i][rule.line][:, None]) / sd[i][rule.line][:, None]).ravel()
+                centre = part.mean(x)
+                out.d1[i] = centre / sd[i]
+                out.d2[i] = (part.mean((x - centre[part.line]) ** 2) - 1.0) / var[i]
+        return out
+
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """Derivatives (K, n) of log Z in the noise parameters."""
+        in_tau = np.empty_like(mean)
+        for rule in self._rules(rows, mean, np.sqrt(var), sigma):
+            part = self._tilt(rule, rows, sigma)
+            in_tau[rule.rows] = part.mean(part.terms.tau)
+        if not self.free_df:
+            return in_tau[None]
+        return np.stack([self._df_slope(lambda noise: noise.tilted(rows, mean, var, sigma).log_Z), in_tau])
+
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+        """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
+        values = self._expected_terms(rows, mean, np.sqrt(var), sigma)
+        s0 = values[3:]
+        if self.free_df and slopes:
+            sd = np.sqrt(var)
+            in_df = self._df_slope(lambda noise: noise._expected_terms(rows, mean, sd, sigma)[0])
+            s0 = np.stack([in_df, values[3]])
+        return Expected(values[0], values[1], values[2], s0)
+
+    def _expected_terms(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
+        """Expected value, slope, bend and derivative in log sigma, (4, n)."""
+        stacked = gentle_part if isinstance(self.law, Gumbel) else self._stacked
+        out = np.empty((4, len(mean)))
+        ends, unit = self._bends(rows, sigma), sigma * self.law.reach
+        smooth = sd <= SMOOTH * unit
+        nodes, weights = gauss_hermite(_HERMITE)
+        for i in slices(np.flatnonzero(smooth), _HERMITE):
+            f = mean[i][:, None] + sd[i][:, None] * nodes
+            line = np.repeat(np.arange(len(i)), _HERMITE)
+            out[:, i] = stacked(rows[i[line]], f.ravel(), sigma).reshape(4, *f.shape) @ weights
+        rough = np.flatnonzero(~smooth)
+        for i in slices(rough, evaluations(sd[rough] / unit, kinks=ends.shape[1])):
+            v, weight, line = normal_rule(np.zeros(len(i)), sd[i] / unit, (ends[i] - mean[i][:, None]) / unit)
+            f = mean[i][line][:, None] + unit * v
+            at = rows[i[np.repeat(line, f.shape[1])]]
+            out[:, i] = row_sums(stacked(at, f.ravel(), sigma), weight, line, len(i))
+        return out + exponential_part(rows, mean, sd, sigma) if isinstance(self.law, Gumbel) else out
+
+    def _stacked(self, rows: Rows, f: Array, sigma: float) -> Array:
+        terms = self.terms(rows, f, sigma)
+        return np.stack([terms.value, terms.eta, terms.eta_eta, terms.tau])
+
+    def _bends(self, rows: Rows, sigma: float) -> Array:
+        """Where the likelihoods of the rows bend, (n, k)."""
+        ends = [rows.limit, *([rows.upper] if rows.kind == "interval" else [])]
+        if rows.window is not None:
+            ends += [np.where(np.isfinite(end), end, rows.limit) for end in rows.window[:2]]
+        return np.column_stack([end - sigma * bend for end in ends for bend in self.law.bends])
+
+    def _rules(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[Rule]:
+        def local(at: IntArray, f: Array) -> tuple[Array, Array, Array]:
+            terms = self.terms(rows[at], f, sigma)
+            return terms.value, terms.eta, terms.eta_eta
+
+        concave = self.law.log_concave and rows.window is None
+        sd = np.maximum(sd, _LEAST * sigma)
+        return tilted_rules(local, mean, sd, self._bends(rows, sigma), sigma * self.law.reach, log_concave=concave)
+
+    def _tilt(self, rule: Rule, rows: Rows, sigma: float) -> _Tilt:
+        line = np.repeat(rule.line, rule.f.shape[1])
+        terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
+        return _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
+
+    def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
+        """Derivative of what is asked in log df."""
+        assert isinstance(self.law, Student)
+        df = self.law.df
+
+        def at(x: float) -> Array:
+            return ask(replace(self, law=Student(df * float(np.exp(_DF_STEP * x))), free_df=False))
+
+        return _difference(at) / _DF_STEP
+
+
+@dataclass(frozen=True, slots=True)
+class _Tilt:
+    """The tilted densities of some rows at their nodes."""
+
+    terms: Terms
+    density: Array
+    line: IntArray
+    log_Z: Array
+
+    @classmethod
+    def of(cls, terms: Terms, log_weight: Array, line: IntArray, n: int) -> _Tilt:
+        height = terms.value + log_weight
+        top = np.full(n, -np.inf)
+        np.maximum.at(top, line, height)
+        density = np.exp(height - top[line])
+        mass = np.bincount(line, weights=density, minlength=n)
+        return cls(terms, density / mass[line], line, top + np.log(mass))
+
+    def mean(self, values: Array) -> Array:
+        """Tilted means of values at the nodes, a number a row."""
+        sums = np.bincount(self.line, weights=self.density * values, minlength=len(self.log_Z))
+        return np.asarray(sums, dtype=np.float64)
+
+
+def _difference(at: Callable[[float], Array]) -> Array:
+    """Fourth-order central difference over unit steps."""
+    return np.asarray(sum(c * at(float(x)) for c, x in zip(_FOURTH, _PLACES, strict=True)))

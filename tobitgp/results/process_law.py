@@ -1,0 +1,74 @@
+"""The posterior of a process in several rows together: a mixture over the design points of its hyper-parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.prior.block import Inputs
+from tobitgp.results.rows import Asked
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLaw:
+    """Of f in several rows; keeps the protocol of ``JointLaw``.
+
+    Attributes
+    ----------
+    parts : Parts
+    """
+
+    parts: Parts
+
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean (n,) and covariance (n, n) of f, by the law of total covariance over the design points."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
+        means, V = np.empty((len(fitted.points), len(known))), np.zeros((len(known), len(known)))
+        for j, (point, weight) in enumerate(zip(fitted.points, fitted.weights, strict=True)):
+            A, d = point.features(inputs, asked.skip)
+            means[j] = known + scale * A.times(point.w)
+            V += weight * scale**2 * (point.factor.covariance(A) + np.diag(d))
+            for E in unseen_groups(point, inputs, asked.skip):
+                V += weight * scale**2 * (E @ E.T - np.diag(np.einsum("nk,nk->n", E, E)))
+        mean = fitted.weights @ means
+        between = means - mean
+        return mean, V + np.einsum("j,jn,jk->nk", fitted.weights, between, between)
+
+    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
+        """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        scale = gp.problem.units.scale
+        inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
+        out = np.empty((len(known), draws))
+        chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
+        for j, point in enumerate(fitted.points):
+            at = np.flatnonzero(chosen == j)
+            if not len(at):
+                continue
+            A, d = point.features(inputs, asked.skip)
+            f = A.times(point.w[:, None] + point.factor.colour(rng.standard_normal((len(point.w), len(at)))))
+            for E in unseen_groups(point, inputs, asked.skip):
+                f += E @ rng.standard_normal((E.shape[1], len(at)))
+                d = d - np.einsum("nk,nk->n", E, E)
+            variance = np.maximum(d, 0.0) + point.sigma**2 * noise
+            f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
+            out[:, at] = known[:, None] + scale * f
+        return out
+
+
+def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
+    """Features (n, K) of the weights that groups not seen in training share among their rows, block by block."""
+    for t, (block, at) in enumerate(zip(point.blocks, inputs, strict=True)):
+        if at.code is None or t in skip or not (at.code < 0).any():
+            continue
+        new, position = np.unique(at.code, return_inverse=True)
+        A = block.features(at.X).A
+        for column in A.T:
+            yield np.where(np.equal.outer(position, np.flatnonzero(new < 0)), column[:, None], 0.0)
