@@ -116,16 +116,27 @@ def cox_snell(rows: Predictor, lower: Array, upper: Array, *, entry: Array | Non
     """
     A = -rows.law.log_sf(np.clip(_standardised(rows, lower), -1e100, 1e100))
     B = -rows.law.log_sf(np.clip(_standardised(rows, upper), -1e100, 1e100))
+    H = expected_hazard(A, B, lower, upper)
+    if entry is None:
+        return H
+    z = _standardised(rows, entry)
+    return H + np.where(np.isneginf(z), 0.0, rows.law.log_sf(np.maximum(z, -1e100)))
+
+
+def expected_hazard(A: Array, B: Array, lower: Array, upper: Array) -> Array:
+    """Cumulative hazard of rows from that at both ends, A <= B: see `cox_snell`; (n,).
+
+    Examples
+    --------
+    >>> print(expected_hazard(np.zeros(1), np.array([2.0]), np.array([-np.inf]), np.zeros(1)).round(6))
+    [0.686965]
+    """
     A = np.where(np.isneginf(lower), 0.0, A)
     gap = np.where(np.isposinf(upper), 0.0, B - A)
     near = np.minimum(gap, _SHORT)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         far = 1.0 - gap / np.expm1(gap)
-    H = A + np.where(gap < _SHORT, near * (0.5 - near * (1.0 / 12.0 - near * near / 720.0)), far)
-    if entry is None:
-        return H
-    z = _standardised(rows, entry)
-    return H + np.where(np.isneginf(z), 0.0, rows.law.log_sf(np.maximum(z, -1e100)))
+    return A + np.where(gap < _SHORT, near * (0.5 - near * (1.0 / 12.0 - near * near / 720.0)), far)
 
 
 def martingale(rows: Predictor, lower: Array, upper: Array, *, entry: Array | None = None) -> Array:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.likelihoods.laws import Law
-from tobitgp.regression import conditional, scales, truncated
+from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.excess import log_excess, tail_function
 from tobitgp.typing import Array
@@ -109,7 +109,7 @@ def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_t
     >>> one = np.ones(1)
     >>> value, slope = logit(Logistic(), 0.5 * one, one, 0.0 * one, np.inf * one, log_time=False)
     >>> print(value.round(6), slope.round(6))
-    [-0.026265] [0.639046]
+    [-0.026265] [0.639025]
     """
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     has_lower, has_upper = bool(np.isfinite(rows.lower).any()), bool(np.isfinite(rows.upper).any())
@@ -154,25 +154,6 @@ def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, l
             rows = Predictor(f[rest], np.log(sigma[rest]), law, log_time)
             out[rest] = conditional.conditional_mean(rows, lower[rest], upper[rest])
     return out
-
-
-def log_mass(law: Law, f: Array, sigma: Array, lower: Array, upper: Array) -> Array:
-    """``log P(l < y* <= u)`` given f; ends on the scale of f, each infinite or not in all rows at once.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> one = np.ones(1)
-    >>> log_mass(Logistic(), 0.0 * one, one, -np.inf * one, -800.0 * one)
-    array([-800.])
-    """
-    f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
-    a, b = (lower - f) / sigma, (upper - f) / sigma
-    if np.isposinf(upper).all():
-        return tail_function(law, upper=True)(a)
-    if np.isneginf(lower).all():
-        return tail_function(law, upper=False)(b)
-    return truncated.log_mass(law, a.ravel(), b.ravel()).reshape(f.shape)
 
 
 def ends(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:

@@ -28,6 +28,7 @@ from scipy.special import betainc, betaincc, betaln, exp1, expit, gammainc, gamm
 
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.numerics.student_table import tabulated_log_cdf
+from tobitgp.regression import truncated
 from tobitgp.typing import Array
 
 Function = Callable[[Array], Array]
@@ -47,6 +48,26 @@ def tail_function(law: Law, *, upper: bool) -> Function:
         return law.log_sf if upper else law.log_cdf
     log_cdf = tabulated_log_cdf(law.df)
     return (lambda z: log_cdf(-z)) if upper else log_cdf
+
+
+def log_mass(law: Law, a: Array, b: Array) -> Array:
+    """Log probability of ``a < Z <= b``, ends of one shape, with relative precision.
+
+    Examples
+    --------
+    >>> log_mass(Gumbel(), np.array([1.0, -np.inf, -np.inf]), np.array([np.inf, -800.0, -np.inf])).round(6)
+    array([  -2.718282, -800.      ,        -inf])
+    """
+    shape, a, b = a.shape, a.ravel(), b.ravel()
+    right, left = np.isposinf(b), np.isneginf(a)
+    out = np.zeros_like(a)
+    for at, end, upper in ((right & ~left, a, True), (left & ~right, b, False)):
+        if at.any():
+            out[at] = tail_function(law, upper=upper)(end[at])
+    rest = ~(right | left)
+    if rest.any():
+        out[rest] = truncated.log_mass(law, a[rest], b[rest])
+    return out.reshape(shape)
 
 
 def log_excess(law: Law, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
@@ -73,7 +94,7 @@ def student_above(z: Array, law: Student) -> Array:
     Examples
     --------
     >>> print(np.exp(student_above(np.array([0.0, 100.0]), Student(3.0))).round(4))
-    [ 1.1027 50.0199]
+    [ 1.1027 50.009 ]
     """
     ratio = np.exp(law.log_density(z, 0)[0] - tail_function(law, upper=True)(z))
     with np.errstate(divide="ignore"):

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.bells import Function, integrals, log_integrals
-from tobitgp.regression import truncated
+from tobitgp.results import excess
 from tobitgp.results.excess import tail_function
 from tobitgp.results.mixture import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
@@ -39,16 +39,18 @@ def width(law: Law) -> float:
     return min(1.0, 0.3 * law.df**0.5) if isinstance(law, Student) else _WIDTHS.get(law.name, 1.0)
 
 
-def log_mass(law: Law, a: Array, b: Array, t: Array) -> Array:
-    """Log probability of ``a < tX + Z <= b``.
+def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
+    """Log probability of ``a < tX + Z <= b``, within a window where one is given.
 
     Parameters
     ----------
     law : Law
     a, b : (n,) array
-        Ends on the scale of the noise, a < b; either may be infinite.
+        Ends on the scale of the noise, a <= b; either may be infinite.
     t : (n,) array
         Standard deviation of the location over that scale, t >= 0.
+    entry, exit : (n,) array, optional
+        Ends of a window outside which nothing is seen, whatever X: the probability is that given the window and X.
 
     Returns
     -------
@@ -58,17 +60,20 @@ def log_mass(law: Law, a: Array, b: Array, t: Array) -> Array:
     --------
     >>> from tobitgp.likelihoods.laws import Logistic
     >>> end, inf = np.array([-1000.0, 3.0]), np.full(2, np.inf)
-    >>> log_mass(Logistic(), -inf, end, np.array([2.0, 0.0])).round(6)
-    array([-998.      ,   -0.048587])
+    >>> print(log_mass(Logistic(), -inf, end, np.array([2.0, 0.0])).round(6))
+    [-9.9800e+02 -4.8587e-02]
     """
+    ends = [a, b] if entry is None or exit is None else [a, b, entry, exit]
 
     def values(x: Array, i: IntArray) -> Array:
         shift = t[i] * x
-        inside = truncated.log_mass(law, (a[i] - shift).ravel(), (b[i] - shift).ravel()).reshape(x.shape)
+        inside = excess.log_mass(law, a[i] - shift, b[i] - shift)
+        if entry is not None and exit is not None:
+            inside = inside - excess.log_mass(law, entry[i] - shift, exit[i] - shift)
         return (inside - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
-    kinks = np.stack([np.where(np.isfinite(end), end, near) for end in (a, b)], axis=1)
+    kinks = np.stack([np.where(np.isfinite(end), end, near) for end in ends], axis=1)
     return _log_integral(law, values, near, kinks, t)
 
 
@@ -83,13 +88,19 @@ def log_tail(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     return _log_integral(law, values, near, z[:, None], t)
 
 
-def log_density(law: Law, z: Array, t: Array) -> Array:
-    """Log density of ``tX + Z`` at z; shapes as in :func:`log_mass`."""
+def log_density(law: Law, z: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
+    """Log density of ``tX + Z`` at z; shapes and the window as in :func:`log_mass`."""
+    ends = [z] if entry is None or exit is None else [z, entry, exit]
 
     def values(x: Array, i: IntArray) -> Array:
-        return (law.log_density(z[i] - t[i] * x, 0)[0] - 0.5 * x * x - HALF_LOG_2PI)[None]
+        shift = t[i] * x
+        value = law.log_density(z[i] - shift, 0)[0]
+        if entry is not None and exit is not None:
+            value = value - excess.log_mass(law, entry[i] - shift, exit[i] - shift)
+        return (value - 0.5 * x * x - HALF_LOG_2PI)[None]
 
-    return _log_integral(law, values, z, z[:, None], t)
+    kinks = np.stack([np.where(np.isfinite(end), end, z) for end in ends], axis=1)
+    return _log_integral(law, values, z, kinks, t)
 
 
 def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
@@ -101,7 +112,7 @@ def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
         bell = -0.5 * x * x - HALF_LOG_2PI
         return np.exp(np.stack([log_cdf(at) + bell, law.log_density(at, 0)[0] + bell]))
 
-    low, high = _range(law, z, t)
+    low, high = reach(law, z, t)
     with np.errstate(under="ignore"):
         both = integrals(values, low, high, t / width(law), (z / np.maximum(t, 1e-300))[:, None])
     return both[0], both[1]
@@ -195,11 +206,11 @@ def probability_quantile(
 
 
 def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:
-    low, high = _range(law, near, t)
+    low, high = reach(law, near, t)
     return log_integrals(values, low, high, t / width(law), kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
-def _range(law: Law, near: Array, t: Array) -> tuple[Array, Array]:
+def reach(law: Law, near: Array, t: Array) -> tuple[Array, Array]:
     """Range of x: from 0 to where the end ``near`` meets the middle of the law, as far as the law's slope leads."""
     if isinstance(law, Student):
         slope = np.full_like(near, 0.5 * (law.df + 1.0) / law.df**0.5)
