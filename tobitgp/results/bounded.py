@@ -18,10 +18,11 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
-from tobitgp.results.excess import log_excess, tail_function
+from tobitgp.results.excess import log_excess, log_mass, narrow_rule, tail_function, width
 from tobitgp.typing import Array
 
 _FAR = 1e100
+_NARROW, _WIDE = 4.0, 0.5
 
 
 class Rows(NamedTuple):
@@ -136,24 +137,63 @@ def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, l
     array([3.])
     """
     f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
-    out = np.empty(f.shape)
     right, left = np.isposinf(upper) & np.isfinite(lower), np.isneginf(lower) & np.isfinite(upper)
-    rest = ~(right | left)
-    with np.errstate(over="ignore"):
-        for at, end, sign in ((right, lower, 1.0), (left, upper, -1.0)):
-            if not at.any():
-                continue
-            tilt, front = (sigma[at], f[at] + np.log(sigma[at])) if log_time else (None, np.log(sigma[at]))
-            excess = log_excess(law, (end[at] - f[at]) / sigma[at], tilt, above=sign > 0.0)
-            if excess is None:
+    a, b = (np.clip((end - f) / sigma, -_FAR, _FAR) for end in (lower, upper))
+    steep = np.maximum(*(np.abs(law.log_density(end, 1)[1]) for end in (a, b)))
+    between = np.isfinite(lower) & np.isfinite(upper)
+    narrow = between & ((b - a) * np.maximum(steep, 1.0 / width(law)) < _NARROW)
+    wide = between & ~narrow & (b - a > _WIDE)
+    kinds = ((right, _mean_above), (left, _mean_below), (narrow, _mean_narrow), (wide, _mean_wide))
+    out, rest = np.empty(f.shape), ~(right | left | narrow | wide)
+    for at, mean in kinds:
+        if at.any():
+            limits = (np.exp(end[at]) for end in (lower, upper)) if log_time else (lower[at], upper[at])
+            with np.errstate(all="ignore"):
+                found = mean(Rows(law, f[at], sigma[at], *limits, a[at], b[at], log_time))
+            if found is None:
                 rest |= at
             else:
-                value = (np.exp(end[at]) if log_time else end[at]) + sign * np.exp(front + excess)
-                out[at] = np.maximum(value, 0.0) if log_time else value
-        if rest.any():
-            rows = Predictor(f[rest], np.log(sigma[rest]), law, log_time)
-            out[rest] = conditional.conditional_mean(rows, lower[rest], upper[rest])
+                out[at] = found
+                rest[at] = np.isnan(found)
+    if rest.any():
+        rows = Predictor(f[rest], np.log(sigma[rest]), law, log_time)
+        out[rest] = conditional.conditional_mean(rows, lower[rest], upper[rest])
     return out
+
+
+def _mean_above(rows: Rows) -> Array | None:
+    """Mean of rows known to lie above a limit."""
+    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    return None if excess is None else rows.lower + np.exp(rows.front + excess)
+
+
+def _mean_below(rows: Rows) -> Array | None:
+    excess = log_excess(rows.law, rows.b, rows.tilt, above=False)
+    if excess is None:
+        return None
+    value = rows.upper - np.exp(rows.front + excess)
+    return np.maximum(value, 0.0) if rows.log_time else value
+
+
+def _mean_narrow(rows: Rows) -> Array:
+    """By quadrature of the density."""
+    z, log_weight = narrow_rule(rows.law, rows.a, rows.b)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    y = np.exp(rows.f + rows.sigma * z) if rows.log_time else rows.lower + rows.sigma * (z - rows.a)
+    return np.asarray((weight * y).sum(axis=0) / weight.sum(axis=0))
+
+
+def _mean_wide(rows: Rows) -> Array | None:
+    """What the clipped mean owes to the values between the limits; NaN where the law without limits has no mean."""
+    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    if excess is None:
+        return None
+    law, gap = rows.law, rows.upper - rows.lower
+    mass = np.exp(log_mass(law, rows.a, rows.b))
+    from_lower = rows.lower + (np.exp(_log_low(rows)) - gap * np.exp(tail_function(law, upper=True)(rows.b))) / mass
+    from_upper = rows.upper - (np.exp(_log_high(rows)) - gap * np.exp(tail_function(law, upper=False)(rows.a))) / mass
+    value = np.clip(np.where(rows.a + rows.b > 0.0, from_lower, from_upper), rows.lower, rows.upper)
+    return np.where(np.isposinf(excess), np.nan, value)
 
 
 def ends(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
@@ -174,7 +214,7 @@ def _log_low(rows: Rows) -> Array:
     """``log(g - l)``."""
     part = log_excess(rows.law, rows.a, rows.tilt, above=True)
     if part is None:
-        return _log_low_by_quadrature(rows)
+        return np.log(_observed(rows) - rows.lower)
     with np.errstate(all="ignore"):
         near = part + tail_function(rows.law, upper=True)(rows.a)
         if np.isposinf(rows.upper).all():
@@ -194,7 +234,7 @@ def _log_high(rows: Rows) -> Array:
     """``log(u - g)``."""
     part = log_excess(rows.law, rows.b, rows.tilt, above=False)
     if part is None:
-        return _log_high_by_quadrature(rows)
+        return np.log(rows.upper - _observed(rows))
     with np.errstate(all="ignore"):
         near = part + tail_function(rows.law, upper=False)(rows.b)
         if (rows.a <= -_FAR).all():
@@ -203,14 +243,6 @@ def _log_high(rows: Rows) -> Array:
         assert under is not None
         far = np.where(rows.a <= -_FAR, -np.inf, under + tail_function(rows.law, upper=False)(rows.a))
         return rows.front + _log_difference(near, far)
-
-
-def _log_low_by_quadrature(rows: Rows) -> Array:
-    return np.log(_observed(rows) - rows.lower)
-
-
-def _log_high_by_quadrature(rows: Rows) -> Array:
-    return np.log(rows.upper - _observed(rows))
 
 
 def _observed(rows: Rows) -> Array:

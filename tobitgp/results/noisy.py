@@ -7,9 +7,9 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import integrals
 from tobitgp.results import bounded
-from tobitgp.results.excess import tail_function
+from tobitgp.results.excess import tail_function, width
 from tobitgp.results.mixture import Mixture
-from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI, width
+from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
 
 

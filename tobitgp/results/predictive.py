@@ -25,18 +25,6 @@ from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 BEYOND, _FARTHEST = 9.0, 38.0
-_WIDTHS = {"gumbel": 0.5}
-
-
-def width(law: Law) -> float:
-    """Width of the features of a law, of 1 for the normal one.
-
-    Examples
-    --------
-    >>> width(Student(df=0.25))
-    0.15
-    """
-    return min(1.0, 0.3 * law.df**0.5) if isinstance(law, Student) else _WIDTHS.get(law.name, 1.0)
 
 
 def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
@@ -114,7 +102,7 @@ def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
 
     low, high = reach(law, z, t)
     with np.errstate(under="ignore"):
-        both = integrals(values, low, high, t / width(law), (z / np.maximum(t, 1e-300))[:, None])
+        both = integrals(values, low, high, t / excess.width(law), (z / np.maximum(t, 1e-300))[:, None])
     return both[0], both[1]
 
 
@@ -207,7 +195,7 @@ def probability_quantile(
 
 def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:
     low, high = reach(law, near, t)
-    return log_integrals(values, low, high, t / width(law), kinks / np.maximum(t, 1e-300)[:, None])[0]
+    return log_integrals(values, low, high, t / excess.width(law), kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
 def reach(law: Law, near: Array, t: Array) -> tuple[Array, Array]:
