@@ -129,9 +129,7 @@ def solved_quantile(q: Mixture, p: float) -> Array:
         F, density = (np.stack(values) for values in zip(*pairs, strict=True))
         return q.weight @ F, q.weight @ (density / sigma)
 
-    low, centre, middle, high = (
-        noise_quantiles(q, order)[:, None] for order in (0.5 * p, 0.5, p, 0.5 * (1.0 + p))
-    )
+    low, centre, middle, high = (noise_quantiles(q, order)[:, None] for order in (0.5 * p, 0.5, p, 0.5 * (1.0 + p)))
     ends = (
         (q.mean + low + ndtri(0.5 * p) * q.sd).min(axis=0),
         (q.mean + high + ndtri(0.5 * (1.0 + p)) * q.sd).max(axis=0),

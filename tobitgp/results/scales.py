@@ -146,7 +146,9 @@ def observed_mean(q: Mixture) -> Array:
     """``E y``, the response as the instrument shows it: clipped at the limits."""
     lower, upper = _limits(q)
     if q.normal:
-        mean = clipped_mean(q.mean, np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None]), lower, upper, log_time=q.log_time)
+        mean = clipped_mean(
+            q.mean, np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None]), lower, upper, log_time=q.log_time
+        )
     else:
         mean = clipped_moments(q)[0]
     return np.clip(average(q.weight, mean), lower, upper)

@@ -26,7 +26,9 @@ RATIOS = [1e-3, 0.1, 0.7, 3.0, 20.0, 1e3]
 
 def reference(log_function, z, t):
     """``log E exp(log_function(z - t X))`` by scipy, a piece at a time."""
-    edges = np.unique(np.concatenate([np.arange(-38.0, 39.0), *(z / t + s * np.logspace(-2, 1.5, 8) / t for s in (-1, 1))]))
+    edges = np.unique(
+        np.concatenate([np.arange(-38.0, 39.0), *(z / t + s * np.logspace(-2, 1.5, 8) / t for s in (-1, 1))])
+    )
     edges = edges[np.abs(edges) <= 38.0]
 
     def log_value(x):
@@ -102,7 +104,9 @@ def test_within_a_window(law):
             zero = np.zeros(1)
             return float((log_mass(law, one[0], one[1], zero) - log_mass(law, one[2], one[3], zero))[0])
 
-        truth = quad(lambda x: np.exp(log_ratio(x) - 0.5 * x * x) / np.sqrt(2 * np.pi), -9, 9, limit=400, epsabs=1e-11)[0]
+        truth = quad(lambda x: np.exp(log_ratio(x) - 0.5 * x * x) / np.sqrt(2 * np.pi), -9, 9, limit=400, epsabs=1e-11)[
+            0
+        ]
         assert np.isclose(np.exp(mine), truth, rtol=1e-8)
 
 
