@@ -1,4 +1,4 @@
-r"""A response between limits, given f and sigma, for noise of any law: its clipped mean, and its mean where it was seen.
+r"""A response between limits given f and sigma, for noise of any law: its clipped mean, and its mean where it was seen.
 
 The counterpart of `tobitgp.results.clipped`, which has the closed forms of normal noise. In terms of A and B of
 `tobitgp.results.excess`, with standardised limits a and b, the clipped mean g satisfies
@@ -19,7 +19,7 @@ from tobitgp.likelihoods.laws import Law
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.excess import log_excess, log_mass, narrow_rule, tail_function, width
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _FAR = 1e100
 _NARROW, _WIDE = 4.0, 0.5
@@ -147,9 +147,9 @@ def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, l
     out, rest = np.empty(f.shape), ~(right | left | narrow | wide)
     for at, mean in kinds:
         if at.any():
-            limits = (np.exp(end[at]) for end in (lower, upper)) if log_time else (lower[at], upper[at])
             with np.errstate(all="ignore"):
-                found = mean(Rows(law, f[at], sigma[at], *limits, a[at], b[at], log_time))
+                low, high = (np.exp(end[at]) if log_time else end[at] for end in (lower, upper))
+                found = mean(Rows(law, f[at], sigma[at], low, high, a[at], b[at], log_time))
             if found is None:
                 rest |= at
             else:
@@ -262,7 +262,7 @@ def _slope(rows: Rows, log_low: Array, log_high: Array) -> Array:
     return np.where(log_low <= log_high, from_lower, from_upper)
 
 
-def _pick(rows: Rows, at: Array) -> Rows:
+def _pick(rows: Rows, at: BoolArray) -> Rows:
     arrays = {name: getattr(rows, name)[at] for name in ("f", "sigma", "lower", "upper", "a", "b")}
     return rows._replace(**arrays)
 

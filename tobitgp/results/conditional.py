@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.detects import spell_numbers
+from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table, column_names, read_table
@@ -22,7 +23,6 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import CHUNK_ROWS
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import interval, log_interval_mass
-from tobitgp.data.outcome import outcome
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes, log_predictive
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import Asked
@@ -110,7 +110,7 @@ def seen_in_training(parts: Parts) -> Seen:
             sd[j, rows] = units.scale * np.sqrt(v_c + d)
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
-    return Seen(weight, mean, sd, sigma, *_known(response, gp, noise_laws(fitted, gp)))
+    return _seen(response, gp, weight, mean, sd, sigma, noise_laws(fitted, gp))
 
 
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
@@ -150,11 +150,19 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
         parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     )
     same = np.repeat(parts.fitted.weights[:, None], table.n, axis=1)
-    seen = Seen(same, mean, sd, sigma, *_known(response, gp, noise_laws(parts.fitted, gp)))
+    seen = _seen(response, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
     with np.errstate(divide="ignore"):
         log_weight = np.log(seen.weight) + _log_predictive(seen)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     return replace(seen, weight=weight / weight.sum(axis=0))
+
+
+def _seen(
+    response: CensoredResponse, gp: GPModel, weight: Array, mean: Array, sd: Array, sigma: Array, laws: tuple[Law, ...]
+) -> Seen:
+    log_time = gp.family.log_time
+    known = outcome(response, log_time=log_time)
+    return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit)
 
 
 def _log_predictive(seen: Seen) -> Array:
@@ -165,13 +173,6 @@ def _log_predictive(seen: Seen) -> Array:
     log_mass = _log_mass(*_standardise(seen.mean, total, seen.lower, seen.upper))
     exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total)
     return np.where(seen.lower == seen.upper, exact, log_mass)
-
-
-def _known(response: CensoredResponse, gp: GPModel, laws: tuple[Law, ...]) -> tuple[Any, ...]:
-    """Fields of ``Seen`` that tell what is known of the rows."""
-    log_time = gp.family.log_time
-    known = outcome(response, log_time=log_time)
-    return known.lower, known.upper, log_time, laws, known.entry, known.exit
 
 
 def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:

@@ -22,7 +22,8 @@ def quantile_scale(p: float) -> Scale:
     r"""Quantile of y* of order ``p``.
 
     The prediction is the quantile of a new y*, of the mixture with the noise in it. What is uncertain is the quantile
-    given f and the noise, :math:`f + \sigma F^{-1}(p)` with F the cdf of its law, or its exponential for log-time families.
+    given f and the noise, :math:`f + \sigma F^{-1}(p)` with F the cdf of its law, or its exponential for log-time
+    families.
 
     Examples
     --------

@@ -93,7 +93,7 @@ def _log_interval(law: Law, a: Array, b: Array) -> Array:
         out = np.where(np.isneginf(near), -np.inf, near + np.log(-np.expm1(np.minimum(far - near, 0.0))))
     close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
     if len(close):
-        z, weight = narrow_rule(law, a[close], b[close])
+        weight = narrow_rule(law, a[close], b[close])[1]
         top = weight.max(axis=0)
         out[close] = top + np.log(np.exp(weight - top).sum(axis=0))
     return out
@@ -105,8 +105,8 @@ def narrow_rule(law: Law, a: Array, b: Array) -> tuple[Array, Array]:
     Examples
     --------
     >>> z, log_weight = narrow_rule(Gumbel(), np.zeros(1), np.ones(1))
-    >>> print(np.exp(log_weight).sum(axis=0).round(9), (np.exp(-1.0) - np.exp(-np.e)).round(9))
-    [0.301891404] 0.301891404
+    >>> print(np.exp(log_weight).sum(axis=0).round(6), (np.exp(-1.0) - np.exp(-np.e)).round(6))
+    [0.301891] 0.301891
     """
     half = 0.5 * np.maximum(b - a, 1e-300)
     z = a + half * (1.0 + _NODES)

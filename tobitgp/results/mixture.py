@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -63,17 +63,15 @@ class Mixture:
         """Some of the rows."""
         if rows.all():
             return self
-        ends = (None if end is None else end[rows] for end in (self.lower, self.upper))
-        return Mixture(
-            self.weight, self.mean[:, rows], self.sd[:, rows], self.sigma, self.log_time, *ends, laws=self.laws
-        )
+        lower, upper = (None if end is None else end[rows] for end in (self.lower, self.upper))
+        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], lower=lower, upper=upper)
 
     def components(self, chosen: BoolArray) -> Mixture:
         """Some of the components."""
         weight = self.weight[chosen] / self.weight[chosen].sum()
         laws = tuple(law for law, there in zip(self.laws, chosen, strict=True) if there)
-        rest = self.mean[chosen], self.sd[chosen], self.sigma[chosen], self.log_time, self.lower, self.upper
-        return Mixture(weight, *rest, laws)
+        mean, sd, sigma = self.mean[chosen], self.sd[chosen], self.sigma[chosen]
+        return replace(self, weight=weight, mean=mean, sd=sd, sigma=sigma, laws=laws)
 
 
 def average(weight: Array, values: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,13 @@ def predict_rows(
     """
     n = len(design.H)
     lower, upper = limits() if any(scale.needs_limits for scale in scales) else (None, None)
-    inputs, known = model.inputs(design), model.known_mean(design)
+    inputs, known, laws = model.inputs(design), model.known_mean(design), noise_laws(fitted, model)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
         mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
-        ends = (None, None) if lower is None or upper is None else (lower[rows], upper[rows])
-        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends, noise_laws(fitted, model))
+        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws)
+        if lower is not None and upper is not None:
+            q = replace(q, lower=lower[rows], upper=upper[rows])
         return [statistics(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)

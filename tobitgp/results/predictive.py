@@ -12,7 +12,6 @@ largest, on the way from 0 to that place.
 
 from __future__ import annotations
 
-
 import numpy as np
 from scipy.special import ndtr, ndtri, ndtri_exp
 

@@ -1,5 +1,7 @@
 """Responses between limits given f, against the quadrature of regressions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -84,12 +86,12 @@ def test_tilted_excesses(s, z):
         upper = z + min(60.0 / abs(1.0 - s) if s < 1.0 else 1.0, 900.0) if name == "logistic" else max(z, 0.0) + 6.0
         pieces = np.linspace(z, upper, 60)
         if name == "gumbel" or s < 1.0:
-            truth = sum(quad(integrand, a, b, args=(law.log_sf,))[0] for a, b in zip(pieces, pieces[1:], strict=False))
+            truth = sum(quad(integrand, a, b, args=(law.log_sf,))[0] for a, b in pairwise(pieces))
             assert np.isclose(above(at, tilt)[0] + law.log_sf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8)
         else:
             assert np.isposinf(above(at, tilt)).all()
         pieces = np.linspace(z - 40.0 / (1.0 + s) - max(z, 0.0) - 40.0 / s, z, 200)
-        truth = sum(quad(integrand, a, b, args=(law.log_cdf,))[0] for a, b in zip(pieces, pieces[1:], strict=False))
+        truth = sum(quad(integrand, a, b, args=(law.log_cdf,))[0] for a, b in pairwise(pieces))
         assert np.isclose(below(at, tilt)[0] + law.log_cdf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8)
 
 
