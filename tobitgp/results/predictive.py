@@ -186,7 +186,7 @@ def probability_quantile(
     at = np.stack([ndtri_exp(law.log_cdf(-np.abs(m))) for law, m in zip(laws, mean, strict=True)])
     start = np.clip(weight @ (-np.sign(mean) * at), -_FARTHEST + 1.0, _FARTHEST - 1.0)
     far = np.full_like(start, _FARTHEST - 1.0)
-    score = solve_quantile(mixed, order, low=-far, high=far, start=start)
+    score = solve_quantile(mixed, order, low=-far, high=far, start=start, settled=1e-8)
     return np.asarray(ndtr(-score if upper else score))
 
 
