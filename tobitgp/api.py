@@ -38,11 +38,6 @@ from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
-_TRUNCATION = (
-    "Truncation and delayed entry, truncate(...) and Surv(entry, time, event), are not fitted by Gaussian processes "
-    "yet; method='mle' takes them where the formula has no process. Rows outside the window were never seen, so "
-    "leaving the term out would bias the fit."
-)
 
 
 def fit(
@@ -81,14 +76,14 @@ def fit(
     data : DataFrame or dict of columns
         Never modified.
     family : str or ``tg.Student(df=4)``
-        Noise: ``"gaussian"``, or ``"lognormal"``, which models the logarithm of a positive response; by maximum
-        likelihood also ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"``, ``"loglogistic"``, ``"weibull"`` and
+        Noise: ``"gaussian"``, ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and
+        for a positive response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and
         ``"exponential"``.
     method : {"auto", "ep", "vi", "laplace", "mle"} or a method value such as ``tg.EP(damping=0.8)``
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
         with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
-        ``n_starts``, ``tol``, ``rng``) is refused beside it.
+        ``n_starts``, ``tol``) is refused beside it.
     bound : {"exact"}, optional
         With ``method="vi"``.
     inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
@@ -312,7 +307,8 @@ class Model:
             If an option is not offered or names no parameter.
         """
         given = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
-        given |= {"n_starts": n_starts, "tol": tol, "rng": rng}
+        given |= {"n_starts": n_starts, "tol": tol}
+        seed = read_rng(rng)
         if means_mle(method, self.spec, given):
             refuse_with_mle(method, given)
             return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter), progress)
@@ -323,11 +319,12 @@ class Model:
             n_starts=read_whole("n_starts", 2 if n_starts is None else n_starts),
             max_iter=read_whole("max_iter", max_iter),
             tol=read_positive("tol", 1e-6 if tol is None else tol),
-            rng=read_rng(rng),
+            rng=seed,
         )
         training, family = self._training, self._family
         known = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
-        model = assemble(self.spec, training.response, training.design, family=family, **known)
+        labels = training.labels
+        model = assemble(self.spec, training.response, training.design, family=family, labels=labels, **known)
         warn_unidentified(training.response, training.design, model)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
@@ -346,8 +343,6 @@ class Model:
             raise SpecError(
                 "sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale."
             )
-        if self.spec.truncation is not None:
-            raise SpecError(_TRUNCATION)
 
     def _fit_mle(
         self,

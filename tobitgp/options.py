@@ -25,7 +25,6 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "bound": None,
     "n_starts": None,
     "tol": None,
-    "rng": None,
 }
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 

@@ -5,8 +5,11 @@ import pytest
 from support.differences import gradient
 from support.problems import GAUSSIAN, RADIAL, dense, gp, make_problem, product, simulate, solve, tight
 
-from tobitgp.inference import METHODS
+from tobitgp.inference import EP, METHODS
 from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.settle import settle
+from tobitgp.likelihoods.laws import LAWS, Student
+from tobitgp.likelihoods.noise import Noise
 
 STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
 NEAR = 5e-8  # seen: 2e-9
@@ -117,3 +120,64 @@ def test_gradient(name, kernel, structure):
     got = evidence_gradient(centre, method, GAUSSIAN)
     want = gradient(lambda t: solve(problem, blocks, t, method, centre.sites).evidence, theta, STEP)
     np.testing.assert_allclose(got, want, rtol=NEAR, atol=NEAR)
+
+
+# Noise under a process: the law by quadrature, parameters it has before log sigma, and a window of the rows.
+NOISES = {
+    "logistic": (Noise(LAWS["logistic"]), [], None),
+    "gumbel": (Noise(LAWS["gumbel"]), [], None),
+    "student": (Noise(Student(4.0)), [], None),
+    "student, df free": (Noise(Student(), free_df=True), [np.log(2.5)], None),
+    "gaussian, entered": (GAUSSIAN, [], (-1.2, np.inf)),
+    "logistic in a window": (Noise(LAWS["logistic"]), [], (-1.6, 1.9)),
+}
+
+
+def contaminated(window, weight):
+    """Every kind of row, and two values that only long tails explain."""
+    data = simulate("mixed", n=12, seed=1, noise=0.4)
+    lower, upper = data.lower.copy(), data.upper.copy()
+    if window is None:
+        exact = np.flatnonzero(lower == upper)[:2]
+        lower[exact] = upper[exact] = [6.0, -5.0][: len(exact)]
+    else:
+        lower, upper = np.maximum(lower, window[0] + 0.01), np.minimum(np.maximum(upper, window[0] + 0.02), window[1])
+    H = np.column_stack([np.ones(12), np.cos(np.arange(12))])
+    problem = make_problem(data.X, lower, upper, weight, H, window=window)
+    return problem, [dense(problem), gp(problem, "matern52")]
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("name", METHODS)
+def test_gradient_under_other_noise(name, noise, weight):
+    likelihood, parameters, window = NOISES[noise]
+    problem, blocks = contaminated(window, weight)
+    method, theta = tight(name), np.array([0.1, -0.5, *parameters, SIGMA])
+    centre = solve(problem, blocks, theta, method, None, likelihood)
+    assert centre.converged
+    got = evidence_gradient(centre, method, likelihood)
+    want = gradient(lambda t: solve(problem, blocks, t, method, centre.sites, likelihood).evidence, theta, STEP)
+    np.testing.assert_allclose(got, want, rtol=2e-7, atol=2e-7)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_outliers_may_widen_the_posterior(name):
+    """Sites of negative precision are kept where they leave a posterior."""
+    likelihood, parameters, _ = NOISES["student, df free"]
+    problem, blocks = contaminated(None, None)
+    posterior = solve(problem, blocks, np.array([0.1, -0.5, *parameters, SIGMA]), tight(name), None, likelihood)
+    assert posterior.converged
+    assert posterior.sites.lambda2.min() < 0.0
+
+
+def test_sites_are_floored_where_cavities_have_no_variance():
+    """Isolated neighbours that contradict one another leave EP no posterior; floored sites still settle."""
+    X = np.repeat(np.linspace(-1.7, 1.7, 8), 3)[:, None]
+    y = np.tile([0.0, 0.9, -1.2], 8) + 0.01 * np.arange(24)
+    problem = make_problem(X, y, y)
+    likelihood, theta = Noise(Student(1.5)), np.log([1.0, 0.05, 0.12])
+    blocks = [gp(problem, "matern32", Z=X[::3])]
+    plain = settle(problem, blocks, theta, EP(tol=1e-8), likelihood)
+    assert plain.converged
+    assert np.isfinite(plain.evidence)

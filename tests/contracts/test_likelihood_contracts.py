@@ -31,7 +31,7 @@ ENDS = {
 WINDOWS = {"exact, entered": ("exact", (-0.5, np.inf)), "right, entered": ("right", (0.1, np.inf))}
 WINDOWS |= {"interval in a window": ("interval", (-1.0, 2.0)), "exact in a window": ("exact", (-1.0, 2.0))}
 KINDS = [*ENDS, *WINDOWS]
-SIGMAS = (0.3, 1.0, 2.5)
+SIGMAS = (0.3, 2.0)
 F = np.linspace(-3.0, 3.0, 13)
 QUADRATURE = 5e-11  # of the rules compared; the test's own, on 250 panels, is good to 1e-13
 DIFFERENCE = 2e-8  # fourth-order differences at a step of 1e-3 on functions of size 1 to 100
@@ -178,7 +178,7 @@ class TestTilted:
             np.testing.assert_allclose(got, sign * want, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("var", [0.0025, 0.2, 4.0, 40.0])
+@pytest.mark.parametrize("var", [0.0025, 0.4, 40.0])
 @pytest.mark.parametrize("sigma", SIGMAS)
 @pytest.mark.parametrize("kind", KINDS)
 class TestExpected:

@@ -22,6 +22,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.regression import covariance, maximise, residuals
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.delta import delta_se
+from tobitgp.regression.deviance import deviance
 from tobitgp.regression.effects import Side, effect, split
 from tobitgp.regression.influence import dfbeta
 from tobitgp.regression.scales import (
@@ -97,7 +98,7 @@ def check_residuals(reference, made):
     at, kept, seen = positions(reference, len(made.H)), reference["residuals"], made.seen
     rows = made.predictor()
     exact, between = seen.exact[at], (np.isfinite(seen.lower) & np.isfinite(seen.upper) & ~seen.exact)[at]
-    found = residuals.deviance(rows, seen.lower, seen.upper, seen.width)[at]
+    found = deviance(rows, seen)[at]
     want = np.array(kept["deviance"], dtype=float)
     if made.law.name == "gumbel":
         want[between] = corrected(want[between], *gumbel_maxima((seen.width / rows.sigma)[at][between]))

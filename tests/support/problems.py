@@ -38,8 +38,8 @@ def make_rows(lower, upper, weight=None, window=None):
     return Rows(kind, lower, upper, np.where(left, upper, lower), sign, weight, upper - lower, window)
 
 
-def make_problem(X, lower, upper, weight=None, H=None, code=None):
-    """Problem from inputs (n, d) or a tuple of them, already standardised."""
+def make_problem(X, lower, upper, weight=None, H=None, code=None, window=None):
+    """Problem from inputs (n, d) or a tuple of them, already standardised; ``window``: of all rows alike."""
     X = X if isinstance(X, tuple) else (X,)
     lower, upper = np.asarray(lower, float), np.asarray(upper, float)
     weight = np.ones_like(lower) if weight is None else np.asarray(weight, float)
@@ -47,7 +47,7 @@ def make_problem(X, lower, upper, weight=None, H=None, code=None):
     kind = np.where(lower == upper, 0, np.where(np.isinf(lower) | np.isinf(upper), 1, 2))
     order = np.argsort(kind, kind="stable")
     groups = [order[kind[order] == k] for k in range(3)]
-    rows = tuple(make_rows(lower[g], upper[g], weight[g]) for g in groups if len(g))
+    rows = tuple(make_rows(lower[g], upper[g], weight[g], window) for g in groups if len(g))
     none = tuple(np.zeros(x.shape[1]) for x in X)
     units = Units(0.0, 1.0, False, none, tuple(1.0 + z for z in none), 0.0)
     code = (None,) * len(X) if code is None else code
@@ -127,9 +127,9 @@ def dense(problem):
     return DenseBlock(problem.H)
 
 
-def solve(problem, blocks, theta, method, start=None):
-    """Settle with Gaussian noise at log parameters ``theta``."""
-    return settle(problem, blocks, np.asarray(theta, float), method, GAUSSIAN, start)
+def solve(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
+    """Settle at log parameters ``theta``, with Gaussian noise where no other is named."""
+    return settle(problem, blocks, np.asarray(theta, float), method, likelihood, start)
 
 
 def marginals(posterior, problem):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.data.table import Column, Table, column_names, read_table
 from tobitgp.errors import DataError
@@ -17,8 +18,9 @@ def read_weights(weights: Any, data: Frame, n: int) -> Array:
 
     Parameters
     ----------
-    weights : str or (n,) array or None
-        Ones without.
+    weights : str, (n,) array or Series, or None
+        A column of the data; an array in the order of its rows; a Series, whose labels are those of a DataFrame in
+        any order. Ones without.
     data : DataFrame or dict of columns
     n : int
         Its number of rows.
@@ -49,8 +51,8 @@ def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
 
     Parameters
     ----------
-    groups : str or (n_data,) array
-        Column of the data, or what stands for one: numbers, text, categories or dates.
+    groups : str, (n_data,) array or Series
+        Column of the data, or what stands for one, given as weights are: numbers, text, categories or dates.
     data : DataFrame or dict of columns
     kept : (n_data,) array of bool
         Rows of the data that are used.
@@ -79,14 +81,38 @@ def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
 
 
 def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
-    """A column by name, or an array that is one."""
+    """A column by name, a Series that finds its rows by the labels of the data, or an array in their order."""
     name = what
     if isinstance(given, str):
         name = given
         if name not in set(column_names(data)):
             raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, column_names(data))}")
         given = data[name]
+    elif isinstance(given, pd.Series) and isinstance(data, pd.DataFrame):
+        given = _by_label(what, given, data.index)
     table = read_table({name: given}, [name])
     if table.n != n:
         raise DataError(f"The {what} have {table.n} values for {n} rows")
     return table.columns[name], table
+
+
+def _by_label(what: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[Any]:
+    """Values in the order of the data's labels.
+
+    Raises
+    ------
+    DataError
+        If the labels are not those of the data, or stand in another order and occur more than once.
+    """
+    if given.index.equals(index):
+        return given
+    if len(given) != len(index):
+        raise DataError(f"The {what} have {len(given)} values for {len(index)} rows")
+    remedy = f"give them the index of the data, or as an array in the order of its rows by {what}.to_numpy()"
+    strange = given.index[~given.index.isin(index)]
+    if len(strange):
+        raise DataError(f"The {what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
+    if not (given.index.is_unique and index.is_unique):
+        twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
+        raise DataError(f"The {what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}")
+    return given.reindex(index)

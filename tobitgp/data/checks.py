@@ -14,6 +14,8 @@ from tobitgp.formula.spec import LinearPart
 from tobitgp.formula.terms import spelled
 from tobitgp.typing import Frame
 
+_LARGEST, _SMALLEST = 1e70, 1e-70  # a coefficient is a ratio of two sizes, its variance the square of that
+
 
 def check_inputs(names: Iterable[str], table: Table) -> None:
     """Refuse infinite inputs.
@@ -27,6 +29,17 @@ def check_inputs(names: Iterable[str], table: Table) -> None:
         column = table.columns[name]
         if column.kind == "number":
             finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
+
+
+def check_size(what: str, size: float) -> None:
+    """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes.
+
+    Raises
+    ------
+    DataError
+    """
+    if size > _LARGEST or 0.0 < size < _SMALLEST:
+        raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1")
 
 
 def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:

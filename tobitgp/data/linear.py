@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.checks import check_size
 from tobitgp.data.evaluate import call_own
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError, UnseenLevelError, user_level
@@ -124,9 +125,11 @@ def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) 
     >>> check_rank(np.array([[1.0, 2.0], [1.0, 3.0]]), ("Intercept", "x"))
     """
     n, p = H.shape
+    for name, size in zip(columns, np.abs(H).max(axis=0, initial=0.0), strict=True):
+        if size == 0.0:
+            raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out")
+        check_size(f"column {name!r} of the {part}", float(size))
     norms = np.sqrt(np.einsum("ij,ij->j", H, H))
-    if (norms == 0).any():
-        raise DataError(f"Column {columns[int(np.argmin(norms))]!r} of the {part} is 0 in every row; leave it out")
     if p > n:
         raise DataError(f"The {part} has {p} columns, but there are only {n} rows: {_quoted(columns)}")
     R: Array = np.asarray(np.linalg.qr(H / norms, mode="r"))

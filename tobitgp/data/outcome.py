@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import DataError
@@ -53,7 +55,7 @@ class Outcome:
         return self.lower == self.upper
 
 
-def outcome(response: CensoredResponse, *, log_time: bool = False) -> Outcome:
+def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
     """Intersect each row with its window, on the scale of the response or of its logarithm.
 
     Parameters
@@ -61,6 +63,8 @@ def outcome(response: CensoredResponse, *, log_time: bool = False) -> Outcome:
     response : CensoredResponse
     log_time : bool
         Model the logarithm of the response.
+    labels : (n,) array, optional
+        What messages call the rows; their positions without.
 
     Returns
     -------
@@ -82,14 +86,16 @@ def outcome(response: CensoredResponse, *, log_time: bool = False) -> Outcome:
     [0.       0.693147] [ True False]
     """
     lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
-    _check(lower, upper, entry, exit, response.weight)
+    labels = np.arange(len(lower)) if labels is None else labels
+    _check(lower, upper, entry, exit, response.weight, labels)
     exact = lower == upper
     lower, upper = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
     if not log_time:
         with np.errstate(invalid="ignore"):
             return Outcome(lower, upper, upper - lower, entry, exit, exit - entry, response.weight)
     bad = (upper <= 0.0) | (exact & (lower <= 0.0))
-    _refuse(bad, "A log-time family needs positive times", upper, "Drop or shift them, or model the response itself.")
+    remedy = "Drop or shift them, or model the response itself."
+    _refuse(bad, "A log-time family needs positive times", upper, labels, remedy)
     width, span = _log_width(lower, upper), _log_width(entry, exit)
     log_y = np.log(lower[exact])
     jacobian = -float(response.weight[exact] @ log_y)
@@ -97,24 +103,29 @@ def outcome(response: CensoredResponse, *, log_time: bool = False) -> Outcome:
     return Outcome(ends[0], ends[1], width, ends[2], ends[3], span, response.weight, jacobian)
 
 
-def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array) -> None:
+def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: npt.NDArray[Any]) -> None:
     """Refuse what cannot have been seen."""
     infinite = np.isinf(lower) & (lower == upper)
-    _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower)
-    _refuse(lower > upper, "A lower end lies above its upper end", lower)
-    _refuse(~(entry < exit), "Entry comes at or after exit", entry)
-    _refuse(upper <= entry, "Nothing is left after entry: the upper end is not after it", upper)
+    _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
+    _refuse(lower > upper, "A lower end lies above its upper end", lower, labels)
+    _refuse(~(entry < exit), "Entry comes at or after exit", entry, labels)
+    _refuse(upper <= entry, "Nothing is left after entry, since the upper end is not after it", upper, labels)
     exact = lower == upper
-    _refuse(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower)
-    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight)
+    _refuse(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
+    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
 
 
-def _refuse(bad: BoolArray, what: str, values: Array, remedy: str = "Correct or drop them.") -> None:
+def _refuse(
+    bad: BoolArray, what: str, values: Array, labels: npt.NDArray[Any], remedy: str = "Correct or drop them."
+) -> None:
     rows = np.flatnonzero(bad)
     if len(rows):
         more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         some = rows[:_SHOWN]
-        raise DataError(f"{what}; rows {some.tolist()}{more} hold {values[some].tolist()}. {remedy}")
+        named = ", ".join(str(labels[row]) for row in some)
+        shown = ", ".join(f"{value:g}" for value in values[some])
+        plural = "s" * (len(rows) > 1)
+        raise DataError(f"{what}: row{plural} {named}{more} hold{'s' * (not plural)} {shown}. {remedy}")
 
 
 def _log(end: Array) -> Array:

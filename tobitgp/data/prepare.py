@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy.typing as npt
 import pandas as pd
 
 from tobitgp.data.beside import read_weights
@@ -52,6 +53,11 @@ class TrainingData:
     kept: BoolArray
     counts: dict[str, int]
 
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Labels (n,) of the rows that are kept."""
+        return self.index[self.kept].to_numpy()
+
 
 def prepare(
     spec: ModelSpec,
@@ -72,9 +78,10 @@ def prepare(
     scale : ScaleSpec, optional
         Of the log noise scale; one scale without.
     weights : str or (n_data,) array, optional
-        Frequency weights, or the column that holds them; rows of weight 0 are left out.
+        Frequency weights, or the column that holds them; rows of weight 0 are left out, as if they were not there.
+        A Series finds its rows by the labels of a DataFrame.
     missing : {"drop", "raise"}
-        What to do with rows in which the response or an input is missing.
+        What to do with rows in which the response or an input is missing; rows of weight 0 may miss anything.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as exact values, of intervals the middle.
 
@@ -117,9 +124,9 @@ def prepare(
         check_dates(scale, table)
     spec = recognise_text(spec, table)
     weight = read_weights(weights, data, n_data)
-    kept = _complete_rows(spec, inputs, table, missing) & (weight > 0)
+    kept = _complete_rows(spec, inputs, table, weight > 0, missing)
     if not kept.any():
-        words = _missing_words(spec, inputs, table)
+        words = _missing_words(spec, inputs, table.take(weight > 0))
         raise DataError(f"No row is left: {words}; {int((weight == 0).sum())} of weight 0")
     table, weight = table.take(kept), weight[kept]
     response, kind = build_response(spec, table, weight, censored=censored)
@@ -156,18 +163,18 @@ def _spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Fram
     return spell_numbers(data, [name for name in spec.names("response") if name not in inputs], mixed_only=True)
 
 
-def _complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, missing: str) -> BoolArray:
-    """Rows in which something is known of the response, and no input is missing."""
-    incomplete = unknown_rows(spec, table) | table.missing(inputs)
+def _complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, counted: BoolArray, missing: str) -> BoolArray:
+    """Rows that count in which something is known of the response, and no input is missing."""
+    incomplete = counted & (unknown_rows(spec, table) | table.missing(inputs))
     if incomplete.any():
-        words = _missing_words(spec, inputs, table)
+        words = _missing_words(spec, inputs, table.take(counted))
         if missing == "raise":
             raise DataError(f"{words}; first in {table.rows(incomplete)}")
         count = int(incomplete.sum())
-        if count < table.n:
+        if count < int(counted.sum()):
             dropped = f"{count} of {table.n} rows {'is' if count == 1 else 'are'} dropped"
             warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=user_level())
-    return ~incomplete
+    return counted & ~incomplete
 
 
 def _missing_words(spec: ModelSpec, inputs: Sequence[str], table: Table) -> str:

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.outcome import outcome
-from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.outcome import Outcome
+from tobitgp.data.shapes import Design
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, IntArray
 
@@ -166,7 +166,7 @@ class Scaling(NamedTuple):
 
 
 def standardise(
-    response: CensoredResponse,
+    known: Outcome,
     design: Design,
     *,
     log_time: bool,
@@ -177,10 +177,11 @@ def standardise(
 
     Parameters
     ----------
-    response : CensoredResponse
+    known : Outcome
+        On log time already where the model is.
     design : Design
     log_time : bool
-        Model the logarithm of the response; the evidence keeps the Jacobian ``-sum log y`` over exact rows.
+        To be told with the units.
     centre : bool
         Take the mean away; only right where the model has a free intercept.
     scaling : sequence of sequences of Scaling, optional
@@ -193,9 +194,8 @@ def standardise(
     Raises
     ------
     DataError
-        Of :func:`tobitgp.data.outcome.outcome`.
+        If the spread of the response or of an input cannot be computed with.
     """
-    known = outcome(response, log_time=log_time)
     exact, weight = known.exact, known.weight
     lower, upper = known.lower - design.offset, known.upper - design.offset
     shift, scale = _location_scale(lower, upper, weight, centre)

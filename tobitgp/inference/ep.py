@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from tobitgp.data.problem import Rows
+from tobitgp.errors import NumericalError
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
+
+_IMPROPER = 1e12  # a cavity so many times wider than the posterior has lost its digits, or its variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,9 @@ class EP:
     max_sweeps : int
     damping : float
         First step length; shortened where the residual grows or the direction turns.
+    floored : bool
+        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others lead
+        nowhere. Such rows match the mean of f only, and the gradient of the evidence is approximate.
 
     Notes
     -----
@@ -40,6 +46,7 @@ class EP:
     tol: float = 1e-7
     max_sweeps: int = 200
     damping: float = 1.0
+    floored: bool = False
     name: ClassVar[str] = "ep"
     evidence_kind: ClassVar[str] = "ep"
     ascends: ClassVar[Literal["joint", "bound"] | None] = None
@@ -48,8 +55,12 @@ class EP:
         check_settings(self)
 
     def warm_up(self, likelihood: Likelihood) -> Method | None:
-        """Nothing: flat sites will do."""
-        return None
+        """Nothing where flat sites will do; a rough run with floored sites where they may not."""
+        return None if likelihood.log_concave or self.floored else ROUGH
+
+    def fallback(self, likelihood: Likelihood) -> Method | None:
+        """Floored sites, which leave every cavity a variance."""
+        return None if likelihood.log_concave or self.floored else replace(self, floored=True)
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""
@@ -59,10 +70,13 @@ class EP:
         """Match moments with the cavity, which leaves one of a row's ``weight`` copies out."""
         c = rows.weight
         alpha, v_c, mu_c = _cavity(q, c)
+        if not (likelihood.log_concave or self.floored) and (v_c >= _IMPROPER * q.v_p).any():
+            raise NumericalError("A cavity has no variance.")
         t = likelihood.tilted(rows, mu_c, v_c + q.d, sigma)
         D = t.log_Z + 0.5 * np.log1p(q.lambda2 / c * v_c) + 0.5 * v_c * alpha * alpha
-        scale = c / (1.0 + t.d2 * v_c)
-        return Update((t.d1 - mu_c * t.d2) * scale, -t.d2 * scale, c * D)
+        d2 = np.minimum(t.d2, 0.0) if self.floored else t.d2
+        scale = c / (1.0 + d2 * v_c)
+        return Update((t.d1 - mu_c * d2) * scale, -d2 * scale, c * D)
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log N(y; m, sigma^2 + d)``: exact rows need no cavity."""
@@ -78,11 +92,11 @@ class EP:
         return Slopes(0.5 * c * (d1 * d1 + d2), e)
 
 
-ROUGH = EP(tol=1e-2, max_sweeps=30)
+ROUGH = EP(tol=1e-2, max_sweeps=30, floored=True)
 
 
 def _cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
     """``alpha`` of one copy of each row, and variance and mean of ``a_n' w`` without that copy; (n,) each."""
     alpha = (q.lambda1 - q.lambda2 * q.m) / weight
-    v_c = q.v_p / np.maximum(1.0 - q.lambda2 / weight * q.v_p, 1e-12)
+    v_c = q.v_p / np.maximum(1.0 - q.lambda2 / weight * q.v_p, 1.0 / _IMPROPER)
     return alpha, v_c, q.m - v_c * alpha

@@ -52,6 +52,10 @@ class Laplace:
         """A rough run of EP where there may be several modes: it sees where the mass is."""
         return None if likelihood.log_concave else ROUGH
 
+    def fallback(self, likelihood: Likelihood) -> Method | None:
+        """Nothing: steps that gain are always found."""
+        return None
+
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""
         return np.full_like(d, sigma * sigma)

@@ -106,6 +106,10 @@ class Method(Protocol):
         """What to run first where there are no sites to start from."""
         ...
 
+    def fallback(self, likelihood: Likelihood) -> Method | None:
+        """What to run where this leads nowhere."""
+        ...
+
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance with which conjugate rows enter, (n,)."""
         ...

@@ -9,7 +9,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tobitgp.data.outcome import outcome
 from tobitgp.data.problem import Problem, Scaling, standardise
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.errors import DataError, SpecError
@@ -73,6 +75,7 @@ def assemble(
     design: Design,
     *,
     family: Family,
+    labels: npt.NDArray[Any] | None = None,
     inducing: Any = "auto",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -86,6 +89,8 @@ def assemble(
     response : CensoredResponse
     design : Design
     family : Family
+    labels : (n,) array, optional
+        Of the rows, for messages.
     inducing : "auto", None, int, (M, d) array, or dict of these by term name
         Locations in the user's units.
     fixed, start : mapping of parameter name to value, optional
@@ -114,6 +119,7 @@ def assemble(
     for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
         check_names(argument, given, known)
     _check_start(start, design.columns)
+    _check_sigma(family, fixed, start, priors or {})
 
     mean, sd = _linear_means(design.columns, fixed, priors)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
@@ -124,7 +130,8 @@ def assemble(
     shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
     covariances = [term_covariance(term) for term in spec.gps]
     scaling = [[_scaling(factor) for factor in covariance.factors] for covariance in covariances]
-    problem = standardise(response, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
+    known_rows = outcome(response, log_time=family.log_time, labels=labels)
+    problem = standardise(known_rows, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if design.columns:
         weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
@@ -205,6 +212,11 @@ def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
             f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
             "Use fixed= or priors=."
         )
+
+
+def _check_sigma(family: Family, *given: Mapping[str, Any]) -> None:
+    if family.known_sigma is not None and any(SIGMA.name in mapping for mapping in given):
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
 
 
 def _positive(argument: str, name: str, value: Any) -> float:

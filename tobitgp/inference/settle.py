@@ -58,6 +58,27 @@ def settle(
     warm_up = method.warm_up(likelihood) if start is None else None
     if warm_up is not None:
         start = settle(problem, blocks, theta, warm_up, likelihood).sites
+    fallback = method.fallback(likelihood)
+    if fallback is None:
+        return _settle(problem, blocks, theta, method, likelihood, start)
+    try:
+        posterior = _settle(problem, blocks, theta, method, likelihood, start)
+    except NumericalError:
+        posterior = None
+    if posterior is not None and posterior.converged:
+        return posterior
+    return _settle(problem, blocks, theta, fallback, likelihood, None)
+
+
+def _settle(
+    problem: Problem,
+    blocks: Sequence[Block],
+    theta: Array,
+    method: Method,
+    likelihood: Likelihood,
+    start: Sites | None,
+) -> Posterior:
+    """Iterate one method from given or flat sites."""
     likelihood = likelihood.at(theta)
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)

@@ -57,6 +57,10 @@ class VI:
         """A rough run of EP, whose sites are near."""
         return ROUGH
 
+    def fallback(self, likelihood: Likelihood) -> Method | None:
+        """Nothing: steps that gain are always found."""
+        return None
+
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2."""
         return 0.0 * d + sigma * sigma

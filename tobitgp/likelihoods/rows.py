@@ -24,9 +24,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tobitgp.likelihoods.laws import Law
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 Kind = Literal["exact", "left", "right", "interval", "open"]
+KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")
 
 _NARROW = -0.5
 _NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
@@ -41,6 +42,12 @@ class Terms(NamedTuple):
     eta_eta: Array
     eta_tau: Array
     tau_tau: Array
+
+
+def kind_of(lower: Array, upper: Array) -> IntArray:
+    """Kind of what two ends say, (n,), as positions in ``KINDS``."""
+    below, above = np.isneginf(lower), np.isposinf(upper)
+    return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
 
 
 def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
@@ -96,22 +103,15 @@ def mass_terms(law: Law, lower: Array, upper: Array, width: Array, eta: Array, t
     >>> print(mass_terms(Normal(), np.array([-np.inf, 0.0]), np.full(2, np.inf), at, at, at).value.round(6))
     [ 0.       -0.693147]
     """
-    below, above = np.isinf(lower), np.isinf(upper)
-    kinds: tuple[tuple[Kind, BoolArray], ...] = (
-        ("left", below & ~above),
-        ("right", above & ~below),
-        ("interval", ~(below | above)),
-        ("open", below & above),
-    )
-    for kind, rows in kinds:
-        if rows.all():
-            return row_terms(law, kind, lower, upper, width, eta, tau)
+    codes = kind_of(lower, upper)
+    found = np.unique(codes)
+    if len(found) == 1:
+        return row_terms(law, KINDS[found[0]], lower, upper, width, eta, tau)
     out = Terms(*(np.empty_like(eta) for _ in Terms._fields))
     tau = np.broadcast_to(tau, eta.shape)
-    for kind, rows in kinds:
-        at = np.flatnonzero(rows)
-        if len(at):
-            _fill(out, at, row_terms(law, kind, *(x[at] for x in (lower, upper, width, eta, tau))))
+    for code in found:
+        at = np.flatnonzero(codes == code)
+        _fill(out, at, row_terms(law, KINDS[code], *(x[at] for x in (lower, upper, width, eta, tau))))
     return out
 
 

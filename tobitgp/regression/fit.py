@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -14,10 +14,12 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
+from tobitgp.regression.causes import LARGE_DF, Names, explain
 from tobitgp.regression.designs import Designs, split
+from tobitgp.regression.diagnose import Verdict
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
 from tobitgp.regression.working import Working, standardise
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 def maximise(
@@ -34,11 +36,14 @@ def maximise(
     scores: bool = False,
     max_iter: int = 100,
     names: Sequence[str] | None = None,
+    scale_names: Sequence[str] | None = None,
+    describe: Callable[[BoolArray], str | None] | None = None,
 ) -> Maximum:
     r"""Maximise the likelihood of :math:`y = H\beta + \text{offset} + \sigma\varepsilon`, :math:`\log\sigma = W\gamma`.
 
     Newton's method with analytic derivatives, concave in Olsen's coordinates where the law is log-concave, sigma is one
-    free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps.
+    free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps, and where rows are few
+    from some other starts too, of which the highest maximum is kept.
 
     Parameters
     ----------
@@ -61,8 +66,10 @@ def maximise(
     scores : bool
         Keep the rows' scores.
     max_iter : int
-    names : sequence of str, length p, optional
-        Of the columns, for messages.
+    names, scale_names : sequence of str, length p and q, optional
+        Of the columns of H and W, for messages.
+    describe : callable, optional
+        From rows (n,) bool to what they have in common in words, for messages.
 
     Returns
     -------
@@ -99,32 +106,37 @@ def maximise(
         fixed_coefficients,
         fixed_gamma,
     )
+    called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
         working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
-        fit, x = _fit(outcome, design, law, working, scores, max_iter, names)
-        if estimate_df and not fit.converged and diagnose.at_large_df(x, working):
-            at_most = replace(cast(Student, law), df=diagnose.LARGEST_DF)
-            working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=False)
-            given, _ = _fit(outcome, design, at_most, working, scores, max_iter, names)
-            return with_given_df(given, fit.message if given.converged else given.message)
+        best, many_df = _climb(working, law, max_iter)
+        fit = _describe(best, outcome, design, law, working, scores, called)
+        if many_df:
+            normal = replace(cast(Student, law), df=diagnose.LARGEST_DF)
+            working = replace(working, free_df=False)
+            other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
+            if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
+                return with_given_df(other, LARGE_DF if other.converged else other.message)
         return fit
 
 
-def _fit(
-    outcome: Outcome,
-    design: Designs,
-    law: Law,
-    working: Working,
-    scores: bool,
-    max_iter: int,
-    names: Sequence[str] | None,
-) -> tuple[Maximum, Array]:
-    """The maximum, and where it lies in working coordinates."""
-    end, function, step = ascend(working, law, max_iter)
-    end, converged, message = diagnose.verdict(end, working, function, step)
-    if not converged:
-        message = diagnose.explain(message, end.state, working, outcome, design.free_H, names)
-    return in_users_units(end, working, law, design, converged, message, scores), end.state.x
+def _climb(working: Working, law: Law, max_iter: int) -> tuple[Verdict, bool]:
+    """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
+    ends, function, step = ascend(working, law, max_iter)
+    verdicts = [diagnose.verdict(end, working, function, step) for end in ends]
+    maxima = [one for one in verdicts if one.converged]
+    best = max(maxima, key=lambda one: one.end.state.value) if maxima else verdicts[0]
+    return best, any(not one.converged and diagnose.at_large_df(one.end.state.x, working) for one in verdicts)
+
+
+def _describe(
+    found: Verdict, outcome: Outcome, design: Designs, law: Law, working: Working, scores: bool, names: Names
+) -> Maximum:
+    """The maximum in the user's units, or in words why there is none."""
+    message = found.cause
+    if not found.converged:
+        message = explain(found.cause, found.end.state, working, outcome, design, names)
+    return in_users_units(found.end, working, law, design, found.converged, message, scores)
 
 
 def null_log_likelihood(

@@ -194,7 +194,7 @@ def probability(rows: Predictor, limit: Array, *, above: bool) -> Quantity:
 
 def _finite(value: Array, d_eta: float, d_tau: Array, link: Link) -> Quantity:
     """A quantity whose logarithm has the derivatives given."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         slope = np.where(np.isfinite(value), value, np.nan)
         return Quantity(value, d_eta * slope, d_tau * slope, link)
 

@@ -13,14 +13,14 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 
+from tobitgp.data.checks import check_size
 from tobitgp.data.outcome import Outcome
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, NumericalError
-from tobitgp.likelihoods.rows import Kind
+from tobitgp.likelihoods.rows import KINDS, Kind, kind_of
 from tobitgp.numerics.linalg import cholesky
 from tobitgp.typing import Array, IntArray
 
-_KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")
 _CHUNK = 8192
 _ILL = 1e-6
 
@@ -114,10 +114,15 @@ def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset:
     Returns
     -------
     Working
+
+    Raises
+    ------
+    DataError
+        If a column is determined by the others, or the squares of the response leave the range of numbers.
     """
-    kind = _kind_of(outcome.lower, outcome.upper)
-    window = _kind_of(outcome.entry, outcome.exit)
-    key = kind * len(_KINDS) + window
+    kind = kind_of(outcome.lower, outcome.upper)
+    window = kind_of(outcome.entry, outcome.exit)
+    key = kind * len(KINDS) + window
     order: IntArray | slice = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
     weight = outcome.weight[order]
     Q, inverse_R = _orthonormal(H[order])
@@ -127,6 +132,7 @@ def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset:
     shift = Q.T @ middle
     fitted = Q @ shift
     scale = _spread(middle - fitted, middle)
+    check_size("the response", scale)
     constant = W.shape[1] <= 1 and _all_equal(W) and _all_equal(tau_offset)
     V, inverse_V = _scale_design(W[order], constant)
     exit, entry = outcome.exit[order], outcome.entry[order]
@@ -150,12 +156,6 @@ def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset:
 
 def _all_equal(values: Array) -> bool:
     return bool((values == values.flat[0]).all()) if values.size else True
-
-
-def _kind_of(lower: Array, upper: Array) -> IntArray:
-    """Positions in ``_KINDS``."""
-    below, above = np.isneginf(lower), np.isposinf(upper)
-    return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
 
 
 def _orthonormal(H: Array) -> tuple[Array, Array]:
@@ -200,9 +200,9 @@ def _cut(key: IntArray, arrays: tuple[Array, ...]) -> tuple[Chunk, ...]:
     chunks = []
     edges = np.concatenate([[0], np.flatnonzero(np.diff(key)) + 1, [len(key)]])
     for start, stop in pairwise(edges):
-        kind, window = divmod(int(key[start]), len(_KINDS))
+        kind, window = divmod(int(key[start]), len(KINDS))
         for rows in row_chunks(int(start), int(stop), _CHUNK):
-            chunks.append(Chunk(_KINDS[kind], _KINDS[window], *(a[rows] for a in arrays)))
+            chunks.append(Chunk(KINDS[kind], KINDS[window], *(a[rows] for a in arrays)))
     return tuple(chunks)
 
 

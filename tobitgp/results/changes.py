@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
 from tobitgp.data.shapes import Design
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, user_level
 from tobitgp.results.groups import curve_levels, keep_intercepts
 from tobitgp.results.rows import Limits, ask, mean_limits
 from tobitgp.results.views import Source
@@ -97,9 +98,32 @@ def _levels(parts: Source, name: str) -> list[Any] | None:
 
 
 def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
-    """Every contrast of every column of linear and process terms, and of the noise scale."""
+    """Every contrast of every column of linear and process terms, and of the noise scale; dates are left out.
+
+    Raises
+    ------
+    SpecError
+        If all the columns are dates.
+
+    Warns
+    -----
+    UserWarning
+        Naming the dates that are left out.
+    """
     scale = () if parts.state.scale is None else parts.state.scale.spec.names("linear")
-    for name in dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale)):
+    names = dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale))
+    dates = [name for name in names if parts.facts.columns[name].kind == "date"]
+    if dates:
+        listed = f"{', '.join(map(repr, dates))} hold{'s' * (len(dates) == 1)} dates"
+        message = (
+            f"{listed}, along which no effect is formed; make years of {'it' if len(dates) == 1 else 'them'} first"
+        )
+        if len(dates) == len(names):
+            raise SpecError(f"Column{'s' * (len(dates) > 1)} {message}.")
+        warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
+    for name in names:
+        if name in dates:
+            continue
         levels = _levels(parts, name)
         if levels is None:
             yield _slope(parts, frame, name)
@@ -113,8 +137,6 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
 
 def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     seen = parts.facts.columns[name]
-    if seen.kind == "date":
-        raise SpecError(f"Column {name!r} holds dates, along which no effect is formed; make years of it first.")
     x = frame[name].to_numpy(dtype=np.float64)
     step = STEP * (seen.sd or max(abs(seen.minimum), 1.0))
     room = step if seen.minimum == seen.maximum else 0.0

@@ -187,7 +187,8 @@ class ScaleEstimates:
         """Normal in theta, (m, 2)."""
         reach = float(-ndtri(0.5 * alpha)) * self.theta_sd
         ends = np.column_stack([self.theta - reach, self.theta + reach])
-        return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+        with np.errstate(over="ignore"):
+            return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
 
 
 def hyper_estimates(fitted: FittedGP) -> Hyper:

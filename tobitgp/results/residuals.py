@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tobitgp.errors import SpecError
-from tobitgp.regression.residuals import expected_hazard
+from tobitgp.regression.residuals import expected_hazard, open_end
 from tobitgp.results import predictive
 from tobitgp.results.conditional import Seen, conditional_mean, seen_in_training
 from tobitgp.results.mixture import Mixture, average, total_sd
@@ -39,7 +39,9 @@ def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | Non
         values = conditional_mean(seen) - uncensored_mean(q)
     else:
         hazard = cumulative_hazard(q, seen)
-        values = hazard if kind == "cox_snell" else np.where(np.isposinf(seen.upper), 0.0, 1.0) - hazard
+        values = (
+            hazard if kind == "cox_snell" else np.where(open_end(seen.lower, seen.upper, seen.exit), 0.0, 1.0) - hazard
+        )
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
@@ -67,7 +69,7 @@ def cumulative_hazard(q: Mixture, seen: Seen) -> Array:
     """
     window = (seen.entry, seen.exit) if seen.truncated else None
     start, end = (-log_probability(q, at, seen.exit, window) for at in (seen.lower, seen.upper))
-    return expected_hazard(start, end, seen.lower, seen.upper)
+    return expected_hazard(start, end, open_end(seen.lower, seen.upper, seen.exit))
 
 
 def quantile_residuals(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from tobitgp.data.common import in_common
 from tobitgp.data.facts import remember
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -70,7 +72,8 @@ def fit_tobit(
     scale = training.design.scale
     given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
-    rows = outcome(training.response, log_time=family.log_time)
+    rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
+    covariates = keep_covariates(spec, training, data)
     centre = _centre(training, coefficients)
     maximum = maximise(
         rows,
@@ -80,6 +83,8 @@ def fit_tobit(
         scores=cov_type != "nonrobust",
         max_iter=max_iter,
         names=columns,
+        scale_names=None if scale is None else scale.columns,
+        describe=partial(in_common, covariates),
         **model_arguments(training.design, family),
     )
     if not maximum.converged:

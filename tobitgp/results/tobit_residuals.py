@@ -10,6 +10,7 @@ import pandas as pd
 from tobitgp.data.outcome import outcome
 from tobitgp.errors import SpecError
 from tobitgp.regression import maximise, residuals
+from tobitgp.regression.deviance import deviance
 from tobitgp.regression.influence import dfbeta, dfbetas
 from tobitgp.results.rows import ask
 from tobitgp.results.tobit_parts import TobitParts, known_scale, model_arguments
@@ -32,13 +33,13 @@ def tobit_residuals(parts: TobitParts, kind: str, rng: int | np.random.Generator
     elif kind == "pearson":
         values = residuals.pearson(rows, *ends)
     elif kind == "deviance":
-        values = residuals.deviance(rows, *ends, seen.width)
+        values = deviance(rows, seen)
     elif kind == "quantile":
         uniform = np.random.default_rng(0 if rng is None else rng).uniform(size=len(asked.usable))[asked.usable]
         values = residuals.quantile(rows, *ends, uniform, entry=seen.entry, exit=seen.exit)
     else:
         hazard = residuals.cox_snell if kind == "cox_snell" else residuals.martingale
-        values = hazard(rows, *ends, entry=seen.entry)
+        values = hazard(rows, *ends, entry=seen.entry, exit=seen.exit)
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 

@@ -74,7 +74,7 @@ def test_posteriors_refuse_what_they_have_not(data, option):
 
 
 @pytest.mark.parametrize("method", ["auto", "mle"])
-@pytest.mark.parametrize("option", [{"n_starts": 3}, {"tol": 1e-4}, {"rng": 1}, {"bound": "exact"}], ids=str)
+@pytest.mark.parametrize("option", [{"n_starts": 3}, {"tol": 1e-4}, {"bound": "exact"}], ids=str)
 def test_nothing_that_was_named_is_ignored(data, option, method):
     with pytest.raises(SpecError, match=f"{next(iter(option))}= goes with") as caught:
         tg.fit(LINEAR, data, method=method, **option)
@@ -82,7 +82,7 @@ def test_nothing_that_was_named_is_ignored(data, option, method):
 
 
 def test_maximum_likelihood_has_no_priors_and_says_nothing_of_defaults(data):
-    for options in ({"priors": {}}, {"start": {}}, {"hyper": "auto", "inducing": "auto", "n_starts": None}):
+    for options in ({"priors": {}}, {"start": {}}, {"rng": 7}, {"hyper": "auto", "inducing": "auto", "n_starts": None}):
         assert tg.fit(LINEAR, data, method="mle", **options).converged
     assert tg.fit(LINEAR, data, start={}).method == "mle"
 

@@ -81,8 +81,6 @@ def test_errors_come_in_the_step_they_belong_to(data):
         tg.Model("y ~ gp(nothing)", data)
     with pytest.raises(SpecError, match="family"):
         tg.Model(FORMULA, data, family="cauchy")
-    with pytest.raises(SpecError, match="not fitted by Gaussian processes"):
-        tg.Model("y ~ gp(x) | truncate(0)", data).fit()
     model = tg.Model(FORMULA, data)
     with pytest.raises(SpecError, match="method"):
         model.fit(method="mcmc")

@@ -126,10 +126,6 @@ def test_weights_are_no_part_of_new_data():
 @pytest.mark.parametrize(
     ("formula", "error", "words"),
     [
-        ("y ~ gp(x) | truncate(0, 5)", tg.errors.SpecError, "not fitted by Gaussian processes"),
-        ("y ~ gp(x) | truncate(low)", tg.errors.SpecError, "method='mle' takes them"),
-        ("y ~ gp(x) | censor(low) | truncate(upper=high)", tg.errors.SpecError, "would bias the fit"),
-        ("Surv(low, y, event) ~ gp(x)", tg.errors.SpecError, "delayed entry"),
         ("y ~ mixture(2)", tg.errors.FormulaError, "not offered yet"),
         ("y ~ z + (1 + z | g)", tg.errors.FormulaError, "Random slopes are not offered yet"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.beside import read_clusters
+from tobitgp.data.beside import read_clusters, read_weights
 from tobitgp.errors import DataError
 
 ALL = np.ones(6, dtype=bool)
@@ -60,3 +60,26 @@ def test_what_are_no_groups(groups, message):
 def test_missing_groups_are_named_by_the_labels_of_the_data():
     with pytest.raises(DataError, match="'school' are missing in row v"):
         read_clusters("school", DATA.assign(school=["a", None, "b", "b", "a", "a"]), ALL)
+
+
+def test_series_find_their_rows_by_label():
+    order = list("zyxwvu")
+    np.testing.assert_array_equal(read_clusters(DATA["school"].loc[order], DATA, ALL), [1, 1, 0, 2, 2, 0])
+    weights = pd.Series(np.arange(6.0), index=order)
+    np.testing.assert_array_equal(read_weights(weights, DATA, 6), [5, 4, 3, 2, 1, 0])
+    np.testing.assert_array_equal(read_weights(weights, DATA.to_dict("list"), 6), [0, 1, 2, 3, 4, 5])
+    twice = DATA.set_axis(list("uuwxyz"))
+    np.testing.assert_array_equal(read_weights(weights.set_axis(twice.index), twice, 6), [0, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (range(6), r"weights are a Series with labels that the data have not, such as 0; .*weights.to_numpy\(\)"),
+        (list("vvwxyz"), "do not tell the rows apart: v is twice"),
+        (list("uvwxy"), "The weights have 5 values for 6 rows"),
+    ],
+)
+def test_series_of_other_rows(index, words):
+    with pytest.raises(DataError, match=words):
+        read_weights(pd.Series(1.0, index=list(index)), DATA, 6)

@@ -32,13 +32,13 @@ def test_narrow_log_intervals_keep_their_width():
 @pytest.mark.parametrize(
     ("lower", "upper", "window", "words"),
     [
-        ([1.0, 2.0], [1.0, 2.0], {"entry": [0.0, 3.0], "exit": [9.0, 3.0]}, r"Entry comes.*rows \[1\]"),
-        ([1.0, -INF], [1.0, 2.0], {"entry": 2.0}, r"Nothing is left.*rows \[0, 1\]"),
-        ([5.0], [INF], {"exit": 4.0}, r"beyond its exit; rows \[0\]"),
-        ([2.0], [1.0], {}, r"above its upper end; rows \[0\]"),
+        ([1.0, 2.0], [1.0, 2.0], {"entry": [0.0, 3.0], "exit": [9.0, 3.0]}, r"Entry comes.*row 1 holds 3\."),
+        ([1.0, -INF], [1.0, 2.0], {"entry": 2.0}, r"Nothing is left.*rows 0, 1 hold 1, 2\."),
+        ([5.0], [INF], {"exit": 4.0}, r"beyond its exit: row 0 holds 5\."),
+        ([2.0], [1.0], {}, r"above its upper end: row 0 holds 2\."),
         ([np.nan], [1.0], {}, "missing"),
         ([1.0], [1.0], {"weight": [-1.0]}, "Weights"),
-        ([1.0] * 9, [1.0] * 9, {"entry": 2.0}, r"rows \[0, 1, 2, 3, 4\] and 4 more"),
+        ([1.0] * 9, [1.0] * 9, {"entry": 2.0}, r"rows 0, 1, 2, 3, 4 and 4 more hold"),
     ],
 )
 def test_rows_that_cannot_be_are_named(lower, upper, window, words):
@@ -47,5 +47,10 @@ def test_rows_that_cannot_be_are_named(lower, upper, window, words):
 
 
 def test_times_must_be_positive():
-    with pytest.raises(DataError, match=r"positive times; rows \[1\]"):
+    with pytest.raises(DataError, match=r"positive times: row 1 holds 0\."):
         outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True)
+
+
+def test_rows_go_by_their_labels():
+    with pytest.raises(DataError, match=r"row b holds 0\."):
+        outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True, labels=np.array(["a", "b"]))

@@ -1,20 +1,16 @@
 """The registry of noise families, and what a user may say instead of a name."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import tobitgp as tg
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods import FAMILIES, Family, Student, laws, resolve_family
 
 NAMES = {"gaussian", "student", "logistic", "gumbel", "lognormal", "loglogistic", "weibull", "exponential"}
-UNDER_GP = {"gaussian", "lognormal"}
 
 
 def test_the_families_of_the_contract():
     assert set(FAMILIES) == NAMES
-    assert {name for name, family in FAMILIES.items() if family.gp_likelihood is not None} == UNDER_GP
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -23,9 +19,8 @@ def test_row_of_the_registry(name):
     assert family.name == name
     assert resolve_family(name) is family
     assert type(family.law) is type(laws.LAWS[family.law.name])
-    if family.gp_likelihood is not None:
-        for view in ("tilted", "tilted_slope", "newton", "point", "expected"):
-            assert callable(getattr(family.likelihood, view))
+    for view in ("tilted", "tilted_slope", "newton", "point", "expected"):
+        assert callable(getattr(family.likelihood, view))
 
 
 @pytest.mark.parametrize(
@@ -48,16 +43,12 @@ def test_law_of_each(name, law, log_time):
     assert family.estimate_df == (name == "student")
 
 
-@pytest.mark.parametrize("name", sorted(NAMES - UNDER_GP))
-def test_without_a_likelihood_under_a_gp(name):
-    with pytest.raises(SpecError, match=f"'{name}' is not offered under a Gaussian process yet; .*'lognormal'"):
-        _ = FAMILIES[name].likelihood
-
-
-def test_a_fit_says_so_too():
-    data = pd.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0) % 4})
-    with pytest.raises(SpecError, match="not offered under a Gaussian process"):
-        tg.fit("y ~ gp(x)", data, family="logistic")
+def test_the_law_of_a_process_follows_its_parameters():
+    theta = np.log([1.3, 0.5, 7.0, 0.2])
+    assert FAMILIES["student"].law_at(theta).df == pytest.approx(7.0)
+    assert FAMILIES["student"].likelihood.at(theta).law.df == pytest.approx(7.0)
+    assert FAMILIES["weibull"].law_at(theta) == laws.Gumbel()
+    assert resolve_family(Student(df=3)).law_at(theta) == laws.Student(3.0)
 
 
 def test_known_degrees_of_freedom():

@@ -51,7 +51,7 @@ def test_a_stratum_with_one_exact_row(law):
     rows = response(np.where(Y > 0.0, Y, -INF), np.maximum(Y, 0.0))
     fit = maximise(outcome(rows), np.column_stack([H, alone]), W=np.column_stack([np.ones(N), alone]), law=LAWS[law])
     assert not fit.converged
-    assert "sigma goes to 0" in fit.message
+    assert "sigma of the 1 row, told from the others by column 1, goes to 0" in fit.message
 
 
 @pytest.mark.parametrize("law", LAWS)

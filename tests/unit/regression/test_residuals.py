@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
 from tobitgp.regression import residuals
 from tobitgp.regression.scales import Predictor, uncensored
-from tobitgp.regression.truncated import log_mass
 
 INF = np.inf
 LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
@@ -100,14 +99,17 @@ def test_cox_snell_residuals():
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_deviance_is_measured_from_the_best_location(law):
-    for a, b in ((0.3, 0.9), (-1.0, 4.0), (2.0, 2.001)):
-
-        def lack(eta, a=a, b=b):
-            return -float(log_mass(law, np.array([a - eta]), np.array([b - eta]))[0])
-
-        best = optimize.minimize_scalar(lack, bounds=(a - 5.0, b + 5.0), method="bounded", options={"xatol": 1e-9})
-        ends = np.array([a]), np.array([b]), np.array([b - a])
-        found = residuals.deviance(Predictor(np.zeros(1), np.zeros(1), law), *ends)[0]
-        assert abs(found) == pytest.approx(np.sqrt(2.0 * (lack(0.0) - best.fun)), abs=1e-5)
-        assert np.sign(found) == np.sign(best.x)
+def test_hazards_inside_windows(law, rng):
+    n = 20_000
+    eta = rng.normal(size=n)
+    y = eta + 0.8 * law.ppf(rng.random(n))
+    entry, exit = np.where(rng.random(n) < 0.5, -INF, -0.6), np.where(rng.random(n) < 0.5, INF, 1.7)
+    seen = (entry < y) & (y <= exit)
+    y, entry, exit = y[seen], entry[seen], exit[seen]
+    rows = Predictor(eta[seen], np.full(len(y), np.log(0.8)), law)
+    hazard = residuals.cox_snell(rows, y, y, entry=entry, exit=exit)
+    assert stats.kstest(hazard, "expon").pvalue > 1e-3
+    cut = np.maximum(0.9, entry + 0.1)
+    lower, upper = np.where(y > cut, cut, y), np.where(y > cut, exit, y)
+    found = residuals.martingale(rows, lower, upper, entry=entry, exit=exit)
+    assert abs(found.mean()) < 5.0 * found.std() / np.sqrt(len(found))

@@ -1,0 +1,71 @@
+"""Deviance residuals are measured from the best location, which scipy finds too."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+from support.responses import response
+
+from tobitgp.data.outcome import outcome
+from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.regression.deviance import deviance
+from tobitgp.regression.scales import Predictor
+
+INF = np.inf
+LAWS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}
+SIGMA = 0.7
+OPEN = (-INF, INF)
+CASES = [
+    ((0.3, 0.9), OPEN),
+    ((-1.0, 4.0), OPEN),
+    ((2.0, 2.001), OPEN),
+    ((1.2, 1.2), OPEN),
+    ((1.2, 1.2), (0.4, INF)),
+    ((1.2, 1.2), (-INF, 1.9)),
+    ((1.2, 1.2), (0.4, 1.9)),
+    ((-0.9, -0.9), (-1.0, 1.0)),
+    ((0.5, 0.9), (0.0, INF)),
+    ((0.5, 0.9), (0.0, 3.0)),
+]
+
+
+def lack(law, ends, window, eta):
+    """Minus the log likelihood of a row, slowly."""
+    (a, b), (entry, exit) = (np.subtract(pair, eta) / SIGMA for pair in (ends, window))
+    whole = law.sf(entry) - law.sf(exit) if entry > 0.0 else law.cdf(exit) - law.cdf(entry)
+    if a == b:
+        return -(law.logpdf(a) - np.log(SIGMA) - np.log(whole))
+    return -np.log((law.sf(a) - law.sf(b) if a > 0.0 else law.cdf(b) - law.cdf(a)) / whole)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize(("ends", "window"), CASES)
+def test_the_best_location(law, ends, window):
+    seen = outcome(response([ends[0]], [ends[1]], entry=window[0], exit=window[1]))
+    found = deviance(Predictor(np.zeros(1), np.full(1, np.log(SIGMA)), law), seen)[0]
+    with np.errstate(all="ignore"):
+        grid = np.linspace(-12.0, 12.0, 241)
+        values = np.array([lack(LAWS[law], ends, window, eta) for eta in grid])
+        k = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+        bracket = (grid[max(k - 1, 0)], grid[min(k + 1, 240)])
+        best = optimize.minimize_scalar(
+            lambda eta: lack(LAWS[law], ends, window, eta), bounds=bracket, method="bounded", options={"xatol": 1e-9}
+        )
+        want = np.sqrt(2.0 * (lack(LAWS[law], ends, window, 0.0) - best.fun))
+    assert abs(found) == pytest.approx(want, abs=1e-4)
+    assert np.sign(found) == np.sign(best.x)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(law):
+    seen = outcome(response([1.0, -INF, 1.0], [INF, 1.0, 3.0], entry=[0.0, 0.0, -INF], exit=[3.0, 3.0, 3.0]))
+    found = deviance(Predictor(np.full(3, 0.5), np.full(3, np.log(SIGMA)), law), seen)
+    ends = [((1.0, 3.0), (0.0, 3.0)), ((0.0, 1.0), (0.0, 3.0)), ((1.0, 3.0), (-INF, 3.0))]
+    want = [np.sqrt(2.0 * lack(LAWS[law], *case, 0.5)) for case in ends]
+    np.testing.assert_allclose(found, np.array(want) * [1.0, -1.0, 1.0], rtol=1e-9)
+
+
+def test_values_close_to_their_entry():
+    entry, y = 0.0, np.array([1e-3, 1e-6])
+    found = deviance(Predictor(np.full(2, -1.0), np.zeros(2), Normal()), outcome(response(y, y, entry=entry)))
+    log_likelihood = stats.norm.logpdf(y + 1.0) - stats.norm.logsf(1.0)
+    np.testing.assert_allclose(found**2, 2.0 * (-1.0 - np.log(y) - log_likelihood), rtol=0.01)

@@ -1,0 +1,44 @@
+"""Where a small sample has several maxima, the highest is found."""
+
+import numpy as np
+import pytest
+from support.responses import response
+
+from tobitgp.data.outcome import outcome
+from tobitgp.likelihoods.laws import Normal, Student
+from tobitgp.regression import ascent, maximise
+from tobitgp.regression.working import standardise
+
+
+def sample(seed, n=15, heavy=False):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    noise = rng.standard_t(2, size=n) if heavy else rng.normal(size=n)
+    y = 1.0 + z + np.exp(0.3 * z) * noise
+    limit = np.quantile(y, 0.3)
+    rows = response(np.where(y <= limit, -np.inf, y), np.maximum(y, limit))
+    return outcome(rows), np.column_stack([np.ones(n), z])
+
+
+@pytest.mark.parametrize(("law", "free"), [(Student(), True), (Student(4.0), False), (Normal(), False)])
+def test_more_starts_find_higher_maxima(law, free, monkeypatch):
+    samples = [sample(seed, heavy=bool(seed % 2)) for seed in range(12)]
+
+    def fits():
+        return [maximise(rows, H, W=H, law=law, estimate_df=free) for rows, H in samples]
+
+    starts, with_several = ascent.starts, fits()
+    monkeypatch.setattr(ascent, "starts", lambda working, law: [next(starts(working, law))])
+    for several, one in zip(with_several, fits(), strict=True):
+        assert several.converged >= one.converged
+        if one.converged:
+            assert several.log_likelihood >= one.log_likelihood - 1e-8
+
+
+@pytest.mark.parametrize(("n", "starts"), [(60, 2), (600, 1)])
+def test_large_samples_start_once(n, starts, rng):
+    H, nothing = np.column_stack([np.ones(n), rng.normal(size=n)]), np.zeros(n)
+    y = rng.standard_t(3, size=n)
+    working = standardise(outcome(response(y, y)), H, np.ones((n, 1)), nothing, nothing, free_df=False)
+    assert len(ascent.ascend(working, Student(3.0), 50)[0]) == starts
+    assert len(ascent.ascend(working, Normal(), 50)[0]) == 1

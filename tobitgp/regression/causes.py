@@ -1,0 +1,217 @@
+"""Why a climb ended without a maximum, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.regression.designs import Designs
+from tobitgp.regression.diagnose import LARGEST_DF, SUSPECT, information, units
+from tobitgp.regression.sums import State
+from tobitgp.regression.working import Chunk, Working, log_sigmas
+from tobitgp.typing import Array, BoolArray, IntArray
+
+LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
+_FAR_TAIL = (
+    "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so location "
+    "and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
+)
+_NOTHING = 1e-6
+_PERFECT = 1e-6  # residual of a perfect fit, in working units
+_MOVES, _COUNTS = 0.05, 0.1
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What messages call columns and rows.
+
+    Attributes
+    ----------
+    columns, scale : sequence of str or None
+        Columns of location and of log sigma; numbers without.
+    describe : callable or None
+        From rows (n,) bool to what they have in common, such as ``"of level 'b' of 'g'"``, or None.
+    """
+
+    columns: Sequence[str] | None = None
+    scale: Sequence[str] | None = None
+    describe: Callable[[BoolArray], str | None] | None = None
+
+    def column(self, j: int) -> str:
+        """A column of the location."""
+        return f"column {j}" if self.columns is None else repr(self.columns[j])
+
+    def scale_column(self, j: int) -> str:
+        """A column of log sigma."""
+        return f"column {j}" if self.scale is None else repr(self.scale[j])
+
+    def rows(self, rows: BoolArray, outcome: Outcome) -> str:
+        """Number and kind of some rows, and what they have in common."""
+        sides = {"left-censored ": np.isneginf(outcome.lower), "right-censored ": np.isposinf(outcome.upper)}
+        side = next((word for word, is_so in sides.items() if is_so[rows].all()), "")
+        count = int(rows.sum())
+        common = None if self.describe is None else self.describe(rows)
+        return f"{count} {side}row{'s' * (count > 1)}" + (f" {common}" if common else "")
+
+
+def explain(cause: str, state: State, working: Working, outcome: Outcome, design: Designs, names: Names) -> str:
+    """The cause in words, with a remedy.
+
+    Parameters
+    ----------
+    cause : str
+        As `verdict` gave it.
+    state : State
+    working : Working
+    outcome : Outcome
+    design : Designs
+    names : Names
+
+    Returns
+    -------
+    str
+    """
+    if cause == "df":
+        return LARGE_DF
+    exact = int(outcome.exact.sum())
+    left = np.isneginf(outcome.lower).all()
+    if left or np.isposinf(outcome.upper).all():
+        side, where = ("left", "minus") if left else ("right", "plus")
+        return (
+            f"Every row is {side}-censored, so the likelihood has no maximum: the location goes to {where} infinity. "
+            "Record some values or intervals, or use a model with priors."
+        )
+    if working.q and not (outcome.exact | np.isfinite(outcome.width)).any():
+        return (
+            "Only limits are known of every row, and they do not determine sigma: the likelihood grows towards 0 or "
+            "infinity, or is flat. Fix sigma (a probit has 1), or record some values or intervals."
+        )
+    windows = any(chunk.window != "open" for chunk in working.chunks)
+    if cause == "sigma" or _about_scale(state, working):
+        part = None if working.constant else _part_of_sigma(cause, state, working, outcome, design, names)
+        return part or (_FAR_TAIL if windows else _all_of_sigma(state, working, exact))
+    if cause == "flat":
+        rows, directions = _running(state, working, design)
+        if not (windows and rows.all()):
+            return _separation(rows, directions, outcome, design, names)
+    if windows:
+        return _FAR_TAIL
+    if cause == "stalled":
+        return "No step improves the likelihood any more though its slope is not 0; rescale or simplify the model."
+    return f"Not settled when the limit of iterations was reached, with {exact} exact rows; raise max_iter."
+
+
+def _about_scale(state: State, working: Working) -> bool:
+    """Whether nothing is known of a log sigma any more, alone or in directions that leave the location as it is."""
+    p = working.p
+    if bool((np.abs(np.diag(information(state, working))[p:]) < _NOTHING).any()):
+        return True
+    return float((_flat_directions(state, working)[:p] ** 2).sum()) < 0.5
+
+
+def _all_of_sigma(state: State, working: Working, exact: int) -> str:
+    low, high = log_sigmas(working, state.x)
+    if low + high > 0.0:
+        return (
+            "The likelihood has no maximum: sigma goes to infinity, since the rows contradict every finite one. "
+            "Check which side each row is censored on, or fix sigma."
+        )
+    remedy = "Use fewer columns, or fix sigma" + (" or df." if working.free_df else ".")
+    if any(_worst_residual(chunk, state.x[: working.p]) > _PERFECT for chunk in working.chunks):
+        return (
+            f"The likelihood has no maximum: sigma goes to 0 where the location's coefficients ({working.p}) reach "
+            f"some rows perfectly, since the tails of the law are so heavy that the others do not forbid it. {remedy}"
+        )
+    return (
+        f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach every "
+        f"row perfectly and no limit contradicts it (exact rows: {exact}). {remedy}"
+    )
+
+
+def _worst_residual(chunk: Chunk, b: Array) -> float:
+    """Largest residual of exact rows, 0 without any."""
+    return float(np.abs(chunk.lower - chunk.Q @ b).max(initial=0.0)) if chunk.kind == "exact" else 0.0
+
+
+def _part_of_sigma(
+    cause: str, state: State, working: Working, outcome: Outcome, design: Designs, names: Names
+) -> str | None:
+    """Some rows whose sigma runs off, where the others' does not."""
+    at = slice(working.p, working.p + working.q)
+    tau = design.W @ (working.inverse_V @ state.x[at]) + design.tau_offset
+    from_others = tau - np.median(tau)
+    moves = np.abs(from_others)
+    if cause != "sigma":
+        directions = _flat_directions(state, working)[at] * units(state, working)[at, None]
+        moves = np.sqrt(((design.W @ (working.inverse_V @ directions)) ** 2).sum(axis=1))
+    rows = moves > 0.5 * moves.max()
+    columns = _alone(design.W, rows)
+    if rows.all() or not len(columns):
+        return None
+    those, listed = names.rows(rows, outcome), _listed(names.scale_column, np.flatnonzero(design.free_W)[columns])
+    if from_others[rows].mean() > 0.0:
+        why = "goes to infinity, since they contradict every finite one"
+    else:
+        why = "goes to 0, since the location meets all that is known of them"
+    return (
+        f"The likelihood has no maximum: sigma of the {those}, told from the others by {listed}, {why}. "
+        "Leave the column out of sigma, merge levels, or fix its coefficient."
+    )
+
+
+def _running(state: State, working: Working, design: Designs) -> tuple[BoolArray, Array]:
+    """Rows (n,) whose location runs off, and the directions (p, k) in the coefficients in which it does."""
+    directions = _flat_directions(state, working)[: working.p]
+    in_columns = working.inverse_R @ (directions * units(state, working)[: working.p, None])
+    moves = np.sqrt(((design.H @ in_columns) ** 2).sum(axis=1))
+    return moves > _MOVES * moves.max(initial=0.0), in_columns
+
+
+def _separation(rows: BoolArray, directions: Array, outcome: Outcome, design: Designs, names: Names) -> str:
+    """Rows that run off together, and the columns that let them."""
+    H = design.H
+    columns, together = _alone(H, rows), ""
+    if not len(columns):
+        columns = _contributing(H, directions)
+        together = " together" if len(columns) > 1 else ""
+    one = len(columns) == 1
+    listed = _listed(names.column, np.flatnonzero(design.free_H)[columns])
+    those = "the censored rows" if rows.all() else f"the {names.rows(rows, outcome)}"
+    return (
+        f"The likelihood has no maximum: {listed}{together} separate{'s' * one} {those} from the others, and "
+        f"{'its coefficient goes' if one else 'their coefficients go'} to infinity. "
+        f"Leave {'it' if one else 'them'} out, merge levels, fix {'its coefficient' if one else 'a coefficient'}, "
+        "or use a model with priors."
+    )
+
+
+def _flat_directions(state: State, working: Working) -> Array:
+    """Directions of location and scale in their units, (p + q, k), of which the rows as good as nothing tell."""
+    values, vectors = np.linalg.eigh(information(state, working))
+    return vectors[:, values < max(SUSPECT, 2.0 * float(values[0]))]
+
+
+def _alone(columns: Array, rows: BoolArray) -> IntArray:
+    """Positions of the columns that vary, but not outside these rows."""
+    outside = columns[~rows]
+    if not len(outside):
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero((outside == outside[0]).all(axis=0) & ~(columns == columns[0]).all(axis=0))
+
+
+def _contributing(H: Array, directions: Array) -> IntArray:
+    """Positions of the columns that make up most of these directions; constant ones only where nothing else does."""
+    spread = np.ptp(H, axis=0)
+    sizes = np.abs(directions).max(axis=1, initial=0.0) * (spread if spread.any() else np.abs(H).max(axis=0))
+    return np.flatnonzero(sizes > _COUNTS * sizes.max())
+
+
+def _listed(name: Callable[[int], str], columns: IntArray) -> str:
+    named = [name(int(j)) for j in columns[:_NAMED]]
+    if len(columns) > _NAMED:
+        return f"{', '.join(named)} and {len(columns) - _NAMED} more"
+    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
