@@ -125,7 +125,7 @@ def cox_snell(
 
 
 def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
-    """Cumulative hazard of rows from that at both ends, A <= B, as `cox_snell` has it; A itself where they are right-censored; (n,).
+    """Cumulative hazard of rows from that at both ends, A <= B, as `cox_snell` has it: A if right-censored; (n,).
 
     Examples
     --------
