@@ -187,7 +187,8 @@ def _notes(results: Fit) -> list[str]:
             "bands are approximate. Raise inducing=, or use inducing=None."
         )
     if not counts[["left", "right", "interval"]].any():
-        notes.append("No row is censored: this is ordinary Gaussian regression.")
+        noise = "Gaussian " if gp.family.law.name == "normal" else ""
+        notes.append(f"No row is censored: this is ordinary {noise}regression.")
     elif results.evidence_kind == "exact":
         rows = int(counts[["left", "right", "interval"]].sum())
         dropped = results.parts.facts.n == int(counts["exact"])
