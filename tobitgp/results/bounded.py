@@ -18,7 +18,7 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
-from tobitgp.results.excess import log_excess, log_mass, narrow_rule, tail_function, width
+from tobitgp.results.excess import log_excess, log_mass, narrow_rule
 from tobitgp.typing import Array, BoolArray
 
 _FAR = 1e100
@@ -141,7 +141,7 @@ def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, l
     a, b = (np.clip((end - f) / sigma, -_FAR, _FAR) for end in (lower, upper))
     steep = np.maximum(*(np.abs(law.log_density(end, 1)[1]) for end in (a, b)))
     between = np.isfinite(lower) & np.isfinite(upper)
-    narrow = between & ((b - a) * np.maximum(steep, 1.0 / width(law)) < _NARROW)
+    narrow = between & ((b - a) * np.maximum(steep, 1.0 / law.reach) < _NARROW)
     wide = between & ~narrow & (b - a > _WIDE)
     kinds = ((right, _mean_above), (left, _mean_below), (narrow, _mean_narrow), (wide, _mean_wide))
     out, rest = np.empty(f.shape), ~(right | left | narrow | wide)
@@ -190,8 +190,8 @@ def _mean_wide(rows: Rows) -> Array | None:
         return None
     law, gap = rows.law, rows.upper - rows.lower
     mass = np.exp(log_mass(law, rows.a, rows.b))
-    from_lower = rows.lower + (np.exp(_log_low(rows)) - gap * np.exp(tail_function(law, upper=True)(rows.b))) / mass
-    from_upper = rows.upper - (np.exp(_log_high(rows)) - gap * np.exp(tail_function(law, upper=False)(rows.a))) / mass
+    from_lower = rows.lower + (np.exp(_log_low(rows)) - gap * np.exp(law.log_sf(rows.b))) / mass
+    from_upper = rows.upper - (np.exp(_log_high(rows)) - gap * np.exp(law.log_cdf(rows.a))) / mass
     value = np.clip(np.where(rows.a + rows.b > 0.0, from_lower, from_upper), rows.lower, rows.upper)
     return np.where(np.isposinf(excess), np.nan, value)
 
@@ -216,12 +216,12 @@ def _log_low(rows: Rows) -> Array:
     if part is None:
         return np.log(_observed(rows) - rows.lower)
     with np.errstate(all="ignore"):
-        near = part + tail_function(rows.law, upper=True)(rows.a)
+        near = part + rows.law.log_sf(rows.a)
         if np.isposinf(rows.upper).all():
             return rows.front + near
         beyond = log_excess(rows.law, rows.b, rows.tilt, above=True)
         assert beyond is not None
-        far = np.where(np.isposinf(rows.upper), -np.inf, beyond + tail_function(rows.law, upper=True)(rows.b))
+        far = np.where(np.isposinf(rows.upper), -np.inf, beyond + rows.law.log_sf(rows.b))
         out = rows.front + _log_difference(near, far)
         both = np.isposinf(far)
         if both.any():
@@ -236,12 +236,12 @@ def _log_high(rows: Rows) -> Array:
     if part is None:
         return np.log(rows.upper - _observed(rows))
     with np.errstate(all="ignore"):
-        near = part + tail_function(rows.law, upper=False)(rows.b)
+        near = part + rows.law.log_cdf(rows.b)
         if (rows.a <= -_FAR).all():
             return rows.front + near
         under = log_excess(rows.law, rows.a, rows.tilt, above=False)
         assert under is not None
-        far = np.where(rows.a <= -_FAR, -np.inf, under + tail_function(rows.law, upper=False)(rows.a))
+        far = np.where(rows.a <= -_FAR, -np.inf, under + rows.law.log_cdf(rows.a))
         return rows.front + _log_difference(near, far)
 
 
@@ -253,7 +253,7 @@ def _observed(rows: Rows) -> Array:
 
 def _slope(rows: Rows, log_low: Array, log_high: Array) -> Array:
     """Derivative of g in f: the probability between the limits, or the part of ``E y*`` there."""
-    survival, cdf = tail_function(rows.law, upper=True), tail_function(rows.law, upper=False)
+    survival, cdf = rows.law.log_sf, rows.law.log_cdf
     S_a, S_b, F_a, F_b = (np.exp(tail(z)) for tail in (survival, cdf) for z in (rows.a, rows.b))
     if not rows.log_time:
         return np.where(rows.a > 0.0, S_a - S_b, F_b - F_a)

@@ -27,7 +27,6 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaln, exp1, expit, gammainc, gammaincc, gammaln, hyp2f1, log_expit
 
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
-from tobitgp.numerics.student_table import tabulated_log_cdf
 from tobitgp.typing import Array
 
 Function = Callable[[Array], Array]
@@ -35,7 +34,6 @@ Tilted = Callable[[Array, Array | None], Array]
 
 _TERMS = 18
 _CLOSE = -0.1
-_WIDTHS = {"gumbel": 0.5}
 _NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(12))
 _LOG_WEIGHTS = np.log(_WEIGHTS)
 _FAR = 690.0
@@ -43,25 +41,6 @@ _EARLY, _FACTORS = -1.0, 28
 _LONG = 40.0
 _TINY = 1e-6
 _CEILING = 700.0
-
-
-def width(law: Law) -> float:
-    """Width of the features of a law, of 1 for the normal one.
-
-    Examples
-    --------
-    >>> width(Student(df=0.25))
-    0.15
-    """
-    return min(1.0, 0.3 * law.df**0.5) if isinstance(law, Student) else _WIDTHS.get(law.name, 1.0)
-
-
-def tail_function(law: Law, *, upper: bool) -> Function:
-    """Log survival function or log cdf of a law, from a table where it is dear."""
-    if not isinstance(law, Student):
-        return law.log_sf if upper else law.log_cdf
-    log_cdf = tabulated_log_cdf(law.df)
-    return (lambda z: log_cdf(-z)) if upper else log_cdf
 
 
 def log_mass(law: Law, a: Array, b: Array) -> Array:
@@ -77,7 +56,7 @@ def log_mass(law: Law, a: Array, b: Array) -> Array:
     out = np.zeros_like(a)
     for at, end, upper in ((right & ~left, a, True), (left & ~right, b, False)):
         if at.any():
-            out[at] = tail_function(law, upper=upper)(end[at])
+            out[at] = (law.log_sf if upper else law.log_cdf)(end[at])
     rest = ~(right | left)
     if rest.any():
         out[rest] = _log_interval(law, a[rest], b[rest])
@@ -87,7 +66,7 @@ def log_mass(law: Law, a: Array, b: Array) -> Array:
 def _log_interval(law: Law, a: Array, b: Array) -> Array:
     """Difference of the tails of the same side, or the integral of the density where these are nearly equal."""
     left = a + b < 0.0
-    cdf, survival = tail_function(law, upper=False), tail_function(law, upper=True)
+    cdf, survival = law.log_cdf, law.log_sf
     near, far = np.where(left, cdf(b), survival(a)), np.where(left, cdf(a), survival(b))
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.where(np.isneginf(near), -np.inf, near + np.log(-np.expm1(np.minimum(far - near, 0.0))))
@@ -140,7 +119,7 @@ def student_above(z: Array, law: Student) -> Array:
     >>> print(np.exp(student_above(np.array([0.0, 100.0]), Student(3.0))).round(4))
     [ 1.1027 50.009 ]
     """
-    ratio = np.exp(law.log_density(z, 0)[0] - tail_function(law, upper=True)(z))
+    ratio = np.exp(law.log_density(z, 0)[0] - law.log_sf(z))
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(ratio * (law.df + z * z) / (law.df - 1.0) - z, 0.0))
 

@@ -147,4 +147,4 @@ def _features(rows: Component) -> tuple[Array, Array]:
     """One over the width of features, and where they lie."""
     ends = [(end - rows.mean) / np.maximum(rows.sd, 1e-300) for end in (rows.lower, rows.upper, rows.entry, rows.exit)]
     kinks = np.stack([np.where(np.isfinite(end), end, 0.0) for end in ends], axis=1)
-    return rows.sd / (rows.sigma * excess.width(rows.law)), kinks
+    return rows.sd / (rows.sigma * rows.law.reach), kinks

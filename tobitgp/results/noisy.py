@@ -7,7 +7,6 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import integrals
 from tobitgp.results import bounded
-from tobitgp.results.excess import tail_function, width
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
@@ -58,7 +57,7 @@ def _clipped_moments(q: Mixture, j: int) -> tuple[Array, Array]:
     grows = 2.0 * s if q.log_time else np.zeros_like(s)
     high = BEYOND + np.where(np.isposinf(upper), grows, 0.0)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-        first, second = integrals(values, np.full_like(m, -BEYOND), high, s / (sigma * width(law)), kinks)
+        first, second = integrals(values, np.full_like(m, -BEYOND), high, s / (sigma * law.reach), kinks)
         mean = np.where(known, base + first, centre)
         return mean, np.where(known, np.maximum(second - first * first, 0.0), np.nan)
 
@@ -72,7 +71,7 @@ def tail_variance(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     >>> tail_variance(Normal(), np.zeros(1), np.ones(1), upper=True).round(6)
     array([0.083333])
     """
-    tail = tail_function(law, upper=upper)
+    tail = law.log_sf if upper else law.log_cdf
     centre = np.exp(tail(z))
 
     def values(x: Array, i: IntArray) -> Array:
@@ -83,5 +82,5 @@ def tail_variance(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     far = np.full_like(z, BEYOND)
     with np.errstate(under="ignore"):
         kinks = np.clip(z / np.maximum(t, 1e-300), -1e100, 1e100)[:, None]
-        first, second = integrals(values, -far, far, t / width(law), kinks)
+        first, second = integrals(values, -far, far, t / law.reach, kinks)
     return np.maximum(second - first * first, 0.0)

@@ -18,7 +18,6 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.bells import Function, integrals, log_integrals
 from tobitgp.results import excess
-from tobitgp.results.excess import tail_function
 from tobitgp.results.mixture import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
 
@@ -66,7 +65,7 @@ def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None,
 
 def log_tail(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     """Log probability that ``tX + Z`` lies above z, or at most there; shapes as in :func:`log_mass`."""
-    tail = tail_function(law, upper=upper)
+    tail = law.log_sf if upper else law.log_cdf
 
     def values(x: Array, i: IntArray) -> Array:
         return (tail(z[i] - t[i] * x) - 0.5 * x * x - HALF_LOG_2PI)[None]
@@ -92,7 +91,7 @@ def log_density(law: Law, z: Array, t: Array, entry: Array | None = None, exit: 
 
 def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
     """Probability that ``tX + Z`` is at most z, and its density there, (n,) each."""
-    log_cdf = tail_function(law, upper=False)
+    log_cdf = law.log_cdf
 
     def values(x: Array, i: IntArray) -> Array:
         at = z[i] - t[i] * x
@@ -101,7 +100,7 @@ def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
 
     low, high = reach(law, z, t)
     with np.errstate(under="ignore"):
-        both = integrals(values, low, high, t / excess.width(law), (z / np.maximum(t, 1e-300))[:, None])
+        both = integrals(values, low, high, t / law.reach, (z / np.maximum(t, 1e-300))[:, None])
     return both[0], both[1]
 
 
@@ -192,7 +191,7 @@ def probability_quantile(
 
 def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:
     low, high = reach(law, near, t)
-    return log_integrals(values, low, high, t / excess.width(law), kinks / np.maximum(t, 1e-300)[:, None])[0]
+    return log_integrals(values, low, high, t / law.reach, kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
 def reach(law: Law, near: Array, t: Array) -> tuple[Array, Array]:
