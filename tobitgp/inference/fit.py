@@ -302,7 +302,7 @@ class _Fit:
         rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
 
         def at(point: Array) -> Posterior | None:
-            free = maximum.free + T @ point
+            free = self.parameters.clip(maximum.free + T @ point)
             try:
                 p = rough.settle(free, centre.sites)
                 if _nats_left(p) > 10.0 * NATS:
