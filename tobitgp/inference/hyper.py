@@ -294,6 +294,39 @@ def principal_root(H: Array) -> Array:
     return vectors * (signs / np.sqrt(values))
 
 
+def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Quasi-Newton steps from a curvature known beforehand, until the gain left is below ``tol`` nats.
+
+    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno). A step that does not gain ends
+    them; whether enough was gained is for the caller to see.
+
+    Parameters
+    ----------
+    objective : Objective
+    free : (k_free,) array
+    inverse : (k_free, k_free) array
+        Of minus the Hessian.
+    tol : float
+    max_iter : int
+    """
+    value, gradient = objective.value_and_gradient(free)
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ inverse @ gradient) < tol:
+            break
+        trial = objective.parameters.clip(free + inverse @ gradient)
+        new_value, new_gradient = objective.value_and_gradient(trial)
+        if not new_value > value:
+            break
+        step, change = trial - free, gradient - new_gradient
+        free, value, gradient = trial, new_value, new_gradient
+        along = float(step @ change)
+        if along > 0.0:
+            left = np.eye(len(free)) - np.outer(step, change) / along
+            inverse = left @ inverse @ left.T + np.outer(step, step) / along
+    root = principal_root(np.asarray(np.linalg.inv(inverse), dtype=np.float64))
+    return Maximum(free, value, root, 0.5 * float(gradient @ inverse @ gradient))
+
+
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
     """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
 
