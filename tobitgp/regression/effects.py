@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.delta import df_slope
 from tobitgp.regression.scales import Predictor, Quantity, observed
-from tobitgp.regression.truncated import log_mass
 from tobitgp.typing import Array
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
-from tobitgp.likelihoods.rows import row_terms
+from tobitgp.likelihoods.mass import log_mass
 from tobitgp.numerics.interval import moments
 from tobitgp.typing import Array, BoolArray
 
@@ -91,26 +91,6 @@ def between(law: Law, a: Array, b: Array, tilt: Array | None = None) -> Slice:
     for rows in row_chunks(0, len(a), _CHUNK):
         for column, values in zip(out, _panels(law, a[rows], b[rows], s[rows]), strict=True):
             column[rows] = values
-    return out
-
-
-def log_mass(law: Law, a: Array, b: Array) -> Array:
-    """Log probability of (a, b], (n,), with relative precision in both tails; ends as in `between`.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> print(log_mass(Normal(), np.array([-np.inf, 40.0, -1.0]), np.array([0.0, np.inf, 1.0])).round(6))
-    [-6.93147000e-01 -8.04608442e+02 -3.81715000e-01]
-    """
-    low, high = np.isfinite(a), np.isfinite(b)
-    both = low & high
-    out = np.where(np.isposinf(a) | np.isneginf(b), -np.inf, 0.0)
-    out[low & ~high] = law.log_sf(a[low & ~high])
-    out[high & ~low] = law.log_cdf(b[high & ~low])
-    zero = np.zeros(int(both.sum()))
-    width = np.maximum(b[both] - a[both], _SMALLEST)
-    out[both] = row_terms(law, "interval", a[both], b[both], width, zero, zero).value
     return out
 
 

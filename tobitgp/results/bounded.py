@@ -1,7 +1,7 @@
 r"""A response between limits given f and sigma, for noise of any law: its clipped mean, and its mean where it was seen.
 
 The counterpart of `tobitgp.results.clipped`, which has the closed forms of normal noise. In terms of A and B of
-`tobitgp.results.excess`, with standardised limits a and b, the clipped mean g satisfies
+`tobitgp.likelihoods.excess`, with standardised limits a and b, the clipped mean g satisfies
 
 .. math:: g - l = c\,[A(a) - A(b)], \quad u - g = c\,[B(b) - B(a)], \quad c = \sigma,\ \text{or}\ \sigma e^f,
 
@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.likelihoods.excess import log_excess
 from tobitgp.likelihoods.laws import Law
+from tobitgp.likelihoods.mass import log_mass, narrow_rule
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
-from tobitgp.results.excess import log_excess, log_mass, narrow_rule
 from tobitgp.typing import Array, BoolArray
 
 _FAR = 1e100

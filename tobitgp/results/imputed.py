@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.likelihoods import mass
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import Function, integrals, log_integrals
-from tobitgp.results import excess, predictive
+from tobitgp.results import predictive
 from tobitgp.results.bounded import seen_mean
 from tobitgp.results.predictive import HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
@@ -53,7 +54,7 @@ class Component(NamedTuple):
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma for end in ends)
-        return excess.log_mass(self.law, a, b) - excess.log_mass(self.law, first, last)
+        return mass.log_mass(self.law, a, b) - mass.log_mass(self.law, first, last)
 
     def mean_seen(self, f: Array, i: IntArray | slice) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri, ndtri_exp
 
+from tobitgp.likelihoods import mass
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.bells import Function, integrals, log_integrals
-from tobitgp.results import excess
 from tobitgp.results.mixture import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
 
@@ -53,9 +53,9 @@ def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None,
 
     def values(x: Array, i: IntArray) -> Array:
         shift = t[i] * x
-        inside = excess.log_mass(law, a[i] - shift, b[i] - shift)
+        inside = mass.log_mass(law, a[i] - shift, b[i] - shift)
         if entry is not None and exit is not None:
-            inside = inside - excess.log_mass(law, entry[i] - shift, exit[i] - shift)
+            inside = inside - mass.log_mass(law, entry[i] - shift, exit[i] - shift)
         return (inside - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
@@ -82,7 +82,7 @@ def log_density(law: Law, z: Array, t: Array, entry: Array | None = None, exit: 
         shift = t[i] * x
         value = law.log_density(z[i] - shift, 0)[0]
         if entry is not None and exit is not None:
-            value = value - excess.log_mass(law, entry[i] - shift, exit[i] - shift)
+            value = value - mass.log_mass(law, entry[i] - shift, exit[i] - shift)
         return (value - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     kinks = np.stack([np.where(np.isfinite(end), end, z) for end in ends], axis=1)

@@ -4,7 +4,8 @@ from scipy import integrate, special, stats
 
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
-from tobitgp.regression.truncated import between, log_mass
+from tobitgp.likelihoods.mass import log_mass
+from tobitgp.regression.truncated import between
 
 INF = np.inf
 ENDS = [(-2.0, 3.0), (0.5, 0.6), (-INF, 1.0), (0.0, INF), (2.0, INF), (-INF, -6.0), (-4.0, -3.0), (-1e-6, 2e-6), (1, 5)]

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from tobitgp.likelihoods.excess import gumbel_above, gumbel_below, log_excess, logistic_above, logistic_below
 from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.scales import Predictor, observed
 from tobitgp.results import bounded, clipped
-from tobitgp.results.excess import gumbel_above, gumbel_below, log_excess, log_mass, logistic_above, logistic_below
 
 INF = np.inf
 LAWS = [Logistic(), Gumbel(), Student(0.6), Student(3.0), Student(15.0), Normal()]

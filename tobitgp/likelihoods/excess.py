@@ -29,68 +29,14 @@ from scipy.special import betainc, betaincc, betaln, exp1, expit, gammainc, gamm
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.typing import Array
 
-Function = Callable[[Array], Array]
 Tilted = Callable[[Array, Array | None], Array]
 
 _TERMS = 18
-_CLOSE = -0.1
-_NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(12))
-_LOG_WEIGHTS = np.log(_WEIGHTS)
 _FAR = 690.0
 _EARLY, _FACTORS = -1.0, 28
 _LONG = 40.0
 _TINY = 1e-6
 _CEILING = 700.0
-
-
-def log_mass(law: Law, a: Array, b: Array) -> Array:
-    """Log probability of ``a < Z <= b``, ends of one shape, with relative precision.
-
-    Examples
-    --------
-    >>> log_mass(Gumbel(), np.array([1.0, -np.inf, -np.inf]), np.array([np.inf, -800.0, -np.inf])).round(6)
-    array([  -2.718282, -800.      ,        -inf])
-    """
-    shape, a, b = a.shape, a.ravel(), b.ravel()
-    right, left = np.isposinf(b), np.isneginf(a)
-    out = np.zeros_like(a)
-    for at, end, upper in ((right & ~left, a, True), (left & ~right, b, False)):
-        if at.any():
-            out[at] = (law.log_sf if upper else law.log_cdf)(end[at])
-    rest = ~(right | left)
-    if rest.any():
-        out[rest] = _log_interval(law, a[rest], b[rest])
-    return out.reshape(shape)
-
-
-def _log_interval(law: Law, a: Array, b: Array) -> Array:
-    """Difference of the tails of the same side, or the integral of the density where these are nearly equal."""
-    left = a + b < 0.0
-    cdf, survival = law.log_cdf, law.log_sf
-    near, far = np.where(left, cdf(b), survival(a)), np.where(left, cdf(a), survival(b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.where(np.isneginf(near), -np.inf, near + np.log(-np.expm1(np.minimum(far - near, 0.0))))
-    close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
-    if len(close):
-        weight = narrow_rule(law, a[close], b[close])[1]
-        top = weight.max(axis=0)
-        out[close] = top + np.log(np.exp(weight - top).sum(axis=0))
-    return out
-
-
-def narrow_rule(law: Law, a: Array, b: Array) -> tuple[Array, Array]:
-    """Nodes (12, n) between two finite ends, and logarithms of weight times density there.
-
-    Examples
-    --------
-    >>> z, log_weight = narrow_rule(Gumbel(), np.zeros(1), np.ones(1))
-    >>> print(np.exp(log_weight).sum(axis=0).round(6), (np.exp(-1.0) - np.exp(-np.e)).round(6))
-    [0.301891] 0.301891
-    """
-    half = 0.5 * np.maximum(b - a, 1e-300)
-    z = a + half * (1.0 + _NODES)
-    with np.errstate(under="ignore"):
-        return z, law.log_density(z, 0)[0] + np.log(half) + _LOG_WEIGHTS
 
 
 def log_excess(law: Law, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
