@@ -25,6 +25,13 @@ class Window(NamedTuple):
     span: Array
 
 
+class Instrument(NamedTuple):
+    """Limits beyond which a row's y would have been censored, (n,) each; infinite where there is none."""
+
+    lower: Array
+    upper: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows of one kind, on the standardised scale with the offset taken away.
@@ -43,6 +50,8 @@ class Rows:
         ``upper - lower``, taken before anything was rounded away: intervals may be narrow.
     window : Window or None
         Of truncated rows.
+    instrument : Instrument or None
+        Limits, on exact rows too, where they were asked for.
     """
 
     kind: RowKind
@@ -53,6 +62,7 @@ class Rows:
     weight: Array
     width: Array
     window: Window | None = None
+    instrument: Instrument | None = None
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -65,6 +75,7 @@ class Rows:
             self.weight[rows],
             self.width[rows],
             None if self.window is None else Window(*(end[rows] for end in self.window)),
+            None if self.instrument is None else Instrument(*(end[rows] for end in self.instrument)),
         )
 
     def __len__(self) -> int:

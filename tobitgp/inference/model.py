@@ -18,7 +18,14 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
-from tobitgp.inference.processes import DF, SIGMA, HyperParameter, term_covariance, term_parameters
+from tobitgp.inference.processes import (
+    DF,
+    SIDE_NOISES,
+    SIGMA,
+    HyperParameter,
+    term_covariance,
+    term_parameters,
+)
 from tobitgp.likelihoods import Family
 from tobitgp.prior.block import Grouping, Inputs
 from tobitgp.prior.covariance import Covariance, KernelFactor
@@ -80,6 +87,7 @@ def assemble(
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
     priors: Mapping[str, LogNormal | Normal | None] | None = None,
+    side_noises: bool = False,
 ) -> GPModel:
     """Standardise, and settle every parameter's name, unit, prior and freedom.
 
@@ -97,6 +105,8 @@ def assemble(
         Natural scale, the user's units.
     priors : mapping of parameter name to prior, optional
         None: weak priors on all; an empty mapping: on none; an entry of None drops one.
+    side_noises : bool
+        Whether ``sigma_lower`` and ``sigma_upper`` are parameters where rows are censored on their sides.
 
     Returns
     -------
@@ -110,7 +120,8 @@ def assemble(
     """
     fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
     priors = read_mapping("priors", priors)
-    hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + _noise_parameters(family)
+    noises = _noise_parameters(family, response if side_noises else None)
+    hypers = [*(hyper for term in spec.gps for hyper in term_parameters(term)), *noises]
     names = [hyper.name for hyper in hypers]
     if not design.columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
@@ -144,7 +155,7 @@ def assemble(
             zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
         )
     )
-    unit = _units(spec.gps, covariances, problem, family)
+    unit = _units(covariances, problem, noises)
     parameters = _parameters(hypers, unit, fixed, start, priors)
     return GPModel(
         family,
@@ -281,13 +292,17 @@ def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
     return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
 
 
-def _noise_parameters(family: Family) -> list[HyperParameter]:
-    """Degrees of freedom where they are estimated, then sigma."""
-    sigma = SIGMA._replace(known=family.known_sigma)
-    return [DF, sigma] if family.estimate_df else [sigma]
+def _noise_parameters(family: Family, sided: CensoredResponse | None) -> list[HyperParameter]:
+    """Degrees of freedom where they are estimated, side noises of the sides that occur, then sigma."""
+    noises = [DF] if family.estimate_df else []
+    if sided is not None:
+        open_side = {"sigma_lower": np.isneginf(sided.lower), "sigma_upper": np.isposinf(sided.upper)}
+        whole = np.isinf(sided.entry) & np.isinf(sided.exit)
+        noises += [noise for noise in SIDE_NOISES if (open_side[noise.name] & whole).any()]
+    return [*noises, SIGMA._replace(known=family.known_sigma)]
 
 
-def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: Problem, family: Family) -> Array:
+def _units(covariances: Sequence[Covariance], problem: Problem, noises: Sequence[HyperParameter]) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
     y, units = problem.units.scale, []
     for covariance, scale in zip(covariances, problem.units.x_scale, strict=True):
@@ -298,7 +313,7 @@ def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: 
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else sd / own[0]
         units += [sd, *rest]
-    return np.array([*units, 1.0, y] if family.estimate_df else [*units, y])
+    return np.array([*units, *(1.0 if noise is DF else y for noise in noises)])
 
 
 def _parameters(
@@ -328,5 +343,7 @@ def _parameters(
             first[i] = np.log(_positive("start", name, start[name]) / unit[i])
         if name in fixed or hyper.known is not None:
             known = fixed.get(name, hyper.known)
-            first[i], free[i] = np.log(_positive("fixed", name, known) / unit[i]), False
+            none = hyper in SIDE_NOISES and isinstance(known, Real) and known == 0
+            first[i] = -np.inf if none else np.log(_positive("fixed", name, known) / unit[i])
+            free[i] = False
     return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)
