@@ -35,7 +35,7 @@ class Drawn:
     >>> right = Rows("one-sided", 0.0 * one, np.inf * one, 0.0 * one, one, one, np.inf * one)
     >>> drawn = Drawn(GaussianNoise(), 2).expected(right, 0.0 * one, one, 1.0)  # at -1 and 1
     >>> print(drawn.value.round(6))
-    [-1.006884]
+    [-1.006888]
     """
 
     likelihood: Likelihood
