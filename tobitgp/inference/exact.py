@@ -70,9 +70,9 @@ def exact_posterior(problem: Problem, K: Array, sigma: float) -> Exact:
         box = normal_in_box(G @ y, cov, lower[hidden], upper[hidden])
         evidence, error = evidence + box.log_mass, box.error
         e_y[hidden], c_y[np.ix_(hidden, hidden)] = box.mean, box.cov
-    W = np.linalg.solve(S, K[each]).T
+    W: Array = np.asarray(np.linalg.solve(S, K[each]).T, dtype=np.float64)
     var: Array = K.diagonal() - np.einsum("nm,mn->n", W, K[each]) + np.einsum("nm,nm->n", W @ c_y, W)
-    mean: Array = W @ e_y
+    mean = np.einsum("ni,i->n", W, e_y)
     return Exact(evidence, error, mean, np.sqrt(np.maximum(var, 0.0)))
 
 

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from tobitgp.typing import Array, IntArray
 
 SCRAMBLES = 8
-FEWEST, MOST = 2**10, 2**15  # points of a scramble
+FEWEST, MOST = 2**12, 2**15  # points of a scramble
 NUMBERS = 2**21  # points times coordinates
 _EDGE = 1e-15
 

@@ -91,10 +91,14 @@ def compare_bounds(results: Any) -> pd.DataFrame:
         raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
     rows = parts.rows
     problem, units = parts.gp.problem, parts.gp.problem.units
-    in_the_way = _why_not_exact(parts)
+    answers, in_the_way = {}, _why_not_exact(parts)
     with single_blas_thread():
-        answers = {} if in_the_way else {"exact": _exact(parts)}
-        answers |= {name: found for name, found in _approximations(parts, rows.response)}
+        if in_the_way is None:
+            try:
+                answers["exact"] = _exact(parts)
+            except np.linalg.LinAlgError:
+                in_the_way = "the covariance of the rows is singular to working precision"
+        answers |= dict(_approximations(parts, rows.response))
     reference = "exact" if in_the_way is None else "ep"
     table = _table(answers, answers[reference], _compared(problem), units.scale, units.log_jacobian)
     table.attrs |= {"reference": reference} | ({} if in_the_way is None else {"no_exact": in_the_way})
