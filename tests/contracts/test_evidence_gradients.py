@@ -151,6 +151,20 @@ def test_gradient_with_side_noises(name, structure):
     assert (got[-2] == 0.0) == (structure == "left")
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_gradient_with_a_side_noise_for_each_row(name):
+    problem, blocks, prior = STRUCTURES["mixed"]("matern52")
+    problem = problem.number_sides()
+    signs = np.concatenate([rows.sign for rows in problem.rows if rows.kind == "one-sided"])
+    extra = np.linspace(-1.0, 0.5, len(signs))
+    method, theta, noise = tight(name), np.array([*prior, *extra, SIGMA]), SideNoise(tuple(signs))
+    centre = solve(problem, blocks, theta, method, None, noise)
+    got = evidence_gradient(centre, method, noise)
+    want = gradient(lambda t: solve(problem, blocks, t, method, centre.sites, noise).evidence, theta, STEP)
+    np.testing.assert_allclose(got, want, rtol=NEAR, atol=NEAR)
+    assert len(got) == len(prior) + len(signs) + 1
+
+
 def test_gradient_of_what_is_no_bound():
     """Karlova et al.'s objective is never maximised over hyper-parameters, yet its slopes are its own."""
     problem, blocks, prior = one("matern52")

@@ -51,7 +51,7 @@ class EP:
     evidence_kind: ClassVar[str] = "ep"
     ascends: ClassVar[Literal["joint", "bound"] | None] = None
     gaussian_only: ClassVar[bool] = False
-    side_noises: ClassVar[bool] = False
+    side_noises: ClassVar[Literal["shared", "row"] | None] = None
     limits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class Laplace:
     evidence_kind: ClassVar[str] = "laplace"
     ascends: ClassVar[Literal["joint", "bound"] | None] = "joint"
     gaussian_only: ClassVar[bool] = False
-    side_noises: ClassVar[bool] = False
+    side_noises: ClassVar[Literal["shared", "row"] | None] = None
     limits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

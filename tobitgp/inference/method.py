@@ -108,8 +108,8 @@ class Method(Protocol):
         ...
 
     @property
-    def side_noises(self) -> bool:
-        """Whether censored rows have noise of their own, as parameters before log sigma."""
+    def side_noises(self) -> Literal["shared", "row"] | None:
+        """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
         ...
 
     @property

@@ -33,6 +33,9 @@ class VI:
         ``"exact"``.
     draws : int, optional
         Of each row with ``bound="monte_carlo"``, at least 2; 20 by default.
+    side_noise : {"shared", "row"}
+        With ``bound="local"``: one side noise for each side, or one for each of up to 300 censored rows, as
+        ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
@@ -65,6 +68,7 @@ class VI:
 
     bound: str = "exact"
     draws: int | None = None
+    side_noise: Literal["shared", "row"] = "shared"
     tol: float = 1e-7
     max_sweeps: int = 500
     damping: float = 0.5
@@ -74,6 +78,10 @@ class VI:
         check_settings(self)
         if not isinstance(self.bound, str) or self.bound not in BOUNDS:
             raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
+        if self.side_noise not in ("shared", "row"):
+            raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
+        if self.side_noise == "row" and not BOUNDS[self.bound].side_noises:
+            raise SpecError(f"tg.VI(side_noise='row') goes with bound='local', not with {self.bound!r}.")
         if self.draws is None:
             return
         if not BOUNDS[self.bound].drawn:
@@ -101,9 +109,9 @@ class VI:
         return self._rule.gaussian_only
 
     @property
-    def side_noises(self) -> bool:
-        """Whether the bound has side noises."""
-        return self._rule.side_noises
+    def side_noises(self) -> Literal["shared", "row"] | None:
+        """As chosen, where the bound has side noises."""
+        return self.side_noise if self._rule.side_noises else None
 
     @property
     def limits(self) -> bool:

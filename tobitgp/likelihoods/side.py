@@ -10,7 +10,7 @@ rows a normaliser that is no part of the paper; both keep the noise of the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ import numpy as np
 from tobitgp.data.problem import Rows
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
 from tobitgp.likelihoods.gaussian import GaussianNoise
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 SIDES = {"sigma_lower": -1.0, "sigma_upper": 1.0}  # the sign of the rows that each widens
 
@@ -31,7 +31,8 @@ class SideNoise:
     Attributes
     ----------
     sides : tuple of float
-        Signs of the rows that have a side noise, in the order of the parameters.
+        Signs of the rows that have a side noise, in the order of the parameters: one for each sign that occurs, or one
+        for each row where rows have ``side``.
     extra : tuple of float
         The side noises, 0 before ``at`` has read them.
 
@@ -61,10 +62,10 @@ class SideNoise:
         """Noise standard deviation of every row."""
         if not _has_side(rows):
             return sigma
-        variance = np.full(len(rows), sigma * sigma)
-        for sign, extra in zip(self.sides, self.extra, strict=True):
-            variance += np.where(rows.sign == sign, extra * extra, 0.0)
-        return np.sqrt(variance)
+        extra = np.zeros(len(rows))
+        for k, at in self._places(rows):
+            extra[at] = self.extra[k]
+        return np.sqrt(sigma * sigma + extra * extra)
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
@@ -97,15 +98,23 @@ class SideNoise:
             out[-1:] = slope
             return out
         share = slope[0] / np.square(self.scale(rows, sigma))
-        for k, (sign, extra) in enumerate(zip(self.sides, self.extra, strict=True)):
-            out[k] = np.where(rows.sign == sign, extra * extra * share, 0.0)
+        for k, at in self._places(rows):
+            out[k, at] = self.extra[k] ** 2 * share[at]
         out[-1] = sigma * sigma * share
         return out
+
+    def _places(self, rows: Rows) -> Iterator[tuple[int, BoolArray | int]]:
+        """Every side noise that occurs, and its rows: those of its sign, or the one whose own it is."""
+        if rows.side is not None:
+            yield from zip(rows.side.tolist(), range(len(rows)), strict=True)
+        else:
+            for k, sign in enumerate(self.sides):
+                yield k, rows.sign == sign
 
 
 def with_side_noises(likelihood: Likelihood, roles: Sequence[str]) -> Likelihood:
     """Gaussian noise with the side noises that stand among the parameters of a model; itself where none does."""
-    sides = tuple(sign for role, sign in SIDES.items() if role in roles)
+    sides = tuple(SIDES[role] for role in roles if role in SIDES)
     return SideNoise(sides) if sides else likelihood
 
 

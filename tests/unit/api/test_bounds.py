@@ -6,7 +6,7 @@ import pytest
 from support.stored import again
 
 import tobitgp as tg
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError
+from tobitgp.errors import ApproximationWarning, SpecError
 
 FORMULA = "y ~ gp(x) | censor(-0.4, 0.6)"
 PLAIN = {"method": "vi", "hyper": "maximize", "n_starts": 1}
@@ -58,8 +58,6 @@ def test_side_noises_take_every_option(data):
     priors = {"sigma_lower": tg.LogNormal(0.01, 0.05)}
     strong = tg.fit(FORMULA, data, bound="local", priors=priors, start={"sigma_lower": 0.02}, **PLAIN)
     assert strong.params["sigma_lower"] == pytest.approx(0.01, rel=0.2)
-    with pytest.warns(BoundaryWarning, match="sigma_upper"):
-        tg.fit(FORMULA, data, bound="local", priors={"sigma_upper": None}, **PLAIN)
 
 
 def test_without_side_noises_it_is_a_bound(data):
@@ -162,6 +160,37 @@ def test_karlova_refuses_rows_without_limits(data, formula, words):
         tg.fit(formula, more, bound="karlova", **PLAIN)
 
 
+ROW = tg.VI(bound="local", side_noise="row")
+
+
+def test_a_side_noise_for_each_row(data, local, tmp_path):
+    named = data.set_axis([f"r{i}" for i in range(40)])
+    res = tg.fit(FORMULA, named, method=ROW, hyper="maximize", n_starts=1)
+    low, high = named.index[data["y"] == -0.4], named.index[data["y"] == 0.6]
+    sides = [f"sigma_lower[{i}]" if i in low else f"sigma_upper[{i}]" for i in named.index if i in [*low, *high]]
+    assert [name for name in res.params.index if name.startswith("sigma_")] == sides
+    assert res.converged
+    assert len(again(res, tmp_path).params) == len(res.params)
+    # All of one side alike, as the shared ones are found: the same model.
+    known = {name: local.params[name.partition("[")[0]] for name in sides}
+    known |= {name: v for name, v in local.hyperparameters.items() if not name.startswith("sigma_")}
+    alike = tg.fit(FORMULA, named, method=ROW, fixed=known)
+    assert alike.log_evidence == pytest.approx(local.log_evidence, abs=1e-6)
+    assert tg.compare_bounds(alike).loc["vi local", "value"] == pytest.approx(local.log_evidence, abs=1e-6)
+
+
+def test_rows_of_one_label_are_told_by_their_position(data):
+    res = tg.fit(FORMULA, data.set_axis(np.zeros(40)), method=ROW, hyper="maximize", n_starts=1, max_iter=1)
+    first = np.flatnonzero(data["y"] == -0.4)[0]
+    assert f"sigma_lower[{first}]" in res.params.index
+
+
+def test_too_many_rows_with_noise_of_their_own_are_refused():
+    many = pd.DataFrame({"x": np.arange(310.0), "y": np.r_[np.zeros(305), np.ones(5)]})
+    with pytest.raises(SpecError, match="305 censored rows"):
+        tg.fit("y ~ gp(x) | censor(0)", many, method=ROW)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -170,6 +199,8 @@ def test_karlova_refuses_rows_without_limits(data, formula, words):
         ({"draws": 20}, "goes with bound='monte_carlo'"),
         ({"bound": "local", "draws": 20}, "goes with bound='monte_carlo'"),
         ({"bound": "monte_carlo", "draws": 1}, "at least 2"),
+        ({"bound": "local", "side_noise": "each"}, "'shared' or 'row'"),
+        ({"side_noise": "row"}, "goes with bound='local'"),
         ({"bound": "monte_carlo", "draws": 2.5}, "whole number"),
     ],
 )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.differences import derivative
@@ -66,3 +68,18 @@ def test_roles_choose_the_sides():
     assert with_side_noises(GAUSSIAN, ["sd", "sigma_upper", "sigma"]) == SideNoise((1.0,))
     plain = FAMILIES["student"].likelihood
     assert with_side_noises(plain, ["sd", "df", "sigma"]) is plain
+
+
+def test_a_side_noise_for_each_row():
+    """Equal ones are a shared one; a row's place follows it into any part of the rows."""
+    extra = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    each, rows = SideNoise((-1.0,) * 5, tuple(extra)), replace(LOWER, side=np.arange(5))
+    np.testing.assert_allclose(each.scale(rows, 0.4), np.hypot(0.4, extra))
+    np.testing.assert_allclose(each.scale(rows[np.array([3, 1])], 0.4), np.hypot(0.4, extra[[3, 1]]))
+    same, shared = (
+        SideNoise((-1.0,) * 5, (0.5,) * 5).point(rows, F, 0.4),
+        SideNoise((-1.0,), (0.5,)).point(LOWER, F, 0.4),
+    )
+    np.testing.assert_allclose(same.s0[:5].sum(axis=0), shared.s0[0])
+    np.testing.assert_allclose(same.s0[5], shared.s0[1])
+    assert np.count_nonzero(same.s0[:5]) == 5
