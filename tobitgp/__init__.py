@@ -1,5 +1,8 @@
 """Gaussian-process regression for data that were clipped, cut off or only bracketed."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tobitgp import datasets, errors
 from tobitgp.api import Model, fit
 from tobitgp.formula import formula_functions
@@ -12,6 +15,9 @@ from tobitgp.results.gp import GPResults
 from tobitgp.results.storage import load
 from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
+
+if TYPE_CHECKING:
+    from tobitgp import distributions
 
 __version__ = "0.1.0"
 
@@ -29,9 +35,20 @@ __all__ = [
     "compare",
     "compare_bounds",
     "datasets",
+    "distributions",
     "errors",
     "fit",
     "formula_functions",
     "load",
     "select",
 ]
+
+_LAZY = ("distributions",)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a room at its first use."""
+        if name in _LAZY:
+            return import_module(f"tobitgp.{name}")
+        raise AttributeError(f"module 'tobitgp' has no attribute {name!r}")

@@ -32,8 +32,10 @@ def warn_unidentified(response: CensoredResponse, design: Design, model: GPModel
 
 def warn_coarse(fitted: FittedGP) -> None:
     """Say where the search met a bound, and what the inducing inputs leave out."""
-    names, theta = fitted.parameters.names, fitted.points[0].theta
-    stuck = [n for n, t, free in zip(names, theta, fitted.parameters.free, strict=True) if free and abs(t) >= LOG_BOUND]
+    parameters = fitted.parameters
+    names = [name for name, free in zip(parameters.names, parameters.free, strict=True) if free]
+    free = fitted.points[0].theta[parameters.free]
+    stuck = [names[i] for i in np.flatnonzero((free <= parameters.least) | (free >= LOG_BOUND))]
     if stuck:
         _warn(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
     if fitted.nats_left > 1.0:

@@ -18,6 +18,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace, Settings
 from tobitgp.inference.hyper import (
     Maximum,
     Objective,
+    ascend_with,
     climb,
     is_heavy,
     other_octaves,
@@ -32,7 +33,7 @@ from tobitgp.inference.posterior import Posterior, Sites, average_features, spli
 from tobitgp.inference.settle import settle
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.side import with_side_noises
+from tobitgp.likelihoods.side import SIDES, with_side_noises
 from tobitgp.prior.block import Block
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior
@@ -40,7 +41,7 @@ from tobitgp.typing import Array, IntArray
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
-SEARCH_ROWS, DENSE_ROWS = 300, 100
+SEARCH_ROWS, DENSE_ROWS, CURVATURE_ROWS = 300, 100, 20_000
 RUNS = 3
 INTEGRATE_ROWS, INTEGRATE_DIMENSION = 20_000, 10
 ROUGH, LOOSE = 1e-2, 1e-4
@@ -161,12 +162,13 @@ class _Fit:
     def run(self) -> FittedGP:
         """Search, maximise, integrate."""
         theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
+        scale, inverse = None, None
         if self.parameters.n_free:
             theta, scale = self._search(theta)
-        else:
-            scale = None
+            if self.problem.n >= 2 * CURVATURE_ROWS and not self.settings.integrate:
+                theta, inverse = self._refine(theta, scale)
         try:
-            objective, maximum = self._maximise(theta, scale)
+            objective, maximum = self._maximise(theta, scale, inverse)
         except _EPFailure as failure:
             self.fell_back, self.method, self.last = True, VI(), VI()
             _warn(
@@ -220,16 +222,38 @@ class _Fit:
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
 
-    def _maximise(self, theta: Array, scale: Array | None) -> tuple[Objective, Maximum]:
+    def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
+        """Maximum on a larger subset, and the inverse curvature (k_free, k_free) that it foretells for all rows.
+
+        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
+        """
+        problem, rows = self.problem.subset(CURVATURE_ROWS, self.settings.rng)
+        part = _Fit(
+            problem,
+            self.prior.subset(rows),
+            self.parameters,
+            self.method,
+            self.plain,
+            replace(self.settings, tol=1e-3),
+            self.on_step,
+        )
+        objective, maximum = part._maximise(theta, scale)
+        self.stages += [(f"{stage[0]}, {problem.n} rows", *stage[1:]) for stage in part.stages]
+        share = np.sqrt(problem.weight.sum() / self.problem.weight.sum())
+        roles = np.array(self.parameters.roles)[self.parameters.free]
+        root = np.where(np.isin(roles, ("sigma", "df", *SIDES)), share, 1.0)[:, None] * maximum.root
+        return objective.theta(maximum.free), root @ root.T
+
+    def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
 
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
-        rows.
+        rows. ``inverse`` is the inverse curvature that a larger subset foretells.
         """
         precision, sites = _guess(self.problem, theta), None
         tol, steps = self.settings.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
-        if scale is not None:
+        if scale is not None and inverse is None:
             objective = self._objective("approach", self.problem, self.prior, theta, precision, self.first_cap)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
@@ -239,7 +263,11 @@ class _Fit:
                 precision = np.maximum(sites.lambda2, 0.0)
             objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
             objective.sites = sites
-            maximum = polish(objective, theta[self.parameters.free], tol=tol, max_iter=steps)
+            free = theta[self.parameters.free]
+            if inverse is not None:
+                maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
+            if inverse is None or maximum.gain_left > CONVERGED:
+                maximum = polish(objective, free if inverse is None else maximum.free, tol=tol, max_iter=steps)
             if maximum.gain_left > CONVERGED:
                 free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
                 maximum = polish(objective, free, tol=tol, max_iter=steps)
@@ -307,8 +335,7 @@ class _Fit:
         rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
 
         def at(point: Array) -> tuple[Posterior, float] | None:
-            free = maximum.free + T @ point
-            here = rough
+            free, here = self.parameters.clip(maximum.free + T @ point), rough
             try:
                 p = here.settle(free, pilot.sites)
                 if _nats_left(p) > 10.0 * NATS:

@@ -224,7 +224,7 @@ def other_octaves(parameters: Parameters, theta: Array, periods: Iterable[int]) 
             # A period follows its kernel's length-scale, which is in radii of the circle.
             if parameters.free[i - 1]:
                 other[i - 1] -= np.log(factor)
-            yield np.clip(other, -LOG_BOUND, LOG_BOUND)[parameters.free]
+            yield parameters.clip(other[parameters.free])
 
 
 def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:
@@ -243,10 +243,10 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
     from scipy.optimize import minimize
 
     T = np.eye(len(free)) if scale is None else scale
-    origin = free
+    origin, least, clip = free, objective.parameters.least, objective.parameters.clip
 
     def negative(z: Array) -> tuple[float, Array]:
-        point = np.clip(origin + T @ z, -LOG_BOUND, LOG_BOUND)
+        point = clip(origin + T @ z)
         value, gradient = objective.value_and_gradient(point)
         return -value, -(T.T @ gradient)
 
@@ -256,10 +256,10 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
         jac=True,
         method="L-BFGS-B",
         # Only lower bounds: where every variable has two, L-BFGS-B starts with a full step of steepest descent.
-        bounds=[(-LOG_BOUND - b, None) for b in origin] if scale is None else None,
+        bounds=[(low - at, None) for low, at in zip(least, origin, strict=True)] if scale is None else None,
         options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
     )
-    return np.clip(origin + T @ best.x, -LOG_BOUND, LOG_BOUND)
+    return clip(origin + T @ best.x)
 
 
 def curvature(objective: Objective, free: Array, width: float) -> Array:
@@ -303,6 +303,39 @@ def principal_root(H: Array) -> Array:
     return vectors * (signs / np.sqrt(values))
 
 
+def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Quasi-Newton steps from a curvature known beforehand, until the gain left is below ``tol`` nats.
+
+    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno). A step that does not gain ends
+    them; whether enough was gained is for the caller to see.
+
+    Parameters
+    ----------
+    objective : Objective
+    free : (k_free,) array
+    inverse : (k_free, k_free) array
+        Of minus the Hessian.
+    tol : float
+    max_iter : int
+    """
+    value, gradient = objective.value_and_gradient(free)
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ inverse @ gradient) < tol:
+            break
+        trial = objective.parameters.clip(free + inverse @ gradient)
+        new_value, new_gradient = objective.value_and_gradient(trial)
+        if not new_value > value:
+            break
+        step, change = trial - free, gradient - new_gradient
+        free, value, gradient = trial, new_value, new_gradient
+        along = float(step @ change)
+        if along > 0.0:
+            left = np.eye(len(free)) - np.outer(step, change) / along
+            inverse = left @ inverse @ left.T + np.outer(step, step) / along
+    root = principal_root(np.asarray(np.linalg.inv(inverse), dtype=np.float64))
+    return Maximum(free, value, root, 0.5 * float(gradient @ inverse @ gradient))
+
+
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
     """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
 
@@ -333,7 +366,7 @@ def _newton(
             break
         length = min(1.0, 1.0 / np.abs(step).max())
         while length > 1e-3:
-            trial = np.clip(free + length * step, -LOG_BOUND, LOG_BOUND)
+            trial = objective.parameters.clip(free + length * step)
             new_value, new_gradient = objective.value_and_gradient(trial)
             if new_value > value - 1e-9:
                 break
@@ -341,7 +374,7 @@ def _newton(
         else:
             break
         far = np.abs(trial - free).max() > 10.0 * width or bool(
-            (_stuck(trial, new_gradient) != _stuck(free, gradient)).any()
+            (_stuck(objective, trial, new_gradient) != _stuck(objective, free, gradient)).any()
         )
         free, value, gradient = trial, new_value, new_gradient
         if far:
@@ -351,14 +384,14 @@ def _newton(
     return free, value, gradient, root, 0.5 * float(gradient @ step)
 
 
-def _stuck(free: Array, gradient: Array) -> BoolArray:
+def _stuck(objective: Objective, free: Array, gradient: Array) -> BoolArray:
     """Parameters pushed against a bound."""
-    return ((free <= -LOG_BOUND) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
+    return ((free <= objective.parameters.least) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
 
 
 def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array]:
     """Root of the inverse curvature, and Newton's step (k_free,)."""
-    loose = ~_stuck(free, gradient)
+    loose = ~_stuck(objective, free, gradient)
     root = np.zeros((len(free), int(loose.sum())))
     root[loose] = principal_root(definite(curvature(objective, free, width)[np.ix_(loose, loose)]))
     return root, root @ (root.T @ gradient)

@@ -9,6 +9,8 @@ import numpy as np
 from tobitgp.typing import Array, BoolArray
 
 LOG_BOUND = np.log(1e4)
+# Student's law has a mean for df > 1 only, and predictions average over df.
+LEAST_DF = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,16 @@ class Parameters:
     def n_free(self) -> int:
         """Number of parameters to estimate."""
         return int(self.free.sum())
+
+    @property
+    def least(self) -> Array:
+        """Lower bounds (k_free,) of the free part of theta; the upper ones are ``LOG_BOUND``."""
+        roles = np.array(self.roles)[self.free]
+        return np.where(roles == "df", np.log(LEAST_DF), -LOG_BOUND)
+
+    def clip(self, free: Array) -> Array:
+        """The free part of theta moved inside its bounds."""
+        return np.clip(free, self.least, LOG_BOUND)
 
     @property
     def proper(self) -> bool:

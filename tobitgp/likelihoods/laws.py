@@ -19,11 +19,13 @@ from scipy.special import expit, log_expit, log_ndtr, logit, ndtri
 
 from tobitgp.numerics import student_t
 from tobitgp.numerics.normal import mills
+from tobitgp.numerics.student_table import tabulated_log_cdf
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _LARGEST = 300.0  # exp() of more is not taken: its square, times z squared, has to stay finite
 _SERIES = 0.5
+_MANY = 2_000
 _BERNOULLI = (-1.0 / 2.0, -1.0 / 12.0, 1.0 / 720.0, -1.0 / 30240.0, 1.0 / 1209600.0, -1.0 / 47900160.0)
 
 
@@ -50,7 +52,7 @@ class Law(Protocol):
 
     @property
     def reach(self) -> float:
-        """Distance over which log densities and tails bend: that of their singularities from the axis, over 1.6."""
+        """Distance over which log densities and tails bend: 1 for the normal law, whose singularities are 2.8 away."""
         ...
 
     @property
@@ -200,7 +202,7 @@ class Gumbel:
 
     name: ClassVar[str] = "gumbel"
     log_concave: ClassVar[bool] = True
-    reach: ClassVar[float] = 0.7
+    reach: ClassVar[float] = 0.5
     bends: ClassVar[tuple[float, ...]] = (0.0, 2.0)
     mean: ClassVar[float] = -float(np.euler_gamma)
     variance: ClassVar[float] = float(np.pi**2 / 6.0)
@@ -268,7 +270,7 @@ class Student:
     @property
     def reach(self) -> float:
         """Smaller than 1 for few degrees of freedom, whose peak is sharp: the density has its poles at i sqrt(df)."""
-        return min(1.0, float(np.sqrt(self.df)) / 1.6)
+        return min(1.0, float(np.sqrt(self.df)) / 2.8)
 
     @property
     def mean(self) -> float:
@@ -298,12 +300,12 @@ class Student:
         return _mirrored(self, z)
 
     def log_cdf(self, z: Array) -> Array:
-        """See `Law`."""
-        return student_t.log_cdf(z, self.df)
+        """See `Law`; from a table where there are many points."""
+        return tabulated_log_cdf(self.df)(z) if z.size > _MANY else student_t.log_cdf(z, self.df)
 
     def log_sf(self, z: Array) -> Array:
         """See `Law`."""
-        return student_t.log_cdf(-z, self.df)
+        return self.log_cdf(-z)
 
     def ppf(self, q: Array) -> Array:
         """See `Law`."""

@@ -21,11 +21,10 @@ from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.gumbel import exponential_part, gentle_part
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.likelihoods.rows import Terms, mass_terms, row_terms, subtract
-from tobitgp.likelihoods.tilting import SMOOTH, Rule, tilted_rules
+from tobitgp.likelihoods.tilting import SMOOTH, Rule, smooth_orders, tilted_rules
 from tobitgp.numerics.panels import evaluations, gauss_hermite, normal_rule, row_sums, slices
 from tobitgp.typing import Array, IntArray
 
-_HERMITE = 32
 _STEP, _DF_STEP = 0.001, 0.01
 _LEAST = 1e-12  # of sigma: a spread that changes nothing
 _FOURTH = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
@@ -115,13 +114,14 @@ class Noise:
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """Derivatives (K, n) of log Z in the noise parameters."""
-        in_tau = np.empty_like(mean)
+        out = np.empty((1 + self.free_df, len(mean)))
         for rule in self._rules(rows, mean, np.sqrt(var), sigma):
             part = self._tilt(rule, rows, sigma)
-            in_tau[rule.rows] = part.mean(part.terms.tau)
-        if not self.free_df:
-            return in_tau[None]
-        return np.stack([self._df_slope(lambda noise: noise.tilted(rows, mean, var, sigma).log_Z), in_tau])
+            out[-1, rule.rows] = part.mean(part.terms.tau)
+            if self.free_df:
+                at = rows[rule.rows[part.line]]
+                out[0, rule.rows] = part.mean(self._df_slopes(at, rule.f.ravel(), sigma))
+        return out
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
@@ -138,13 +138,12 @@ class Noise:
         stacked = gentle_part if isinstance(self.law, Gumbel) else self._stacked
         out = np.empty((4, len(mean)))
         ends, unit = self._bends(rows, sigma), sigma * self.law.reach
-        smooth = sd <= SMOOTH * unit
-        nodes, weights = gauss_hermite(_HERMITE)
-        for i in slices(np.flatnonzero(smooth), _HERMITE):
-            f = mean[i][:, None] + sd[i][:, None] * nodes
-            line = np.repeat(np.arange(len(i)), _HERMITE)
-            out[:, i] = stacked(rows[i[line]], f.ravel(), sigma).reshape(4, *f.shape) @ weights
-        rough = np.flatnonzero(~smooth)
+        for smooth, order in smooth_orders(sd, unit):
+            nodes, weights = gauss_hermite(order)
+            for i in slices(smooth, order):
+                f = mean[i][:, None] + sd[i][:, None] * nodes
+                out[:, i] = stacked(rows[np.repeat(i, order)], f.ravel(), sigma).reshape(4, *f.shape) @ weights
+        rough = np.flatnonzero(sd > SMOOTH * unit)
         for i in slices(rough, evaluations(sd[rough] / unit, kinks=ends.shape[1])):
             v, weight, line = normal_rule(np.zeros(len(i)), sd[i] / unit, (ends[i] - mean[i][:, None]) / unit)
             f = mean[i][line][:, None] + unit * v
@@ -176,6 +175,10 @@ class Noise:
         line = np.repeat(rule.line, rule.f.shape[1])
         terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
         return _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
+
+    def _df_slopes(self, rows: Rows, f: Array, sigma: float) -> Array:
+        """Derivatives (n,) of the log likelihood in log df."""
+        return self._df_slope(lambda noise: noise.terms(rows, f, sigma).value)
 
     def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
         """Derivative of what is asked in log df."""

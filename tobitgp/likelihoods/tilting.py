@@ -16,8 +16,9 @@ import numpy as np
 from tobitgp.numerics.panels import evaluations, gauss_hermite, panel_rule, reach, slices
 from tobitgp.typing import Array, BoolArray, IntArray
 
-SMOOTH = 0.75
-_HERMITE = 32
+# Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every law.
+ORDERS = ((0.03, 6), (0.1, 10), (0.3, 14), (0.5, 20), (0.75, 32))
+SMOOTH = ORDERS[-1][0]
 _NEWTON, _NEAR = 60, 0.1
 _GRID = np.linspace(0.0, 1.0, 25)
 _AROUND = np.array([-3.0, -1.0, 0.0, 1.0, 3.0])
@@ -68,38 +69,50 @@ def tilted_rules(
     log_concave : bool
         Every row's likelihood is.
     """
-    smooth = sd <= SMOOTH * unit
-    around, found = _around_modes(local, mean, sd, np.flatnonzero(smooth))
-    yield from around
-    rough = np.setdiff1d(np.arange(len(mean)), found)
+    mode, width, smooth = _near_modes(local, mean, sd, sd <= SMOOTH * unit)
+    for rows, order in smooth_orders(np.where(smooth, sd, np.inf), unit):
+        for i in slices(rows, order):
+            yield _around(i, mode[i], width[i], mean[i], sd[i], order)
+    rough = np.flatnonzero(~smooth)
     for i in slices(rough, evaluations(sd[rough] / unit, kinks=ends.shape[1] + 1)):
         yield _panels(local, i, mean[i], sd[i], ends[i], unit, log_concave)
 
 
-def _around_modes(local: Local, mean: Array, sd: Array, rows: IntArray) -> tuple[list[Rule], IntArray]:
-    """Gauss-Hermite rules around modes that Newton's method reaches, and their rows."""
-    f, curve = mean[rows], np.empty(len(rows))
-    moving = np.arange(len(rows))
+def smooth_orders(sd: Array, unit: float) -> Iterator[tuple[IntArray, int]]:
+    """Rows that Gauss-Hermite rules serve, and the number of nodes for them."""
+    least = -np.inf
+    for largest, order in ORDERS:
+        rows = np.flatnonzero((sd > least * unit) & (sd <= largest * unit))
+        least = largest
+        if len(rows):
+            yield rows, order
+
+
+def _near_modes(local: Local, mean: Array, sd: Array, smooth: BoolArray) -> tuple[Array, Array, BoolArray]:
+    """Modes of the product and their widths, (n,) each, and where Newton's method reached them."""
+    f, width, reached = mean.copy(), sd.copy(), smooth.copy()
+    moving = np.flatnonzero(smooth)
     for _ in range(_NEWTON):
-        at = rows[moving]
-        precision = 1.0 / (sd[at] * sd[at])
-        _, slope, bend = local(at, f[moving])
-        curve[moving] = np.maximum(precision - bend, 0.2 * precision)
-        step = (slope - precision * (f[moving] - mean[at])) / curve[moving]
+        precision = 1.0 / (sd[moving] * sd[moving])
+        _, slope, bend = local(moving, f[moving])
+        curve = np.maximum(precision - bend, 0.2 * precision)
+        step = (slope - precision * (f[moving] - mean[moving])) / curve
         f[moving] += step
-        moving = moving[np.abs(step) * np.sqrt(curve[moving]) > _NEAR]
+        width[moving] = 1.0 / np.sqrt(curve)
+        moving = moving[np.abs(step) > _NEAR * width[moving]]
         if not len(moving):
             break
-    done = np.setdiff1d(np.arange(len(rows)), moving)
-    nodes, weights = gauss_hermite(_HERMITE)
-    rules = []
-    for part in slices(done, _HERMITE):
-        i, width = rows[part], 1.0 / np.sqrt(curve[part])[:, None]
-        points = f[part][:, None] + width * nodes
-        z = ((f[part] - mean[i])[:, None] + width * nodes) / sd[i][:, None]
-        log_weight = np.log(weights) + 0.5 * nodes * nodes + np.log(width / sd[i][:, None]) - 0.5 * z * z
-        rules.append(Rule(i, points, log_weight, np.arange(len(i)), True))
-    return rules, rows[done]
+    reached[moving] = False
+    return f, width, reached
+
+
+def _around(rows: IntArray, mode: Array, width: Array, mean: Array, sd: Array, order: int) -> Rule:
+    """A Gauss-Hermite rule around each mode."""
+    nodes, weights = gauss_hermite(order)
+    away = width[:, None] * nodes
+    z = ((mode - mean)[:, None] + away) / sd[:, None]
+    log_weight = np.log(weights) + 0.5 * nodes * nodes + np.log(width / sd)[:, None] - 0.5 * z * z
+    return Rule(rows, mode[:, None] + away, log_weight, np.arange(len(rows)), True)
 
 
 def _panels(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, unit: float, log_concave: bool) -> Rule:

@@ -118,10 +118,21 @@ def cox_snell(
     """
     first, last = _window(rows, lower, entry, exit)
     whole = log_mass(rows.law, first, last)
-    open_end = _open_end(lower, upper, exit)
+    censored = open_end(lower, upper, exit)
     A = whole - log_mass(rows.law, _standardised(rows, lower), last)
-    B = whole - log_mass(rows.law, np.where(open_end, -np.inf, _standardised(rows, upper)), last)
-    gap = np.where(open_end, 0.0, B - A)
+    B = whole - log_mass(rows.law, np.where(censored, -np.inf, _standardised(rows, upper)), last)
+    return expected_hazard(A, B, censored)
+
+
+def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
+    """Cumulative hazard of rows from that at both ends, A <= B, as `cox_snell` has it: A if right-censored; (n,).
+
+    Examples
+    --------
+    >>> print(expected_hazard(np.zeros(2), np.array([2.0, np.inf]), np.array([False, True])).round(6))
+    [0.686965 0.      ]
+    """
+    gap = np.where(censored, 0.0, B - A)
     near = np.minimum(gap, _SHORT)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         far = 1.0 - gap / np.expm1(gap)
@@ -136,11 +147,11 @@ def martingale(
     On left-censored and interval rows it is the expectation given the row (Farrington, equation 3), which is
     ``(S_l log S_l - S_u log S_u) / (S_l - S_u)``.
     """
-    event = np.where(_open_end(lower, upper, exit), 0.0, 1.0)
+    event = np.where(open_end(lower, upper, exit), 0.0, 1.0)
     return event - cox_snell(rows, lower, upper, entry=entry, exit=exit)
 
 
-def _open_end(lower: Array, upper: Array, exit: Array | None) -> BoolArray:
+def open_end(lower: Array, upper: Array, exit: Array | None) -> BoolArray:
     """Rows of which only a lower end is known, that of the window apart."""
     return np.isposinf(upper) if exit is None else (upper >= exit) & (lower < upper)
 

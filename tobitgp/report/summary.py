@@ -197,7 +197,8 @@ def _notes(results: Fit) -> list[str]:
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])
     if not counts[["left", "right", "interval"]].any():
-        notes.append("No row is censored: this is ordinary Gaussian regression.")
+        noise = "Gaussian " if gp.family.law.name == "normal" else ""
+        notes.append(f"No row is censored: this is ordinary {noise}regression.")
     elif results.evidence_kind == "exact":
         rows = int(counts[["left", "right", "interval"]].sum())
         dropped = results.parts.facts.n == int(counts["exact"])

@@ -1,9 +1,9 @@
 r"""The response given what was seen of each row: imputation of censored values.
 
-A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore a normal variable
-truncated there, with the mean and variance it has **without the row's own word**, which must not count twice: for a
-training row the cavity, the posterior with one copy of the row's site taken out, plus the noise; for a new row the
-predictive distribution.
+A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
+the f it has **without the row's own word**, which must not count twice: for a training row the cavity, the posterior
+with one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal
+variable; `tobitgp.results.imputed` has noise of any law.
 """
 
 from __future__ import annotations
@@ -13,19 +13,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.detects import spell_numbers
+from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response, unknown_rows
+from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import CHUNK_ROWS
+from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import interval, log_interval_mass
-from tobitgp.results.predict import moments
+from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes, log_predictive
+from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, Frame, IntArray
 
-NODES, REACH, CHUNK = 257, 8.0, 128
+CHUNK = 128
 _FAR = 1e100
+_OF_ROWS = ("weight", "mean", "sd", "lower", "upper", "entry", "exit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,10 @@ class Seen:
     lower, upper : (n,) array
         What is known of y*, on the scale of f; equal where it is known exactly.
     log_time : bool
+    laws : tuple of Law, length J
+        Of the noise.
+    entry, exit : (n,) array
+        Window outside which the row could not have been seen, on the scale of f.
     """
 
     weight: Array
@@ -51,10 +61,28 @@ class Seen:
     lower: Array
     upper: Array
     log_time: bool
+    laws: tuple[Law, ...]
+    entry: Array
+    exit: Array
+
+    @property
+    def closed(self) -> bool:
+        """Whether closed forms serve: all noise is normal, and no row has a window."""
+        return all(law.name == "normal" for law in self.laws) and not self.truncated
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some row has a window."""
+        return bool((np.isfinite(self.entry) | np.isfinite(self.exit)).any())
+
+    def component(self, j: int) -> Component:
+        """Rows under one design point."""
+        ends = self.lower, self.upper, self.entry, self.exit
+        return Component(self.laws[j], self.mean[j], self.sd[j], float(self.sigma[j]), *ends, self.log_time)
 
     def take(self, rows: IntArray) -> Seen:
         """Some of the rows."""
-        picked = {name: getattr(self, name)[..., rows] for name in ("weight", "mean", "sd", "lower", "upper")}
+        picked = {name: getattr(self, name)[..., rows] for name in _OF_ROWS}
         return replace(self, **picked)
 
     def latent(self) -> Seen:
@@ -82,8 +110,7 @@ def seen_in_training(parts: Parts) -> Seen:
             sd[j, rows] = units.scale * np.sqrt(v_c + d)
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
-    ends = _ends(response.lower, response.upper, gp.family.log_time)
-    return Seen(weight, mean, sd, sigma, *ends, gp.family.log_time)
+    return _seen(response, gp, weight, mean, sd, sigma, noise_laws(fitted, gp))
 
 
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
@@ -109,7 +136,7 @@ def what_was_seen(parts: Source, new: Frame) -> Table:
 
 
 def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
-    """New rows: their predictive distribution, components weighted by what they say of the row.
+    """New rows: their predictive distribution, components weighted by what they say of the row; windows are not read.
 
     Raises
     ------
@@ -118,18 +145,34 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
     """
     gp = parts.gp
     table = what_was_seen(parts, new).take(asked.usable)
-    response, _ = build_response(parts.spec, table, np.ones(table.n))
+    response, _ = build_response(replace(parts.spec, truncation=None), table, np.ones(table.n))
     mean, sd, sigma = moments(
         parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     )
-    lower, upper = _ends(response.lower, response.upper, gp.family.log_time)
-    total = np.hypot(sd, sigma[:, None])
-    log_mass = _log_mass(*_standardise(mean, total, lower, upper))
-    exact = -0.5 * ((lower - mean) / total) ** 2 - np.log(total)
+    same = np.repeat(parts.fitted.weights[:, None], table.n, axis=1)
+    seen = _seen(response, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
     with np.errstate(divide="ignore"):
-        log_weight = np.log(parts.fitted.weights)[:, None] + np.where(lower == upper, exact, log_mass)
+        log_weight = np.log(seen.weight) + _log_predictive(seen)
     weight = np.exp(log_weight - log_weight.max(axis=0))
-    return Seen(weight / weight.sum(axis=0), mean, sd, sigma, lower, upper, gp.family.log_time)
+    return replace(seen, weight=weight / weight.sum(axis=0))
+
+
+def _seen(
+    response: CensoredResponse, gp: GPModel, weight: Array, mean: Array, sd: Array, sigma: Array, laws: tuple[Law, ...]
+) -> Seen:
+    log_time = gp.family.log_time
+    known = outcome(response, log_time=log_time)
+    return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit)
+
+
+def _log_predictive(seen: Seen) -> Array:
+    """Log probability of what was seen of each row, log density where it is exact, in every component; (J, n)."""
+    if not seen.closed:
+        return np.stack([log_predictive(seen.component(j)) for j in range(len(seen.laws))])
+    total = np.hypot(seen.sd, seen.sigma[:, None])
+    log_mass = _log_mass(*_standardise(seen.mean, total, seen.lower, seen.upper))
+    exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total)
+    return np.where(seen.lower == seen.upper, exact, log_mass)
 
 
 def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:
@@ -159,10 +202,17 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
 
 def conditional_mean(seen: Seen) -> Array:
     """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
-    total = np.hypot(seen.sd, seen.sigma[:, None])
-    mean = truncated_mean(seen.mean, total, seen.lower, seen.upper, log_time=seen.log_time)
-    value = np.exp(seen.lower) if seen.log_time else seen.lower
-    return np.where(seen.lower == seen.upper, value, np.einsum("jn,jn->n", seen.weight, mean))
+    value = np.exp(seen.lower) if seen.log_time else seen.lower.astype(np.float64)
+    if seen.closed:
+        total = np.hypot(seen.sd, seen.sigma[:, None])
+        mean = truncated_mean(seen.mean, total, seen.lower, seen.upper, log_time=seen.log_time)
+        return np.where(seen.lower == seen.upper, value, np.einsum("jn,jn->n", seen.weight, mean))
+    rows = np.flatnonzero(seen.lower != seen.upper)
+    if len(rows):
+        part = seen.take(rows)
+        mean = np.stack([imputed_mean(part.component(j)) for j in range(len(part.laws))])
+        value[rows] = np.einsum("jn,jn->n", part.weight, mean)
+    return value
 
 
 def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
@@ -191,6 +241,28 @@ def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_ti
 
 def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
     """Standard deviation and quantiles of the conditional mean given f."""
+    if seen.closed:
+        log_density, g = _nodes(seen)
+    else:
+        pairs = [imputed_nodes(seen.component(j)) for j in range(len(seen.laws))]
+        log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
+    density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
+    weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
+    J, n = seen.mean.shape
+    g, weight = (values.transpose(1, 0, 2).reshape(n, J * NODES) for values in (g, weight))
+    with np.errstate(invalid="ignore"):
+        mean = np.einsum("nk,nk->n", weight, g)
+        sd = np.sqrt(np.einsum("nk,nk->n", weight, np.square(g - mean[:, None])))
+    if not tails:
+        return [sd]
+    order = np.argsort(g, axis=1)
+    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
+    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
+    return [sd, *(np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in tails)]
+
+
+def _nodes(seen: Seen) -> tuple[Array, Array]:
+    """Log density of f given what was seen, and the conditional mean there, at nodes in every component."""
     sigma = seen.sigma[:, None]
     total = np.hypot(seen.sd, sigma)
     a, b = _standardise(seen.mean, total, seen.lower, seen.upper)
@@ -203,27 +275,7 @@ def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
     z = (f - seen.mean[..., None]) / np.maximum(seen.sd, 1e-300)[..., None]
     noise = sigma[..., None]
     log_density = _log_mass(*_standardise(f, noise, lower, upper)) - 0.5 * z * z
-    density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
-    weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
-    g = truncated_mean(f, noise, lower, upper, log_time=seen.log_time)
-    J, n = seen.mean.shape
-    g, weight = (values.transpose(1, 0, 2).reshape(n, J * NODES) for values in (g, weight))
-    mean = np.einsum("nk,nk->n", weight, g)
-    sd = np.sqrt(np.einsum("nk,nk->n", weight, np.square(g - mean[:, None])))
-    if not tails:
-        return [sd]
-    order = np.argsort(g, axis=1)
-    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
-    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
-    return [sd, *(np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in tails)]
-
-
-def _ends(lower: Array, upper: Array, log_time: bool) -> tuple[Array, Array]:
-    """What is known of y*, on the scale of f."""
-    if not log_time:
-        return lower, upper
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(lower, 0.0)), np.log(upper)
+    return log_density, truncated_mean(f, noise, lower, upper, log_time=seen.log_time)
 
 
 def _standardise(mean: Array, sd: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

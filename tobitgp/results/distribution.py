@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri, owens_t
+from scipy.special import ndtr, owens_t
 
 from tobitgp.errors import SpecError
-from tobitgp.results.mixture import Mixture, average, normal_quantile, total_sd
-from tobitgp.results.scales import SCALES, Scale, latent_quantile, latent_sd
+from tobitgp.results import predictive
+from tobitgp.results.mixture import Mixture, average, total_sd
+from tobitgp.results.noisy import tail_variance
+from tobitgp.results.predictive import probability_quantile
+from tobitgp.results.scales import SCALES, Scale, shifted_quantile, shifted_sd
 from tobitgp.typing import Array
 
 _NUMBER = (float, int, np.floating, np.integer)
@@ -19,7 +22,8 @@ def quantile_scale(p: float) -> Scale:
     r"""Quantile of y* of order ``p``.
 
     The prediction is the quantile of a new y*, of the mixture with the noise in it. What is uncertain is the quantile
-    given f and the noise, :math:`f + \sigma \Phi^{-1}(p)`, or its exponential for log-time families.
+    given f and the noise, :math:`f + \sigma F^{-1}(p)` with F the cdf of its law, or its exponential for log-time
+    families.
 
     Examples
     --------
@@ -28,21 +32,15 @@ def quantile_scale(p: float) -> Scale:
     >>> scale.point(q).round(3), scale.sd(q)
     (array([9.8]), array([3.]))
     """
-    z = float(ndtri(p))
 
     def point(q: Mixture) -> Array:
         return predictive_quantile(q, p)
 
     def sd(q: Mixture) -> Array:
-        shifted = _shift(q, z)
-        if not q.log_time:
-            return latent_sd(shifted)
-        with np.errstate(over="ignore"):
-            mean = np.exp(shifted.mean + 0.5 * q.sd * q.sd)
-            return total_sd(q.weight, mean, mean * mean * np.expm1(q.sd * q.sd))
+        return shifted_sd(q, predictive.noise_quantiles(q, p))
 
     def quantile(q: Mixture, tail: float) -> Array:
-        return _response(q, latent_quantile(_shift(q, z), tail))
+        return shifted_quantile(q, predictive.noise_quantiles(q, p), tail)
 
     return Scale(point, sd, quantile)
 
@@ -50,10 +48,9 @@ def quantile_scale(p: float) -> Scale:
 def probability_scale(limit: float, *, above: bool) -> Scale:
     r"""Probability that y* lies below, or above, a limit on the scale of the response.
 
-    The prediction is :math:`E\,\Phi((limit - f) / \sigma)`, the probability for a new y*; what is uncertain is the
-    probability given f and the noise. Its second moment is that of two normals of correlation
-    :math:`v / (v + \sigma^2)`, by Owen's T; its quantiles are those of the mixture of normals inside
-    :math:`\Phi`.
+    The prediction is :math:`E\,F((limit - f) / \sigma)`, F the cdf of the noise: the probability for a new y*; what is
+    uncertain is the probability given f and the noise. For normal noise its second moment is that of two normals of
+    correlation :math:`v / (v + \sigma^2)`, by Owen's T. Its quantiles are those of the mixture of normals inside F.
 
     Examples
     --------
@@ -61,34 +58,48 @@ def probability_scale(limit: float, *, above: bool) -> Scale:
     >>> probability_scale(5.0, above=False).point(q).round(4)
     array([0.8413])
     """
-    sign = -1.0 if above else 1.0
-
-    def standardised(q: Mixture, sd: Array) -> Array:
-        return sign * (_latent_limit(q, limit) - q.mean) / sd
 
     def point(q: Mixture) -> Array:
-        return average(q.weight, ndtr(standardised(q, np.hypot(q.sd, q.sigma[:, None]))))
+        return average(q.weight, probabilities(q, limit, above=above))
 
     def sd(q: Mixture) -> Array:
-        noise = q.sigma[:, None]
-        total = np.hypot(q.sd, noise)
-        z = standardised(q, total)
-        mean, near = ndtr(z), -np.abs(np.clip(z, -40.0, 40.0))
-        tail = ndtr(near)
-        # (1 - rho) / (1 + rho), rho = sd^2 / total^2
-        both = tail - 2.0 * owens_t(near, noise / np.sqrt(total * total + q.sd * q.sd))
-        return total_sd(q.weight, mean, np.maximum(both - tail * tail, 0.0))
+        mean = probabilities(q, limit, above=above)
+        z = (_latent_limit(q, limit) - q.mean) / q.sigma[:, None]
+        t = q.sd / q.sigma[:, None]
+        if q.normal:
+            return total_sd(q.weight, mean, _normal_variance(z, t))
+        rows = zip(q.laws, z, t, strict=True)
+        return total_sd(q.weight, mean, np.stack([tail_variance(*row, upper=above) for row in rows]))
 
     def quantile(q: Mixture, tail: float) -> Array:
-        noise = q.sigma[:, None]
-        return np.asarray(ndtr(normal_quantile(tail, q.weight, standardised(q, noise), q.sd / noise)))
+        z = (_latent_limit(q, limit) - q.mean) / q.sigma[:, None]
+        return probability_quantile(q.laws, tail, q.weight, z, q.sd / q.sigma[:, None], upper=above)
 
     return Scale(point, sd, quantile)
 
 
+def probabilities(q: Mixture, limit: float, *, above: bool) -> Array:
+    """Probability that a new y* lies below, or above, a limit in every component, (J, n)."""
+    gap, noise = _latent_limit(q, limit) - q.mean, q.sigma[:, None]
+    if q.normal:
+        return np.asarray(ndtr((-1.0 if above else 1.0) * gap / np.hypot(q.sd, noise)))
+    rows = zip(q.laws, gap / noise, q.sd / noise, strict=True)
+    return np.exp(np.stack([predictive.log_tail(*row, upper=above) for row in rows]))
+
+
+def _normal_variance(z: Array, t: Array) -> Array:
+    """Variance of ``Phi(z - t X)``."""
+    total = np.hypot(1.0, t)
+    near = -np.abs(np.clip(z / total, -40.0, 40.0))
+    tail = ndtr(near)
+    # (1 - rho) / (1 + rho), rho = t^2 / total^2
+    both = tail - 2.0 * owens_t(near, 1.0 / np.sqrt(total * total + t * t))
+    return np.maximum(both - tail * tail, 0.0)
+
+
 def predictive_quantile(q: Mixture, p: float) -> Array:
     """Quantile of order ``p`` of a new y*, (n,)."""
-    return _response(q, normal_quantile(p, q.weight, q.mean, np.hypot(q.sd, q.sigma[:, None])))
+    return _response(q, predictive.quantile(q, p))
 
 
 def choose_scales(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Scale], bool]:
@@ -137,11 +148,6 @@ def _numbers(name: str, given: Any) -> list[float]:
     if not values or not right or len(set(values)) < len(values):
         raise SpecError(f"{name}={given!r}: a finite number, or a list of different ones, is needed.")
     return [float(v) for v in values]
-
-
-def _shift(q: Mixture, z: float) -> Mixture:
-    """Mixture of ``f + z sigma``."""
-    return Mixture(q.weight, q.mean + z * q.sigma[:, None], q.sd, q.sigma, q.log_time)
 
 
 def _latent_limit(q: Mixture, limit: float) -> float:

@@ -8,7 +8,7 @@ inside the range of the training data; factors give differences from their base 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,18 @@ from scipy.special import ndtr
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
+from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import log_interval_mass
 from tobitgp.results.changes import STEP, Change, Rows, changes, rows_at
 from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
+from tobitgp.results.imputed import Component, imputed_mean, log_predictive
+from tobitgp.results.mixture import Mixture
+from tobitgp.results.noisy import clipped_moments
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.predictive import log_tail
 from tobitgp.results.rows import Limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -39,29 +44,69 @@ class Response:
     what: str
     log_time: bool
     limit: float = np.nan
-    sign: float = 1.0
+    above: bool = False
 
-    def mean(self, m: Array, S: Array, limits: Limits) -> Array:
-        """Prediction from mean and standard deviation of f plus noise, (n,)."""
+    def mean(self, at: Location, limits: Limits) -> Array:
+        """Prediction, (n,)."""
         if self.what == "latent":
-            return m
+            return at.mean
         if self.what == "prob":
-            return np.asarray(ndtr(self.sign * (self.limit - m) / S))
-        return clipped_mean(m, S, *limits, log_time=self.log_time)
+            return at.probability(self.limit, above=self.above)
+        return at.clipped(limits, log_time=self.log_time)
 
-    def slope(self, m: Array, S: Array, limits: Limits) -> Array:
-        """Derivative of ``mean`` in m, (n,)."""
-        h = STEP * S
-        return (self.mean(m + h, S, limits) - self.mean(m - h, S, limits)) / (2.0 * h)
+    def slope(self, at: Location, limits: Limits) -> Array:
+        """Derivative of ``mean`` in the mean of f, (n,)."""
+        h = STEP * np.hypot(at.sd, at.sigma)
+        return (self.mean(at.moved(h), limits) - self.mean(at.moved(-h), limits)) / (2.0 * h)
 
-    def inside(self, m: Array, S: Array, limits: Limits) -> tuple[Array, Array]:
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Posterior of f in n rows under one design point, and its noise.
+
+    Attributes
+    ----------
+    mean, sd : (n,) array
+    sigma : float
+    law : Law
+    """
+
+    mean: Array
+    sd: Array
+    sigma: float
+    law: Law
+
+    def moved(self, step: Array) -> Location:
+        """With another mean."""
+        return replace(self, mean=self.mean + step)
+
+    def probability(self, limit: float, *, above: bool) -> Array:
+        """Probability that y* lies below, or above, a limit on the scale of f, (n,)."""
+        if self.law.name == "normal":
+            return np.asarray(ndtr((-1.0 if above else 1.0) * (limit - self.mean) / np.hypot(self.sd, self.sigma)))
+        z = (limit - self.mean) / self.sigma
+        return np.exp(log_tail(self.law, z, self.sd / self.sigma, upper=above))
+
+    def clipped(self, limits: Limits, *, log_time: bool) -> Array:
+        """Mean of the response, clipped at limits on its scale, (n,)."""
+        if self.law.name == "normal":
+            return clipped_mean(self.mean, np.hypot(self.sd, self.sigma), *limits, log_time=log_time)
+        f, one = (self.mean[None], self.sd[None], np.array([self.sigma])), np.ones(1)
+        return clipped_moments(Mixture(one, *f, log_time, *limits, (self.law,)))[0][0]
+
+    def inside(self, limits: Limits, *, log_time: bool) -> tuple[Array, Array]:
         """Probability of lying between the limits, and the mean there; (n,) each."""
         lower, upper = limits
-        if self.log_time:
+        if log_time:
             with np.errstate(divide="ignore"):
                 lower, upper = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
-        mass = np.exp(log_interval_mass((lower - m) / S, (upper - m) / S))
-        return mass, truncated_mean(m, S, lower, upper, log_time=self.log_time)
+        if self.law.name == "normal":
+            S = np.hypot(self.sd, self.sigma)
+            mass = np.exp(log_interval_mass((lower - self.mean) / S, (upper - self.mean) / S))
+            return mass, truncated_mean(self.mean, S, lower, upper, log_time=log_time)
+        none = np.full_like(lower, np.inf)
+        rows = Component(self.law, self.mean, self.sd, self.sigma, lower, upper, -none, none, log_time)
+        return np.exp(log_predictive(rows)), imputed_mean(rows)
 
 
 def effects_table(parts: Parts, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
@@ -107,7 +152,7 @@ def _scale(parts: Parts, what: str, below: Any, above: Any) -> Response:
     limit = float(next(iter(scales)))
     if log_time:
         limit = float(np.log(limit)) if limit > 0.0 else -np.inf
-    return Response(what, log_time, limit, 1.0 if above is None else -1.0)
+    return Response(what, log_time, limit, above is not None)
 
 
 def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[Array, Array, Array]:
@@ -128,11 +173,12 @@ def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[
             for sign, (inputs, known) in zip((1.0, -1.0), sides, strict=True):
                 A, d = point.features([at.rows(span) for at in inputs])
                 m = known[span] + unit * A.times(point.w)
-                S = unit * np.sqrt(point.factor.variance(A) + d + point.sigma**2)
-                value[j] += sign * float(omega[span] @ scale.mean(m, S, limits))
-                gradient += sign * unit * A.adjoint(omega[span] * scale.slope(m, S, limits))
+                sd = unit * np.sqrt(point.factor.variance(A) + d)
+                at = Location(m, sd, unit * point.sigma, gp.family.law_at(point.theta))
+                value[j] += sign * float(omega[span] @ scale.mean(at, limits))
+                gradient += sign * unit * A.adjoint(omega[span] * scale.slope(at, limits))
                 if scale.what == "observed":
-                    inside.append(scale.inside(m, S, limits))
+                    inside.append(at.inside(limits, log_time=scale.log_time))
             if inside:
                 (mass, mean), (mass_low, mean_low) = inside
                 intensive[j] += float(omega[span] @ (0.5 * (mass + mass_low) * (mean - mean_low)))

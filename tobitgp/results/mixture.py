@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.typing import Array
+from tobitgp.likelihoods.laws import Law, Normal
+from tobitgp.typing import Array, BoolArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_STEPS = 100
@@ -25,11 +26,14 @@ class Mixture:
     mean, sd : (J, n) array
         Of f, in the user's units; on the log scale for log-time families.
     sigma : (J,) array
-        Noise standard deviation, on the scale of f.
+        Noise scale, on the scale of f.
     log_time : bool
         f stands for log time.
     lower, upper : (n,) array or None
         Limits of the instrument on the scale of the response, infinite where there is none.
+    laws : tuple of Law, length J
+        Of the noise: ``y* = f + sigma_j Z``, or its exponential for log-time families, with Z of ``laws[j]``; normal
+        noise where none are given.
     """
 
     weight: Array
@@ -39,6 +43,35 @@ class Mixture:
     log_time: bool = False
     lower: Array | None = None
     upper: Array | None = None
+    laws: tuple[Law, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.laws:
+            object.__setattr__(self, "laws", (Normal(),) * len(self.sigma))
+
+    @property
+    def normal(self) -> bool:
+        """Whether all noise is normal."""
+        return all(law.name == "normal" for law in self.laws)
+
+    @property
+    def one_noise(self) -> bool:
+        """Whether all components have the same noise."""
+        return len(self.sigma) == 1 or (bool(np.ptp(self.sigma) == 0.0) and len(set(self.laws)) == 1)
+
+    def take(self, rows: BoolArray) -> Mixture:
+        """Some of the rows."""
+        if rows.all():
+            return self
+        lower, upper = (None if end is None else end[rows] for end in (self.lower, self.upper))
+        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], lower=lower, upper=upper)
+
+    def components(self, chosen: BoolArray) -> Mixture:
+        """Some of the components."""
+        weight = self.weight[chosen] / self.weight[chosen].sum()
+        laws = tuple(law for law, there in zip(self.laws, chosen, strict=True) if there)
+        mean, sd, sigma = self.mean[chosen], self.sd[chosen], self.sigma[chosen]
+        return replace(self, weight=weight, mean=mean, sd=sd, sigma=sigma, laws=laws)
 
 
 def average(weight: Array, values: Array) -> Array:
@@ -88,7 +121,13 @@ def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
 
 
 def solve_quantile(
-    cdf: Callable[[Array], tuple[Array, Array]], p: float, *, low: Array, high: Array, start: Array
+    cdf: Callable[[Array], tuple[Array, Array]],
+    p: float,
+    *,
+    low: Array,
+    high: Array,
+    start: Array,
+    settled: float = 1e-11,
 ) -> Array:
     """Solve ``F(x) = p`` in n rows: Newton's method on ``Phi^-1(F)``, nearly linear, and bisection where it strays.
 
@@ -100,6 +139,8 @@ def solve_quantile(
     low, high : (n,) array
         The solution lies between them.
     start : (n,) array
+    settled : float
+        The last step may be as long, as a share of ``high - low``; where F is smooth the error is of its square.
 
     Returns
     -------
@@ -107,7 +148,7 @@ def solve_quantile(
     """
     target = float(ndtri(p))
     x = np.clip(start, low, high)
-    tolerance = 1e-11 * np.maximum(high - low, 0.0)
+    tolerance = settled * np.maximum(high - low, 0.0)
     with np.errstate(all="ignore"):
         for _ in range(_MAX_STEPS):
             F, density = cdf(x)

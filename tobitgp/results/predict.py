@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.likelihoods.laws import Law
 from tobitgp.prior.block import Inputs
 from tobitgp.results.mixture import Mixture
 from tobitgp.results.scales import SCALES, Scale
@@ -62,12 +64,13 @@ def predict_rows(
     """
     n = len(design.H)
     lower, upper = limits() if any(scale.needs_limits for scale in scales) else (None, None)
-    inputs, known = model.inputs(design), model.known_mean(design)
+    inputs, known, laws = model.inputs(design), model.known_mean(design), noise_laws(fitted, model)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
         mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
-        ends = (None, None) if lower is None or upper is None else (lower[rows], upper[rows])
-        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, *ends)
+        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws)
+        if lower is not None and upper is not None:
+            q = replace(q, lower=lower[rows], upper=upper[rows])
         return [statistics(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
@@ -112,6 +115,11 @@ def moments(
         mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
     sigma = np.array([point.sigma for point in fitted.points])
     return known[rows] + scale * mean, scale * sd, scale * sigma
+
+
+def noise_laws(fitted: FittedGP, model: GPModel) -> tuple[Law, ...]:
+    """Law of the noise at every design point."""
+    return tuple(model.family.law_at(point.theta) for point in fitted.points)
 
 
 def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:

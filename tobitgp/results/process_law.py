@@ -13,6 +13,8 @@ from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
+_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessLaw:
@@ -57,8 +59,12 @@ class ProcessLaw:
             for E in unseen_groups(point, inputs, asked.skip):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
-            variance = np.maximum(d, 0.0) + point.sigma**2 * noise
+            law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
+            if noise and law.name == "normal":
+                variance = variance + point.sigma**2
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
+            if noise and law.name != "normal":
+                f += point.sigma * law.ppf(np.maximum(rng.random(f.shape), _LEAST))
             out[:, at] = known[:, None] + scale * f
         return out
 

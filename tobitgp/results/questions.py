@@ -54,7 +54,7 @@ class Questions(JointQuestions, Predictions):
         ``what``       value                                  quantity that ``se`` and ``interval`` are of
         =============  =====================================  ==========================================
         "latent"       :math:`E f`                            f
-        "median"       median of a new y*                     f; exp(f) for log-time families
+        "median"       median of a new y*                     that of y* given :math:`f, \sigma`
         "uncensored"   :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
         "observed"     :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
         "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
@@ -71,7 +71,7 @@ class Questions(JointQuestions, Predictions):
         are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
         it was seen, and elsewhere the mean of y* truncated to what is known of it, under the posterior without the
         row's own word (new rows: under the predictive distribution, given their own columns of response and
-        censoring).
+        censoring). Means are infinite or NaN where the noise has none, as Student's with one degree of freedom.
 
         Parameters
         ----------
@@ -136,12 +136,15 @@ class Questions(JointQuestions, Predictions):
         ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
         between the ends where a row is censored; standard normal if the model is right, but for the row's own part in
         the posterior. ``"pearson"``: response, or its mean given what was seen, less the predictive mean, over the
-        predictive standard deviation, on the log scale for log-time families. ``"response"``: response, or its mean
-        given what was seen, less ``predict(what="uncensored")``.
+        predictive standard deviation, on the log scale for log-time families; NaN where the noise has no variance.
+        ``"response"``: response, or its mean given what was seen, less ``predict(what="uncensored")``.
+        ``"cox_snell"``: minus the log of the predictive probability of a larger response, at the end of right-censored
+        rows, its expectation given the row on left-censored and interval ones. ``"martingale"``: events, none on
+        right-censored rows, less that. Truncated rows are judged by what could have been seen of them.
 
         Parameters
         ----------
-        kind : {"quantile", "pearson", "response"}
+        kind : {"quantile", "pearson", "response", "cox_snell", "martingale"}
         rng : int or numpy Generator, optional
             For the random part; None is deterministic.
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tobitgp.errors import SpecError
-from tobitgp.results.conditional import conditional_mean, seen_in_training
+from tobitgp.regression.residuals import expected_hazard, open_end
+from tobitgp.results import predictive
+from tobitgp.results.conditional import Seen, conditional_mean, seen_in_training
 from tobitgp.results.mixture import Mixture, average, total_sd
-from tobitgp.results.predict import moments
+from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import ask
 from tobitgp.results.scales import uncensored_mean
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
-KINDS = ("quantile", "pearson", "response")
+KINDS = ("quantile", "pearson", "response", "cox_snell", "martingale")
 
 
 def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
@@ -24,22 +26,55 @@ def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | Non
         raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
     asked, gp = ask(parts), parts.gp
     args = gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
-    q = Mixture(parts.fitted.weights, *moments(parts.fitted, *args), gp.family.log_time)
+    mean, sd, sigma = moments(parts.fitted, *args)
+    q = Mixture(parts.fitted.weights, mean, sd, sigma, gp.family.log_time, laws=noise_laws(parts.fitted, gp))
     seen = seen_in_training(parts)
     if kind == "quantile":
         uniform = np.random.default_rng(0 if rng is None else rng).uniform(size=len(asked.usable))[asked.usable]
-        values = quantile_residuals(q, seen.lower, seen.upper, uniform)
+        window = (seen.entry, seen.exit) if seen.truncated else None
+        values = quantile_residuals(q, seen.lower, seen.upper, uniform, window)
     elif kind == "pearson":
-        noise = np.square(q.sigma)[:, None]
-        values = (conditional_mean(seen.latent()) - average(q.weight, q.mean)) / total_sd(
-            q.weight, q.mean, q.sd**2 + noise
-        )
-    else:
+        values = pearson_residuals(q, conditional_mean(seen.latent()))
+    elif kind == "response":
         values = conditional_mean(seen) - uncensored_mean(q)
+    else:
+        hazard = cumulative_hazard(q, seen)
+        values = (
+            hazard if kind == "cox_snell" else np.where(open_end(seen.lower, seen.upper, seen.exit), 0.0, 1.0) - hazard
+        )
     return pd.Series(asked.spread(values), index=asked.index, name=kind)
 
 
-def quantile_residuals(q: Mixture, lower: Array, upper: Array, uniform: Array) -> Array:
+def pearson_residuals(q: Mixture, value: Array) -> Array:
+    """Values on the scale of f less their predictive mean, in predictive standard deviations; NaN where there is none.
+
+    Examples
+    --------
+    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
+    >>> pearson_residuals(q, np.array([10.0]))
+    array([2.])
+    """
+    mean = q.mean + (q.sigma * np.array([law.mean for law in q.laws]))[:, None]
+    noise = np.square(q.sigma) * np.array([law.variance for law in q.laws])
+    if not np.isfinite(noise).all():
+        return np.full(len(value), np.nan)
+    return (value - average(q.weight, mean)) / total_sd(q.weight, mean, q.sd**2 + noise[:, None])
+
+
+def cumulative_hazard(q: Mixture, seen: Seen) -> Array:
+    """``-log`` of the predictive survival function at the response, within its window; (n,).
+
+    At the end of right-censored rows; on other rows that are not exact the expectation given the row, as
+    `tobitgp.regression.residuals.cox_snell` has it.
+    """
+    window = (seen.entry, seen.exit) if seen.truncated else None
+    start, end = (-log_probability(q, at, seen.exit, window) for at in (seen.lower, seen.upper))
+    return expected_hazard(start, end, open_end(seen.lower, seen.upper, seen.exit))
+
+
+def quantile_residuals(
+    q: Mixture, lower: Array, upper: Array, uniform: Array, window: tuple[Array, Array] | None = None
+) -> Array:
     """Normal scores of the predictive cdf, at a random point of the mass where a row is censored.
 
     Parameters
@@ -50,6 +85,8 @@ def quantile_residuals(q: Mixture, lower: Array, upper: Array, uniform: Array) -
         What is known of y*, on the scale of f.
     uniform : (n,) array
         Between 0 and 1.
+    window : (entry, exit), (n,) arrays, optional
+        Outside which the row could not have been seen, on the scale of f; the cdf is that of what could have been.
 
     Returns
     -------
@@ -65,9 +102,28 @@ def quantile_residuals(q: Mixture, lower: Array, upper: Array, uniform: Array) -
     >>> quantile_residuals(q, np.array([10.0, -np.inf]), np.array([10.0, 0.0]), np.full(2, 0.5)).round(4)
     array([ 2.    , -0.6745])
     """
-    sd = np.hypot(q.sd, q.sigma[:, None])
-    a, b = (lower - q.mean) / sd, (upper - q.mean) / sd
-    below = average(q.weight, ndtr(a)) * (1.0 - uniform) + average(q.weight, ndtr(b)) * uniform
-    above = average(q.weight, ndtr(-a)) * (1.0 - uniform) + average(q.weight, ndtr(-b)) * uniform
-    tail = np.maximum(np.minimum(below, above), 1e-300)
-    return np.asarray(np.where(below < above, ndtri(tail), -ndtri(tail)))
+    if q.normal and window is None:
+        sd = np.hypot(q.sd, q.sigma[:, None])
+        a, b = (lower - q.mean) / sd, (upper - q.mean) / sd
+        below = average(q.weight, ndtr(a)) * (1.0 - uniform) + average(q.weight, ndtr(b)) * uniform
+        above = average(q.weight, ndtr(-a)) * (1.0 - uniform) + average(q.weight, ndtr(-b)) * uniform
+        tail = np.maximum(np.minimum(below, above), 1e-300)
+        return np.asarray(np.where(below < above, ndtri(tail), -ndtri(tail)))
+    first, last = window or (np.full_like(lower, -np.inf), np.full_like(upper, np.inf))
+    with np.errstate(divide="ignore"):
+        share, rest = np.log(uniform), np.log1p(-uniform)
+    left = [log_probability(q, first, end, window) for end in (lower, upper)]
+    right = [log_probability(q, end, last, window) for end in (lower, upper)]
+    log_below, log_above = (np.logaddexp(rest + side[0], share + side[1]) for side in (left, right))
+    score = ndtri_exp(np.minimum(np.minimum(log_below, log_above), 0.0))
+    return np.asarray(np.where(log_below < log_above, score, -score))
+
+
+def log_probability(q: Mixture, lower: Array, upper: Array, window: tuple[Array, Array] | None) -> Array:
+    """Log of the predictive probability that y* lies between two ends, within a window where one is given; (n,)."""
+    sigma = q.sigma[:, None]
+    ends = [(end - q.mean) / sigma for end in (lower, upper, *(window or ()))]
+    rows = zip(q.laws, *ends[:2], q.sd / sigma, *ends[2:], strict=True)
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(q.weight)[:, None]
+    return np.asarray(np.logaddexp.reduce(log_weight + np.stack([predictive.log_mass(*row) for row in rows]), axis=0))

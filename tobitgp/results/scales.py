@@ -13,9 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from tobitgp.likelihoods.laws import Law
+from tobitgp.regression.scales import Predictor, uncensored
+from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
 from tobitgp.results.mixture import Mixture, average, normal_quantile, solve_quantile, total_sd
-from tobitgp.typing import Array, IntArray
+from tobitgp.results.noisy import clipped_moments
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _NEWTON_STEPS = 50
@@ -58,54 +62,104 @@ def latent_quantile(q: Mixture, p: float) -> Array:
     return normal_quantile(p, q.weight, q.mean, q.sd)
 
 
+def shifted_mean(q: Mixture, shift: Array) -> Array:
+    """Mean of ``f + shift_j``, or of its exponential for log-time families."""
+    moved = q.mean + shift[:, None]
+    if not q.log_time:
+        return average(q.weight, moved)
+    with np.errstate(over="ignore"):
+        return average(q.weight, np.exp(moved + 0.5 * q.sd * q.sd))
+
+
+def shifted_sd(q: Mixture, shift: Array) -> Array:
+    """Standard deviation of ``f + shift_j``, or of its exponential; NaN where a shift is not finite."""
+    moved = q.mean + shift[:, None]
+    if not np.isfinite(shift).all():
+        return np.full(q.mean.shape[1], np.nan)
+    if not q.log_time:
+        return total_sd(q.weight, moved, q.sd * q.sd)
+    with np.errstate(over="ignore"):
+        mean = np.exp(moved + 0.5 * q.sd * q.sd)
+        return total_sd(q.weight, mean, mean * mean * np.expm1(q.sd * q.sd))
+
+
+def shifted_quantile(q: Mixture, shift: Array, p: float) -> Array:
+    """Quantile of ``f + shift_j``, or of its exponential; components with an infinite shift lie above all others."""
+    finite = np.isfinite(shift)
+    share = float(q.weight[finite].sum()) if not finite.all() else 1.0
+    if p >= share or np.isnan(shift).any():
+        return np.full(q.mean.shape[1], np.nan if np.isnan(shift).any() else np.inf)
+    moved = q.mean[finite] + shift[finite, None]
+    return _response(q, normal_quantile(p / share, q.weight[finite] / share, moved, q.sd[finite]))
+
+
 def median_point(q: Mixture) -> Array:
     """Median of a new ``y*``: of the mixture with the noise in it; its exponential for log-time families."""
-    sd = np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None])
-    return _response(q, normal_quantile(0.5, q.weight, q.mean, sd))
+    return _response(q, predictive.quantile(q, 0.5))
 
 
 def median_sd(q: Mixture) -> Array:
-    """``sd f``, or ``sd exp(f)`` for log-time families: the median of ``y*`` given f."""
-    return _exponential_sd(q, 0.0) if q.log_time else latent_sd(q)
+    """Standard deviation of the median of ``y*`` given f: of f, or of ``exp(f)``, where the law's median is 0."""
+    return shifted_sd(q, predictive.noise_quantiles(q, 0.5))
 
 
 def median_quantile(q: Mixture, p: float) -> Array:
-    """Quantile of f, or its exponential for log-time families."""
-    return _response(q, latent_quantile(q, p))
+    """Quantile of the median of ``y*`` given f."""
+    return shifted_quantile(q, predictive.noise_quantiles(q, 0.5), p)
 
 
 def uncensored_mean(q: Mixture) -> Array:
-    """``E y*``: ``E f``, or ``E exp(f + sigma^2 / 2)`` for log-time families."""
-    if not q.log_time:
-        return latent_mean(q)
-    with np.errstate(over="ignore"):
-        return average(q.weight, np.exp(q.mean + 0.5 * (q.sd * q.sd + np.square(q.sigma)[:, None])))
+    """``E y*``: infinite, or NaN, where the law of the noise has no mean."""
+    return shifted_mean(q, mean_shift(q))
 
 
 def uncensored_sd(q: Mixture) -> Array:
     """Standard deviation of ``E[y* | f, sigma]``."""
-    return _exponential_sd(q, 0.5) if q.log_time else latent_sd(q)
+    return shifted_sd(q, mean_shift(q))
 
 
 def uncensored_quantile(q: Mixture, p: float) -> Array:
     """Quantile of ``E[y* | f, sigma]``: a mixture of (log-)normals again."""
+    return shifted_quantile(q, mean_shift(q), p)
+
+
+def mean_shift(q: Mixture) -> Array:
+    """What the noise adds to f in ``E[y* | f, sigma]``, or to its logarithm for log-time families; (J,).
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Gumbel
+    >>> weibull = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1)), np.array([2.0]), True, laws=(Gumbel(),))
+    >>> np.exp(mean_shift(weibull)).round(12)
+    array([2.])
+    """
     if not q.log_time:
-        return latent_quantile(q, p)
-    with np.errstate(over="ignore"):
-        return np.exp(normal_quantile(p, q.weight, q.mean + 0.5 * np.square(q.sigma)[:, None], q.sd))
+        return q.sigma * np.array([law.mean for law in q.laws])
+    if q.normal:
+        return 0.5 * np.square(q.sigma)
+    one = np.zeros(1)
+    rows = [Predictor(one, np.log([sigma]), law, True) for sigma, law in zip(q.sigma, q.laws, strict=True)]
+    return np.log([float(uncensored(row).value[0]) for row in rows])
 
 
 def observed_mean(q: Mixture) -> Array:
     """``E y``, the response as the instrument shows it: clipped at the limits."""
     lower, upper = _limits(q)
-    sd = np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None])
-    value = average(q.weight, clipped_mean(q.mean, sd, lower, upper, log_time=q.log_time))
-    return np.clip(value, lower, upper)
+    if q.normal:
+        mean = clipped_mean(
+            q.mean, np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None]), lower, upper, log_time=q.log_time
+        )
+    else:
+        mean = clipped_moments(q)[0]
+    return np.clip(average(q.weight, mean), lower, upper)
 
 
 def observed_sd(q: Mixture) -> Array:
     """Standard deviation of ``E[y | f, sigma]``."""
     lower, upper = _limits(q)
+    if not q.normal:
+        with np.errstate(invalid="ignore"):
+            return total_sd(q.weight, *clipped_moments(q))
     sigma = q.sigma[:, None]
     sd = np.sqrt(q.sd * q.sd + sigma * sigma)
     mean = clipped_mean(q.mean, sd, lower, upper, log_time=q.log_time)
@@ -113,21 +167,47 @@ def observed_sd(q: Mixture) -> Array:
 
 
 def observed_quantile(q: Mixture, p: float) -> Array:
-    """Quantile of ``E[y | f, sigma]``: a mixture of monotone functions of normals, one for each noise level."""
+    """Quantile of ``E[y | f, sigma]``: a mixture of monotone functions of normals, one for each noise."""
     lower, upper = _limits(q)
-    one = len(q.sigma) == 1 or bool(np.ptp(q.sigma) == 0.0)
-    sigma = float(np.exp(q.weight @ np.log(q.sigma)))
+    below = np.isneginf(lower) & (not q.log_time)
+    lacking = ~np.isfinite(mean_shift(q))
+    open_ended = (below | np.isposinf(upper)) if lacking.any() else np.zeros(len(lower), dtype=np.bool_)
+    out = np.empty(len(lower))
+    if (~open_ended).any():
+        out[~open_ended] = _finite_quantile(q.take(~open_ended), p)
+    share = float(q.weight[lacking].sum())
+    for sign, rows in ((-1.0, open_ended & below), (1.0, open_ended & ~below)):
+        if rows.any():
+            out[rows] = _partly_infinite_quantile(q.take(rows), p, ~lacking, share, sign)
+    out[np.isinf(lower) & np.isposinf(upper) & open_ended & (not q.log_time)] = np.nan
+    return out
+
+
+def _partly_infinite_quantile(q: Mixture, p: float, finite: BoolArray, share: float, sign: float) -> Array:
+    """Quantile where components that hold a share of the weight are infinite, of one sign."""
+    order = p if sign > 0.0 else p - share
+    if not 0.0 < order < 1.0 - share:
+        return np.full(q.mean.shape[1], sign * np.inf)
+    return _finite_quantile(q.components(finite), order / (1.0 - share))
+
+
+def _finite_quantile(q: Mixture, p: float) -> Array:
+    lower, upper = _limits(q)
+    sigma, law = float(np.exp(q.weight @ np.log(q.sigma))), q.laws[int(np.argmax(q.weight))]
     f = latent_quantile(q, p)
     free = np.isinf(upper) & (lower <= 0.0 if q.log_time else np.isinf(lower))
-    if not one:
+    if not q.one_noise:
         for rows in _by_limits(lower, upper, q.log_time):
-            f[rows] = _equivalent_quantile(q, p, rows, sigma, f[rows])
-    value = clipped_mean(f[None], np.full((1, 1), sigma), lower, upper, log_time=q.log_time)[0]
+            f[rows] = _equivalent_quantile(q, p, rows, sigma, law, f[rows])
+    if q.normal:
+        value = clipped_mean(f[None], np.full((1, 1), sigma), lower, upper, log_time=q.log_time)[0]
+    else:
+        value = bounded.clipped_mean(law, f, np.asarray(sigma), lower, upper, log_time=q.log_time)
     return np.where(free, uncensored_quantile(q, p), value) if free.any() else value
 
 
-def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, start: Array) -> Array:
-    """The f at which noise ``sigma`` shows the quantile asked for.
+def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, law: Law, start: Array) -> Array:
+    """The f at which noise of one law and scale shows the quantile asked for.
 
     ``x`` and ``f_j`` are equivalent when ``g(f_j, sigma_j) = g(x, sigma)``; then the cdf of the quantity at
     ``g(x, sigma)`` is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
@@ -140,10 +220,10 @@ def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, sta
 
     def cdf(x: Array) -> tuple[Array, Array]:
         nonlocal f, ratio, last
-        aim, rise = logit(x[None], np.full((1, 1), sigma), lower, upper, log_time=q.log_time)
+        aim, rise = _logit(x[None], np.full((1, 1), sigma), (law,), lower, upper, log_time=q.log_time)
         f = f + ratio * (x - last)
         for _ in range(_NEWTON_STEPS):
-            value, slope = logit(f, noise, lower, upper, log_time=q.log_time)
+            value, slope = _logit(f, noise, q.laws, lower, upper, log_time=q.log_time)
             step = (aim - value) / slope
             f = f + np.where(np.isfinite(step), step, 0.0)
             if not (np.abs(step) > tolerance).any():
@@ -154,6 +234,19 @@ def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, sta
 
     reach = 10.0 * (np.ptp(mean, axis=0) + 10.0 * sd.max(axis=0) + q.sigma.max())
     return solve_quantile(cdf, p, low=start - reach, high=start + reach, start=start)
+
+
+def _logit(
+    f: Array, sigma: Array, laws: tuple[Law, ...], lower: Array, upper: Array, *, log_time: bool
+) -> tuple[Array, Array]:
+    """``log(g - l) - log(u - g)`` and its derivative in f, (J, n) each; see `clipped.logit`."""
+    if all(law.name == "normal" for law in laws):
+        return logit(f, sigma, lower, upper, log_time=log_time)
+    pairs = [
+        bounded.logit(law, row, noise, lower, upper, log_time=log_time)
+        for law, row, noise in zip(laws, f, sigma, strict=True)
+    ]
+    return np.stack([value for value, _ in pairs]), np.stack([slope for _, slope in pairs])
 
 
 def _by_limits(lower: Array, upper: Array, log_time: bool) -> list[IntArray]:
@@ -172,14 +265,6 @@ def _limits(q: Mixture) -> tuple[Array, Array]:
 def _response(q: Mixture, f: Array) -> Array:
     with np.errstate(over="ignore"):
         return np.exp(f) if q.log_time else f
-
-
-def _exponential_sd(q: Mixture, share: float) -> Array:
-    """Standard deviation of ``exp(f + share sigma^2)``."""
-    variance = q.sd * q.sd
-    with np.errstate(over="ignore"):
-        mean = np.exp(q.mean + share * np.square(q.sigma)[:, None] + 0.5 * variance)
-        return total_sd(q.weight, mean, mean * mean * np.expm1(variance))
 
 
 SCALES: dict[str, Scale] = {

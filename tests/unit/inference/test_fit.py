@@ -9,6 +9,7 @@ from support.fits import fit, parameters
 from support.oracles import covariance, gp_regression
 from support.problems import gp, predict, simulate, solve, tight
 
+import tobitgp as tg
 from tobitgp.errors import ConvergenceWarning
 from tobitgp.inference import EP, METHODS, VI
 
@@ -233,3 +234,19 @@ def test_many_rows_are_searched_on_a_subset():
     other = fit(problem, integrate=False, rng=7)
     assert other.evidence == pytest.approx(fitted.evidence, abs=0.05)
     np.testing.assert_allclose(other.points[0].theta, fitted.points[0].theta, rtol=0, atol=0.02)
+
+
+def test_a_large_subset_foretells_the_curvature(monkeypatch):
+    """Where the curvature comes from some of the rows, the maximum is still that of all of them."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=3000)
+    y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)
+    model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
+    whole = model.fit(hyper="maximize")
+    monkeypatch.setattr("tobitgp.inference.fit.CURVATURE_ROWS", 1000)
+    some = model.fit(hyper="maximize")
+    assert any("1000 rows" in stage for stage in some.fit_history["stage"])
+    assert some.converged
+    assert some.log_evidence == pytest.approx(whole.log_evidence, abs=2e-3)
+    assert ((some.params - whole.params).abs() < 0.05 * whole.bse).all()
+    np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)

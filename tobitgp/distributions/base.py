@@ -1,0 +1,242 @@
+"""What a censored and a truncated normal distribution have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tobitgp.distributions.read import broadcast, read_numbers, read_parameters
+from tobitgp.distributions.segment import FAR
+from tobitgp.distributions.window import Window, window
+from tobitgp.errors import SpecError
+from tobitgp.typing import Array, BoolArray
+
+
+class LimitedNormal(ABC):
+    """A normal distribution with limits, as scipy's frozen distributions: every question is a method.
+
+    Attributes
+    ----------
+    loc, scale : array
+        Mean and standard deviation of the normal distribution behind the limits.
+    lower, upper : array
+        Limits, infinite where there is none.
+    """
+
+    __slots__ = ("_window", "loc", "lower", "scale", "upper")
+
+    loc: Array
+    scale: Array
+    lower: Array
+    upper: Array
+    _window: Window
+
+    def __init__(
+        self, mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    ) -> None:
+        self.loc, self.scale, self.lower, self.upper = read_parameters(mean, sd, lower, upper)
+        self._window = window(self.loc, self.scale, self.lower, self.upper)
+
+    def __repr__(self) -> str:
+        names = ("mean", "sd", "lower", "upper")
+        values = (self.loc, self.scale, self.lower, self.upper)
+        shown = (f"{v:g}" if v.ndim == 0 else f"array{v.shape}" for v in values)
+        return f"{type(self).__name__}({', '.join(map('='.join, zip(names, shown, strict=True)))})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameters broadcast together."""
+        return self._window.e.shape
+
+    def pdf(self, x: ArrayLike) -> Array:
+        """Density at x; see `logpdf`."""
+        return np.exp(self.logpdf(x))
+
+    def logpdf(self, x: ArrayLike) -> Array:
+        """Log density at x, -inf outside the limits.
+
+        Parameters
+        ----------
+        x : array that broadcasts with the parameters
+
+        Returns
+        -------
+        array
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+        """
+        x = self._read("x", x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = (x >= self.lower) & (x <= self.upper) & np.isfinite(x)
+            return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """Probability of a value at or below x, right-continuous."""
+        return np.exp(self.logcdf(x))
+
+    def sf(self, x: ArrayLike) -> Array:
+        """Probability of a value above x: ``1 - cdf(x)``, with relative precision."""
+        return np.exp(self.logsf(x))
+
+    def logcdf(self, x: ArrayLike) -> Array:
+        """Log of `cdf`, with relative precision in both tails; x as in `logpdf`."""
+        return _plain(self._log_tails(self._read("x", x))[0])
+
+    def logsf(self, x: ArrayLike) -> Array:
+        """Log of `sf`, with relative precision in both tails; x as in `logpdf`."""
+        return _plain(self._log_tails(self._read("x", x))[1])
+
+    def ppf(self, q: ArrayLike) -> Array:
+        """Quantile: the smallest x within the limits whose `cdf` is at least q.
+
+        Parameters
+        ----------
+        q : array that broadcasts with the parameters
+            Probabilities; NaN is returned for those outside 0 to 1.
+
+        Returns
+        -------
+        array
+
+        Raises
+        ------
+        DataError
+            If q is not numeric or does not broadcast.
+        """
+        q = self._read("q", q)
+        return self._quantile(q, 1.0 - q)
+
+    def isf(self, q: ArrayLike) -> Array:
+        """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``; q as in `ppf`."""
+        q = self._read("q", q)
+        return self._quantile(1.0 - q, q)
+
+    @abstractmethod
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Array:
+        """Random values; see the distributions."""
+
+    def mean(self) -> Array:
+        """Mean, within the limits."""
+        return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
+
+    def var(self) -> Array:
+        """Variance."""
+        return self.std() ** 2
+
+    def std(self) -> Array:
+        """Standard deviation."""
+        first, second = self._moments()
+        return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
+
+    def entropy(self) -> Array:
+        """Entropy in nats, ``-E log pdf(X)``, in closed form."""
+        return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
+
+    def cross_entropy(self, other: Self) -> Array:
+        """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form.
+
+        Parameters
+        ----------
+        other : distribution of the same class, whose parameters broadcast with these
+
+        Returns
+        -------
+        array
+            inf where values of this distribution are impossible under the other; see `kl`.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` is of another class or does not broadcast.
+        """
+        self._check(other)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self._inside() * np.log(other.scale) + self._surprise(other)
+            return _plain(np.where(self._within(other), value, np.inf))
+
+    def kl(self, other: Self) -> Array:
+        """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))``.
+
+        Parameters
+        ----------
+        other : distribution of the same class, whose parameters broadcast with these
+
+        Returns
+        -------
+        array
+            At least 0, and 0 for equal parameters; to about 1e-15 of the terms that make it up.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` is of another class or does not broadcast.
+        """
+        self._check(other)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self._inside() * np.log(other.scale / self.scale) + (self._surprise(other) - self._surprise(self))
+            return _plain(np.where(self._within(other), np.maximum(value, 0.0), np.inf))
+
+    def _read(self, name: str, value: ArrayLike) -> Array:
+        """Read an argument, which broadcasts with the parameters."""
+        x = read_numbers(name, value)
+        broadcast(self.shape, name, x.shape)
+        return x
+
+    def _check(self, other: Any) -> None:
+        """Refuse what cannot be compared with."""
+        if type(other) is not type(self):
+            raise SpecError(f"other={other!r}: a {type(self).__name__} is needed.")
+        broadcast(self.shape, "other", other.shape, SpecError)
+
+    def _quantile(self, q: Array, p: Array) -> Array:
+        """Quantile at q = 1 - p, within the limits."""
+        possible = (q >= 0.0) & (q <= 1.0) & (p >= 0.0) & (p <= 1.0)
+        x = self._unlimited_quantile(np.where(possible, q, 0.5), np.where(possible, p, 0.5))
+        x = np.where(q == 0.0, self.lower, np.where(p == 0.0, self.upper, np.clip(x, self.lower, self.upper)))
+        return _plain(np.where(possible, x, np.nan))
+
+    def _standardised(self, origin: Array, unit: Array) -> tuple[Array, Array]:
+        """Means of ``z = (x - origin) / unit`` and of its square inside the window."""
+        with np.errstate(over="ignore"):
+            ratio = np.minimum(self.scale / unit, FAR)
+            first = np.clip((self._window.anchor - origin) / unit + ratio * self._window.first, -FAR, FAR)
+        return first, ratio * ratio * self._window.variance + first * first
+
+    @abstractmethod
+    def _log_density(self, x: Array) -> Array:
+        """Log density at x within the limits."""
+
+    @abstractmethod
+    def _log_tails(self, x: Array) -> tuple[Array, Array]:
+        """Log probabilities of lying at or below x, and above."""
+
+    @abstractmethod
+    def _unlimited_quantile(self, q: Array, p: Array) -> Array:
+        """Quantile before rounding is kept within the limits."""
+
+    @abstractmethod
+    def _moments(self) -> tuple[Array, Array]:
+        """Means of t and its square, t the standardised distance from the window's anchor."""
+
+    @abstractmethod
+    def _inside(self) -> Array:
+        """Probability that has a density."""
+
+    @abstractmethod
+    def _surprise(self, other: Self) -> Array:
+        """Cross-entropy where the other distribution's scale is the unit."""
+
+    @abstractmethod
+    def _within(self, other: Self) -> BoolArray:
+        """Whether whatever is possible here is possible there."""
+
+
+def _plain(values: Array) -> Array:
+    """A scalar instead of an array without dimensions."""
+    return np.asarray(values)[()]

@@ -1,0 +1,136 @@
+"""What users hand to a distribution, read and refused in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tobitgp.errors import DataError, SpecError, TobitGPError
+from tobitgp.typing import Array
+
+
+def read_numbers(name: str, value: Any, error: type[TobitGPError] = DataError) -> Array:
+    """A float array of its own.
+
+    Raises
+    ------
+    TobitGPError
+        Of the class given, if the values are not numbers.
+
+    Examples
+    --------
+    >>> read_numbers("x", "low")
+    Traceback (most recent call last):
+    ...
+    tobitgp.errors.DataError: x='low': a number or an array of numbers is needed.
+    """
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "iufO" or any(
+            isinstance(v, (str, bool, type(None))) for v in given.flat if given.dtype == "O"
+        ):
+            raise TypeError
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise error(f"{name}={value!r}: a number or an array of numbers is needed.") from None
+
+
+def read_parameters(
+    mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None, upper: ArrayLike | None
+) -> tuple[Array, Array, Array, Array]:
+    """Parameters as arrays that nobody writes to; a limit of None is infinite.
+
+    Raises
+    ------
+    SpecError
+        Naming the parameter, if one has impossible values or a shape that does not fit the others.
+
+    Examples
+    --------
+    >>> read_parameters(0.0, [1.0, -1.0], None, 2.0)
+    Traceback (most recent call last):
+    ...
+    tobitgp.errors.SpecError: sd=-1: sd is positive and finite.
+    """
+    given = {
+        "mean": mean,
+        "sd": sd,
+        "lower": -np.inf if lower is None else lower,
+        "upper": np.inf if upper is None else upper,
+    }
+    arrays = {name: read_numbers(name, value, SpecError) for name, value in given.items()}
+    shape: tuple[int, ...] = ()
+    for name, values in arrays.items():
+        shape = broadcast(shape, name, values.shape, SpecError)
+        values.setflags(write=False)
+    m, s, l, u = arrays.values()
+    _require("mean", m, np.isfinite(m), "mean is finite")
+    _require("sd", s, np.isfinite(s) & (s > 0.0), "sd is positive and finite")
+    _require("lower", l, l < np.inf, "lower is a number, or -inf for no limit")
+    _require("upper", u, u > -np.inf, "upper is a number, or inf for no limit")
+    _require("lower", l, l < u, "lower lies below upper")
+    return m, s, l, u
+
+
+def broadcast(
+    shape: tuple[int, ...], name: str, other: tuple[int, ...], error: type[TobitGPError] = DataError
+) -> tuple[int, ...]:
+    """The common shape, or an error of the class given that says whose shape does not fit.
+
+    Examples
+    --------
+    >>> broadcast((3,), "x", (2, 1))
+    (2, 3)
+    """
+    try:
+        return np.broadcast_shapes(shape, other)
+    except ValueError:
+        raise error(f"{name} has shape {other}, which does not broadcast with the parameters' {shape}.") from None
+
+
+def read_size(size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a sample; None is the parameters' own.
+
+    Raises
+    ------
+    SpecError
+        If it is no shape, or one that the parameters do not broadcast to.
+
+    Examples
+    --------
+    >>> read_size(None, (3,)), read_size(2, ()), read_size((2, 3), (3,))
+    ((3,), (2,), (2, 3))
+    """
+    if size is None:
+        return shape
+    parts = size if isinstance(size, tuple) else (size,)
+    if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in parts):
+        raise SpecError(f"size={size!r}: None, a whole number, or a tuple of them is needed.")
+    wanted = tuple(int(n) for n in parts)
+    if broadcast(wanted, "size", shape, SpecError) != wanted:
+        raise SpecError(f"size={size!r}: the parameters have shape {shape}, which does not broadcast to it.")
+    return wanted
+
+
+def read_rng(rng: Any) -> np.random.Generator:
+    """A Generator; None is a fixed seed.
+
+    Raises
+    ------
+    SpecError
+        If it is neither None, a whole number nor a Generator.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
+        raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
+    return np.random.default_rng(0 if rng is None else int(rng))
+
+
+def _require(name: str, values: Array, good: Any, rule: str) -> None:
+    """Raise with the first value that breaks the rule."""
+    if not np.all(good):
+        bad = np.broadcast_to(values, np.shape(good))[~np.asarray(good)].flat[0]
+        raise SpecError(f"{name}={bad:g}: {rule}.")

@@ -1,0 +1,276 @@
+r"""A response between limits given f and sigma, for noise of any law: its clipped mean, and its mean where it was seen.
+
+The counterpart of `tobitgp.results.clipped`, which has the closed forms of normal noise. In terms of A and B of
+`tobitgp.results.excess`, with standardised limits a and b, the clipped mean g satisfies
+
+.. math:: g - l = c\,[A(a) - A(b)], \quad u - g = c\,[B(b) - B(a)], \quad c = \sigma,\ \text{or}\ \sigma e^f,
+
+both with relative precision. Laws without closed forms are left to the quadrature of regressions. Arrays broadcast
+throughout; one law at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.likelihoods.laws import Law
+from tobitgp.regression import conditional, scales
+from tobitgp.regression.scales import Predictor
+from tobitgp.results.excess import log_excess, log_mass, narrow_rule
+from tobitgp.typing import Array, BoolArray
+
+_FAR = 1e100
+_NARROW, _WIDE = 4.0, 0.5
+
+
+class Rows(NamedTuple):
+    """Rows of one law given f, arrays of one shape.
+
+    Attributes
+    ----------
+    law : Law
+    f, sigma : array
+    lower, upper : array
+        Limits on the scale of the response, infinite, or zero for the lower one of log time, where there is none.
+    a, b : array
+        Standardised limits, finite.
+    log_time : bool
+    """
+
+    law: Law
+    f: Array
+    sigma: Array
+    lower: Array
+    upper: Array
+    a: Array
+    b: Array
+    log_time: bool
+
+    @property
+    def tilt(self) -> Array | None:
+        """Of the exponential of log time."""
+        return self.sigma if self.log_time else None
+
+    @property
+    def front(self) -> Array:
+        """``log c``."""
+        return np.log(self.sigma) + (self.f if self.log_time else 0.0)
+
+
+def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+    """``E clip(y*, lower, upper)`` given f.
+
+    Parameters
+    ----------
+    law : Law
+    f, sigma, lower, upper : arrays that broadcast together
+        Limits on the scale of the response, infinite, or not positive on log time, where there is none.
+    log_time : bool
+
+    Returns
+    -------
+    array
+        Between the limits; infinite or NaN where the law has no mean and no limit bounds its tail.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Gumbel
+    >>> zero, one = np.zeros(1), np.ones(1)
+    >>> clipped_mean(Gumbel(), zero, one, zero, np.inf * one, log_time=True).round(6)
+    array([1.])
+    """
+    rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
+    bounded_below = np.isfinite(rows.lower).any()
+    with np.errstate(all="ignore"):
+        value = rows.lower + np.exp(_log_low(rows)) if bounded_below else np.full_like(rows.f, np.nan)
+        if not np.isfinite(rows.lower).all():
+            free = np.isneginf(rows.lower)
+            below = rows.upper - np.exp(_log_high(rows))
+            value = np.where(free, np.where(np.isposinf(rows.upper), rows.f + rows.sigma * law.mean, below), value)
+    return np.clip(value, rows.lower, rows.upper)
+
+
+def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
+    """``log(g - l) - log(u - g)`` and its derivative in f; the part of an infinite limit is left out.
+
+    Parameters
+    ----------
+    law, f, sigma, lower, upper, log_time
+        As in :func:`clipped_mean`; the limits are each infinite in all rows or in none.
+
+    Returns
+    -------
+    value, slope : array
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Logistic
+    >>> one = np.ones(1)
+    >>> value, slope = logit(Logistic(), 0.5 * one, one, 0.0 * one, np.inf * one, log_time=False)
+    >>> print(value.round(6), slope.round(6))
+    [-0.026265] [0.639025]
+    """
+    rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
+    has_lower, has_upper = bool(np.isfinite(rows.lower).any()), bool(np.isfinite(rows.upper).any())
+    with np.errstate(all="ignore"):
+        low = _log_low(rows) if has_lower else np.full_like(rows.f, np.inf)
+        high = _log_high(rows) if has_upper else np.full_like(rows.f, np.inf)
+        rise = _slope(rows, low, high)
+        value, slope = np.zeros_like(low), np.zeros_like(low)
+        for part, sign, present in ((low, 1.0, has_lower), (high, -1.0, has_upper)):
+            if present:
+                value += sign * part
+                slope += rise * np.exp(-part)
+    return value, slope
+
+
+def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+    """``E[y* | l < y* <= u]`` given f; ends on the scale of f, the mean on that of the response.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Gumbel
+    >>> one = np.ones(1)
+    >>> seen_mean(Gumbel(), 0.0 * one, one, np.log(2.0) * one, np.inf * one, log_time=True).round(6)
+    array([3.])
+    """
+    f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
+    right, left = np.isposinf(upper) & np.isfinite(lower), np.isneginf(lower) & np.isfinite(upper)
+    a, b = (np.clip((end - f) / sigma, -_FAR, _FAR) for end in (lower, upper))
+    steep = np.maximum(*(np.abs(law.log_density(end, 1)[1]) for end in (a, b)))
+    between = np.isfinite(lower) & np.isfinite(upper)
+    narrow = between & ((b - a) * np.maximum(steep, 1.0 / law.reach) < _NARROW)
+    wide = between & ~narrow & (b - a > _WIDE)
+    kinds = ((right, _mean_above), (left, _mean_below), (narrow, _mean_narrow), (wide, _mean_wide))
+    out, rest = np.empty(f.shape), ~(right | left | narrow | wide)
+    for at, mean in kinds:
+        if at.any():
+            with np.errstate(all="ignore"):
+                low, high = (np.exp(end[at]) if log_time else end[at] for end in (lower, upper))
+                found = mean(Rows(law, f[at], sigma[at], low, high, a[at], b[at], log_time))
+            if found is None:
+                rest |= at
+            else:
+                out[at] = found
+                rest[at] = np.isnan(found)
+    if rest.any():
+        rows = Predictor(f[rest], np.log(sigma[rest]), law, log_time)
+        out[rest] = conditional.conditional_mean(rows, lower[rest], upper[rest])
+    return out
+
+
+def _mean_above(rows: Rows) -> Array | None:
+    """Mean of rows known to lie above a limit."""
+    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    return None if excess is None else rows.lower + np.exp(rows.front + excess)
+
+
+def _mean_below(rows: Rows) -> Array | None:
+    excess = log_excess(rows.law, rows.b, rows.tilt, above=False)
+    if excess is None:
+        return None
+    value = rows.upper - np.exp(rows.front + excess)
+    return np.maximum(value, 0.0) if rows.log_time else value
+
+
+def _mean_narrow(rows: Rows) -> Array:
+    """By quadrature of the density."""
+    z, log_weight = narrow_rule(rows.law, rows.a, rows.b)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    y = np.exp(rows.f + rows.sigma * z) if rows.log_time else rows.lower + rows.sigma * (z - rows.a)
+    return np.asarray((weight * y).sum(axis=0) / weight.sum(axis=0))
+
+
+def _mean_wide(rows: Rows) -> Array | None:
+    """What the clipped mean owes to the values between the limits; NaN where the law without limits has no mean."""
+    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    if excess is None:
+        return None
+    law, gap = rows.law, rows.upper - rows.lower
+    mass = np.exp(log_mass(law, rows.a, rows.b))
+    from_lower = rows.lower + (np.exp(_log_low(rows)) - gap * np.exp(law.log_sf(rows.b))) / mass
+    from_upper = rows.upper - (np.exp(_log_high(rows)) - gap * np.exp(law.log_cdf(rows.a))) / mass
+    value = np.clip(np.where(rows.a + rows.b > 0.0, from_lower, from_upper), rows.lower, rows.upper)
+    return np.where(np.isposinf(excess), np.nan, value)
+
+
+def ends(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
+    """Standardised limits, finite."""
+    if log_time:
+        with np.errstate(divide="ignore"):
+            lower, upper = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
+    return np.clip((lower - f) / sigma, -_FAR, _FAR), np.clip((upper - f) / sigma, -_FAR, _FAR)
+
+
+def _rows(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Rows:
+    lower = np.maximum(lower, 0.0) if log_time else lower
+    f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
+    return Rows(law, f, sigma, lower, upper, *ends(f, sigma, lower, upper, log_time=log_time), log_time)
+
+
+def _log_low(rows: Rows) -> Array:
+    """``log(g - l)``."""
+    part = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    if part is None:
+        return np.log(_observed(rows) - rows.lower)
+    with np.errstate(all="ignore"):
+        near = part + rows.law.log_sf(rows.a)
+        if np.isposinf(rows.upper).all():
+            return rows.front + near
+        beyond = log_excess(rows.law, rows.b, rows.tilt, above=True)
+        assert beyond is not None
+        far = np.where(np.isposinf(rows.upper), -np.inf, beyond + rows.law.log_sf(rows.b))
+        out = rows.front + _log_difference(near, far)
+        both = np.isposinf(far)
+        if both.any():
+            rest = _pick(rows, both)
+            out[both] = np.log(np.maximum(rest.upper - rest.lower - np.exp(_log_high(rest)), 0.0))
+    return out
+
+
+def _log_high(rows: Rows) -> Array:
+    """``log(u - g)``."""
+    part = log_excess(rows.law, rows.b, rows.tilt, above=False)
+    if part is None:
+        return np.log(rows.upper - _observed(rows))
+    with np.errstate(all="ignore"):
+        near = part + rows.law.log_cdf(rows.b)
+        if (rows.a <= -_FAR).all():
+            return rows.front + near
+        under = log_excess(rows.law, rows.a, rows.tilt, above=False)
+        assert under is not None
+        far = np.where(rows.a <= -_FAR, -np.inf, under + rows.law.log_cdf(rows.a))
+        return rows.front + _log_difference(near, far)
+
+
+def _observed(rows: Rows) -> Array:
+    """As regressions do."""
+    at = Predictor(rows.f.ravel(), np.log(rows.sigma).ravel(), rows.law, rows.log_time)
+    return scales.observed(at, rows.lower.ravel(), rows.upper.ravel()).value.reshape(rows.f.shape)
+
+
+def _slope(rows: Rows, log_low: Array, log_high: Array) -> Array:
+    """Derivative of g in f: the probability between the limits, or the part of ``E y*`` there."""
+    survival, cdf = rows.law.log_sf, rows.law.log_cdf
+    S_a, S_b, F_a, F_b = (np.exp(tail(z)) for tail in (survival, cdf) for z in (rows.a, rows.b))
+    if not rows.log_time:
+        return np.where(rows.a > 0.0, S_a - S_b, F_b - F_a)
+    from_lower = np.exp(log_low) + rows.lower * S_a - _times(rows.upper, S_b)
+    from_upper = _times(rows.upper, F_b) - rows.lower * F_a - np.exp(log_high)
+    return np.where(log_low <= log_high, from_lower, from_upper)
+
+
+def _pick(rows: Rows, at: BoolArray) -> Rows:
+    arrays = {name: getattr(rows, name)[at] for name in ("f", "sigma", "lower", "upper", "a", "b")}
+    return rows._replace(**arrays)
+
+
+def _times(value: Array, probability: Array) -> Array:
+    return np.where(probability > 0.0, value, 0.0) * probability
+
+
+def _log_difference(x: Array, y: Array) -> Array:
+    """``log(exp x - exp y)``."""
+    return x + np.log(-np.expm1(np.minimum(y - x, 0.0)))

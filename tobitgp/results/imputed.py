@@ -1,0 +1,150 @@
+r"""The response given what was seen of a row, for noise of any law and rows with a window.
+
+Given f a row says :math:`p(f) = P(l < y^* \le u) / P(\mathrm{entry} < y^* < \mathrm{exit})`. With f normal without the
+row's own word, the response that was not seen has mean
+
+.. math:: E[p(f)\,E(y^* | f, l < y^* \le u)] / E\,p(f),
+
+integrals over f in which the distance from a known end is a positive factor, so that nothing cancels close to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.likelihoods.laws import Law
+from tobitgp.numerics.bells import Function, integrals, log_integrals
+from tobitgp.results import excess, predictive
+from tobitgp.results.bounded import seen_mean
+from tobitgp.results.predictive import HALF_LOG_2PI
+from tobitgp.typing import Array, IntArray
+
+NODES, REACH = 257, 8.0
+
+
+class Component(NamedTuple):
+    """n rows under one design point.
+
+    Attributes
+    ----------
+    law : Law
+    mean, sd : (n,) array
+        Of f without the row's own word.
+    sigma : float
+    lower, upper, entry, exit : (n,) array
+        What is known of y*, and the window, on the scale of f.
+    log_time : bool
+        The response is the exponential of y*.
+    """
+
+    law: Law
+    mean: Array
+    sd: Array
+    sigma: float
+    lower: Array
+    upper: Array
+    entry: Array
+    exit: Array
+    log_time: bool
+
+    def log_word(self, f: Array, i: IntArray | slice) -> Array:
+        """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
+        ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
+        a, b, first, last = ((end - f) / self.sigma for end in ends)
+        return excess.log_mass(self.law, a, b) - excess.log_mass(self.law, first, last)
+
+    def mean_seen(self, f: Array, i: IntArray | slice) -> Array:
+        """``E(y* | f, l < y* <= u)`` on the scale of the response."""
+        sigma = np.asarray(self.sigma)
+        return seen_mean(self.law, f, sigma, self.lower[i], self.upper[i], log_time=self.log_time)
+
+
+def log_predictive(rows: Component) -> Array:
+    """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> zero, one, inf = np.zeros(1), np.ones(1), np.full(1, np.inf)
+    >>> log_predictive(Component(Normal(), zero, one, 1.0, zero, inf, -inf, inf, False)).round(6)
+    array([-0.693147])
+    """
+    a, b, first, last = ((end - rows.mean) / rows.sigma for end in (rows.lower, rows.upper, rows.entry, rows.exit))
+    t, exact = rows.sd / rows.sigma, rows.lower == rows.upper
+    out = np.empty_like(t)
+    if (~exact).any():
+        out[~exact] = predictive.log_mass(rows.law, *(x[~exact] for x in (a, b, t, first, last)))
+    if exact.any():
+        density = predictive.log_density(rows.law, *(x[exact] for x in (a, t, first, last)))
+        out[exact] = density - np.log(rows.sigma)
+    return out
+
+
+def imputed_mean(rows: Component) -> Array:
+    """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response.
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> zero, inf = np.zeros(1), np.full(1, np.inf)
+    >>> imputed_mean(Component(Normal(), zero, np.full(1, 3.0), 4.0, zero, inf, -inf, inf, False)).round(6)
+    array([3.989423])
+    """
+    unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
+    below = np.isneginf(rows.lower) & ~(unknown & rows.log_time)
+    end = np.where(below, rows.upper, rows.lower)
+    with np.errstate(over="ignore"):
+        end = np.exp(end) if rows.log_time else end
+    side = np.where(below, -1.0, 1.0)
+
+    def values(x: Array, i: IntArray) -> Array:
+        f = rows.mean[i] + rows.sd[i] * x
+        log_weight = rows.log_word(f, i) - 0.5 * x * x - HALF_LOG_2PI
+        away = np.log(np.maximum(side[i] * (rows.mean_seen(f, i) - end[i]), 0.0))
+        return np.stack([log_weight, log_weight + away])
+
+    with np.errstate(all="ignore"):
+        whole, part = _log_integrals(rows, values, grow=rows.log_time)
+        value = end + side * np.exp(part - whole)
+        return np.where(unknown & (not rows.log_time), rows.mean + rows.sigma * rows.law.mean, value)
+
+
+def imputed_nodes(rows: Component) -> tuple[Array, Array]:
+    """Log density of f given what was seen, and the conditional mean there, (n, NODES) each, up to constants."""
+
+    def values(x: Array, i: IntArray) -> Array:
+        return (rows.log_word(rows.mean[i] + rows.sd[i] * x, i) - 0.5 * x * x - HALF_LOG_2PI)[None]
+
+    whole = _log_integrals(rows, values)[0]
+
+    def powers(x: Array, i: IntArray) -> Array:
+        density = np.exp(values(x, i)[0] - whole[i])
+        return np.stack([density * x, density * x * x])
+
+    first, second = integrals(powers, *_reach(rows), *_features(rows))
+    spread = np.sqrt(np.maximum(second - first * first, 0.0))
+    x = first[:, None] + spread[:, None] * np.linspace(-REACH, REACH, NODES)
+    at = np.arange(len(first))[:, None]
+    f = rows.mean[:, None] + rows.sd[:, None] * x
+    with np.errstate(all="ignore"):
+        return values(x, at)[0], rows.mean_seen(f, at)
+
+
+def _log_integrals(rows: Component, values: Function, *, grow: bool = False) -> Array:
+    low, high = _reach(rows)
+    return log_integrals(values, low, high + (rows.sd if grow else 0.0), *_features(rows))
+
+
+def _reach(rows: Component) -> tuple[Array, Array]:
+    """Range of f, in standard deviations."""
+    a, b = (rows.lower - rows.mean) / rows.sigma, (rows.upper - rows.mean) / rows.sigma
+    return predictive.reach(rows.law, np.where(a > 0.0, a, np.minimum(b, 0.0)), rows.sd / rows.sigma)
+
+
+def _features(rows: Component) -> tuple[Array, Array]:
+    """One over the width of features, and where they lie."""
+    ends = [(end - rows.mean) / np.maximum(rows.sd, 1e-300) for end in (rows.lower, rows.upper, rows.entry, rows.exit)]
+    kinks = np.stack([np.where(np.isfinite(end), end, 0.0) for end in ends], axis=1)
+    return rows.sd / (rows.sigma * rows.law.reach), kinks
