@@ -51,11 +51,12 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     -------
     DataFrame
         A row for ``"exact"``, where it can be had, and one for each method and bound that goes with the family and the
-        rows. ``value``: log evidence, or what the approximation says of it, in the user's units; ``se``: its standard
-        error, NaN where there is no randomness; ``diff``: nats from the reference; ``mean_rmse``: root mean square
-        difference of the posterior means of f in the censored rows (all rows where none is), on the scale that is
-        modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. The reference is the exact answer,
-        or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way; ``.attrs["reference"]`` names it.
+        rows. ``value``: log evidence, or what the approximation says of it, in the user's units, NaN where it did not
+        settle; ``se``: its standard error, NaN where there is no randomness; ``diff``: nats from the reference;
+        ``mean_rmse``: root mean square difference of the posterior means of f in the censored rows (all rows where none
+        is), on the scale that is modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. The
+        reference is the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way;
+        ``.attrs["reference"]`` names it.
 
     Raises
     ------
@@ -99,7 +100,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
             except np.linalg.LinAlgError:
                 in_the_way = "the covariance of the rows is singular to working precision"
         answers |= dict(_approximations(parts, rows.response))
-    reference = "exact" if in_the_way is None else "ep"
+    reference = next(name for name in ("exact", "ep", *answers) if name in answers)
     table = _table(answers, answers[reference], _compared(problem), units.scale, units.log_jacobian)
     table.attrs |= {"reference": reference} | ({} if in_the_way is None else {"no_exact": in_the_way})
     return table
