@@ -38,7 +38,7 @@ def why_not_exact(problem: Problem) -> str | None:
     return None
 
 
-def exact_posterior(problem: Problem, K: Array, sigma: float) -> Exact:
+def exact_posterior(problem: Problem, K: Array, sigma: float | Array) -> Exact:
     """Density of the exact rows times the probability that the others lie in their box given them.
 
     Given the noisy values f is Gaussian, so its moments follow from theirs inside the box (Karlova et al. 2024, Eq. 33,
@@ -50,7 +50,8 @@ def exact_posterior(problem: Problem, K: Array, sigma: float) -> Exact:
         One that ``why_not_exact`` has nothing against.
     K : (n, n) array
         Prior covariance of f at the rows, in the problem's order.
-    sigma : float
+    sigma : float or (n,) array
+        Noise standard deviation, of each row where they differ.
 
     Returns
     -------
@@ -58,8 +59,7 @@ def exact_posterior(problem: Problem, K: Array, sigma: float) -> Exact:
     """
     each = np.repeat(np.arange(problem.n), problem.weight.astype(np.intp))
     lower, upper = (np.concatenate([getattr(rows, end) for rows in problem.rows])[each] for end in ("lower", "upper"))
-    K_all = K[np.ix_(each, each)]
-    S = K_all + sigma * sigma * np.eye(len(each))
+    S = K[np.ix_(each, each)] + np.diag(np.broadcast_to(np.square(sigma), problem.n)[each])
     seen = lower == upper
     y, hidden = lower[seen], ~seen
     G = np.linalg.solve(S[np.ix_(seen, seen)], S[np.ix_(seen, hidden)]).T

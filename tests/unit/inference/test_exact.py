@@ -6,6 +6,7 @@ from support.reference import load
 
 from tobitgp.inference import EP
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
+from tobitgp.likelihoods.side import SideNoise
 from tobitgp.prior.block import Inputs
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior
@@ -39,6 +40,19 @@ def test_six_rows():
     problem = from_codes(np.array(SIX["x"])[:, None], SIX["y"], SIX["censored"])
     found = solved(problem, "rbf", np.log([SIX["signal_sd"], SIX["lengthscale"], SIX["noise_sd"]]))
     assert found.evidence == pytest.approx(SIX["exact"], abs=1e-4)
+
+
+def test_six_rows_with_side_noises():
+    """The evidence that the local bound bounds where it has side noises: that of its own likelihoods."""
+    problem = from_codes(np.array(SIX["x"])[:, None], SIX["y"], SIX["censored"])
+    block, (lower, upper), sigma = gp(problem), SIX["side_noises"], SIX["noise_sd"]
+    prior = np.log([SIX["signal_sd"], SIX["lengthscale"]])
+    K = prior_covariance(None, (GPPrior(block.inputs, block.covariance),), [prior])
+    sides = SideNoise((-1.0, 1.0), (lower, upper))
+    scale = np.concatenate([sides.scale(rows, sigma) * np.ones(len(rows)) for rows in problem.rows])
+    found = exact_posterior(problem, K, scale)
+    assert found.evidence == pytest.approx(SIX["with_side_noises"]["exact"], abs=1e-4)
+    assert SIX["with_side_noises"]["vi local"] < SIX["with_side_noises"]["vi"] < found.evidence
 
 
 def test_exact_rows_alone_are_regression():
