@@ -9,6 +9,7 @@ from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.likelihoods.families import Student
 from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
 from tobitgp.results.storage import load
@@ -32,6 +33,7 @@ __all__ = [
     "Student",
     "TobitResults",
     "compare",
+    "compare_bounds",
     "datasets",
     "distributions",
     "errors",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.data.limits import with_limits
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
-from tobitgp.inference.doubts import warn_coarse, warn_unidentified
+from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.model import assemble
@@ -27,6 +29,7 @@ from tobitgp.options import (
     read_positive,
     read_rng,
     read_whole,
+    refuse_noise,
     refuse_with_mle,
 )
 from tobitgp.prior.distributions import LogNormal, Normal
@@ -84,8 +87,10 @@ def fit(
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
         with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
         ``n_starts``, ``tol``) is refused beside it.
-    bound : {"exact"}, optional
-        With ``method="vi"``.
+    bound : {"exact", "local", "monte_carlo", "karlova"}, optional
+        With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with side noises
+        ``sigma_lower`` and ``sigma_upper``, an average over fixed draws, or Karlova et al.'s closed form, which is no
+        bound; see `tobitgp.VI`. All but the first rest on Gaussian noise.
     inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
         Inducing inputs of the ``gp()`` terms: as many as leave 0.01 nat, the numerically exact prior, a number, or
         locations in the user's units.
@@ -145,7 +150,7 @@ def fit(
     ConvergenceWarning
         If the search or a fixed point did not settle.
     ApproximationWarning
-        If the inducing inputs leave more than 1 nat.
+        If the inducing inputs leave more than 1 nat, or what stands in for the evidence is no bound.
 
     References
     ----------
@@ -314,6 +319,7 @@ class Model:
             return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter), progress)
         self._refuse_without_mle(cov_type, cov_kwds)
         inference = choose_method(method, bound)
+        refuse_noise(inference, self._family)
         settings = Settings(
             integrate=read_hyper(hyper),
             n_starts=read_whole("n_starts", 2 if n_starts is None else n_starts),
@@ -323,14 +329,20 @@ class Model:
         )
         training, family = self._training, self._family
         known = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
+        known |= {"side_noises": inference.side_noises}
         labels = training.labels
         model = assemble(self.spec, training.response, training.design, family=family, labels=labels, **known)
+        if inference.limits:
+            model = replace(
+                model, problem=with_limits(model.problem, training.response, model.known_mean(training.design))
+            )
         warn_unidentified(training.response, training.design, model)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
                 model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step
             )
         warn_coarse(fitted)
+        warn_no_bound(fitted)
         return GPResults(self.spec, training, model, fitted, self._source)
 
     def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:

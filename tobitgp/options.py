@@ -12,6 +12,7 @@ from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
+from tobitgp.likelihoods import FAMILIES, Family
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -55,6 +56,22 @@ def choose_method(method: str | Method, bound: str | None = None) -> Method:
     if bound is not None and method != "vi":
         raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
     return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
+
+
+def refuse_noise(method: Method, family: Family) -> None:
+    """Refuse a bound beside noise that it knows nothing of.
+
+    Raises
+    ------
+    SpecError
+        With the families that go with it.
+    """
+    if method.gaussian_only and family.law.name != "normal":
+        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.name == "normal")
+        raise SpecError(
+            f"bound={method.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "
+            f"family={family.name!r}. bound='exact' takes every family."
+        )
 
 
 def read_hyper(hyper: str) -> bool | None:

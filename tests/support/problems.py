@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Problem, Rows, Units, Window
-from tobitgp.inference import METHODS
+from tobitgp.data.problem import Instrument, Problem, Rows, Units, Window
+from tobitgp.inference import METHODS, VI
+from tobitgp.inference.bounds import BOUNDS
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.block import Grouping, Inputs
@@ -17,12 +18,15 @@ from tobitgp.prior.kernels import KERNELS
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")
 RADIAL = [name for name, kernel in KERNELS.items() if kernel.scaled and not kernel.shape]
+# Methods and bounds, by name, whose hyper-parameters may be chosen by their own evidence.
+VARIANTS = {name: method() for name, method in METHODS.items()}
+VARIANTS |= {f"vi {name}": VI(bound=name) for name, row in BOUNDS.items() if row.maximised and name != "exact"}
 TIGHT = 1e-10  # site changes, for comparisons finer than the default 1e-7 allows
 
 
 def tight(name, tol=TIGHT):
     """A method that iterates almost to rounding error."""
-    return replace(METHODS[name](), tol=tol, max_sweeps=1000)
+    return replace(VARIANTS[name], tol=tol, max_sweeps=1000)
 
 
 def make_rows(lower, upper, weight=None, window=None):
@@ -53,6 +57,15 @@ def make_problem(X, lower, upper, weight=None, H=None, code=None, window=None):
     code = (None,) * len(X) if code is None else code
     code = tuple(None if c is None else np.asarray(c)[order] for c in code)
     return Problem(rows, order, H[order], tuple(x[order] for x in X), code, units)
+
+
+def with_instrument(problem, lower, upper):
+    """The problem with the same limits beside every row."""
+    rows = tuple(
+        replace(r, instrument=Instrument(np.full(len(r), float(lower)), np.full(len(r), float(upper))))
+        for r in problem.rows
+    )
+    return replace(problem, rows=rows)
 
 
 def from_codes(X, y, censored):

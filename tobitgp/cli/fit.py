@@ -16,6 +16,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
+from tobitgp.inference.bounds import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.options import MLE
 
@@ -44,6 +45,7 @@ def add_to(commands: Any) -> None:
         default="auto",
         help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more",
     )
+    one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
     one.add_argument(
         "--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", by maximum likelihood'
     )
@@ -79,6 +81,7 @@ def _fit(options: argparse.Namespace) -> None:
         read_dates(data, date_columns(parts)),
         family=options.family,
         method=options.method,
+        bound=options.bound,
         hyper=options.hyper,
         censored=options.censored,
         missing=options.missing,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +25,13 @@ class Window(NamedTuple):
     span: Array
 
 
+class Instrument(NamedTuple):
+    """Limits beyond which a row's y would have been censored, (n,) each; infinite where there is none."""
+
+    lower: Array
+    upper: Array
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows of one kind, on the standardised scale with the offset taken away.
@@ -43,6 +50,10 @@ class Rows:
         ``upper - lower``, taken before anything was rounded away: intervals may be narrow.
     window : Window or None
         Of truncated rows.
+    instrument : Instrument or None
+        Limits, on exact rows too, where they were asked for.
+    side : (n,) integer array or None
+        Which side noise a row has, where each one-sided row has its own.
     """
 
     kind: RowKind
@@ -53,6 +64,8 @@ class Rows:
     weight: Array
     width: Array
     window: Window | None = None
+    instrument: Instrument | None = None
+    side: IntArray | None = None
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -65,6 +78,8 @@ class Rows:
             self.weight[rows],
             self.width[rows],
             None if self.window is None else Window(*(end[rows] for end in self.window)),
+            None if self.instrument is None else Instrument(*(end[rows] for end in self.instrument)),
+            None if self.side is None else self.side[rows],
         )
 
     def __len__(self) -> int:
@@ -131,6 +146,13 @@ class Problem:
     def weight(self) -> Array:
         """Frequency weights (n,) in the problem's order."""
         return np.concatenate([r.weight for r in self.rows])
+
+    def number_sides(self) -> Problem:
+        """The problem with a side noise for each one-sided row that is not truncated, numbered in their order."""
+        rows = tuple(
+            replace(r, side=np.arange(len(r))) if r.kind == "one-sided" and r.window is None else r for r in self.rows
+        )
+        return replace(self, rows=rows)
 
     def subset(self, size: int, rng: int | np.random.Generator | None = None) -> tuple[Problem, IntArray]:
         """About ``size`` rows, every kind in proportion, and their positions in this problem."""

@@ -47,5 +47,16 @@ def warn_coarse(fitted: FittedGP) -> None:
         )
 
 
+def warn_no_bound(fitted: FittedGP) -> None:
+    """Say where what a method calls its evidence bounds nothing."""
+    if fitted.method.pilot() != fitted.method:
+        warnings.warn(
+            f"bound={fitted.method.evidence_kind!r} is no bound: it may exceed the log evidence, so it neither ranks "
+            "models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a bound.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
 def _warn(message: str) -> None:
     warnings.warn(message, BoundaryWarning, stacklevel=user_level())

@@ -50,13 +50,24 @@ class EP:
     name: ClassVar[str] = "ep"
     evidence_kind: ClassVar[str] = "ep"
     ascends: ClassVar[Literal["joint", "bound"] | None] = None
+    gaussian_only: ClassVar[bool] = False
+    side_noises: ClassVar[Literal["shared", "row"] | None] = None
+    limits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def warm_up(self, likelihood: Likelihood) -> Method | None:
+    def pilot(self) -> Method:
+        """Itself."""
+        return self
+
+    def view(self, likelihood: Likelihood) -> Likelihood:
+        """As it is."""
+        return likelihood
+
+    def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """Nothing where flat sites will do; a rough run with floored sites where they may not."""
-        return None if likelihood.log_concave or self.floored else ROUGH
+        return None if warm or likelihood.log_concave or self.floored else ROUGH
 
     def fallback(self, likelihood: Likelihood) -> Method | None:
         """Floored sites, which leave every cavity a variance."""

@@ -30,8 +30,10 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior, Sites, average_features, split_theta
+from tobitgp.inference.settle import settle
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.side import SIDES, with_side_noises
 from tobitgp.prior.block import Block
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior
@@ -103,6 +105,7 @@ def fit_gp(
         Each GP term's parameters in order, then sigma.
     method : Method
     likelihood : Likelihood
+        Of the data; side noises join it where they are among the parameters.
     settings : Settings, optional
     on_step : callable, optional
         Called with a stage's name, the evaluations in it so far and the log density found.
@@ -147,7 +150,8 @@ class _Fit:
         on_step: OnStep | None,
     ):
         self.problem, self.prior, self.parameters = problem, prior, parameters
-        self.method, self.likelihood, self.settings = method, likelihood, settings
+        self.method, self.last, self.settings = method.pilot(), method, settings
+        self.plain, self.likelihood = likelihood, with_side_noises(likelihood, parameters.roles)
         self.on_step = on_step
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
@@ -166,7 +170,7 @@ class _Fit:
         try:
             objective, maximum = self._maximise(theta, scale, inverse)
         except _EPFailure as failure:
-            self.fell_back, self.method = True, VI()
+            self.fell_back, self.method, self.last = True, VI(), VI()
             _warn(
                 "Expectation propagation did not settle; variational inference took over, and the evidence is a bound. "
                 "Check for weights below 1 and extreme limits; method='vi' asks for this directly."
@@ -229,7 +233,7 @@ class _Fit:
             self.prior.subset(rows),
             self.parameters,
             self.method,
-            self.likelihood,
+            self.plain,
             replace(self.settings, tol=1e-3),
             self.on_step,
         )
@@ -237,7 +241,7 @@ class _Fit:
         self.stages += [(f"{stage[0]}, {problem.n} rows", *stage[1:]) for stage in part.stages]
         share = np.sqrt(problem.weight.sum() / self.problem.weight.sum())
         roles = np.array(self.parameters.roles)[self.parameters.free]
-        root = np.where(np.isin(roles, ("sigma", "df")), share, 1.0)[:, None] * maximum.root
+        root = np.where(np.isin(roles, ("sigma", "df", *SIDES)), share, 1.0)[:, None] * maximum.root
         return objective.theta(maximum.free), root @ root.T
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
@@ -290,13 +294,14 @@ class _Fit:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))
 
     def _finish(self, objective: Objective, maximum: Maximum) -> FittedGP:
-        centre = objective.posterior(maximum.free)
+        pilot = objective.posterior(maximum.free)
+        centre = self._as_asked(objective, pilot)
         integrate, k = self.settings.integrate, maximum.root.shape[1]
         if integrate is None:
             integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
         points, weights, log_marginal = [self._done(centre)], np.ones(1), np.nan
         if integrate and k and maximum.gain_left < NEAR:
-            points, weights, log_marginal = self._integrate(objective, maximum, centre)
+            points, weights, log_marginal = self._integrate(objective, maximum, pilot, centre)
         converged = centre.converged and maximum.gain_left < CONVERGED
         message = "converged" if converged else _complaint(centre, maximum)
         if not converged:
@@ -310,10 +315,10 @@ class _Fit:
             n_linear=0 if self.prior.linear is None else self.prior.linear.size,
             parameters=self.parameters,
             log_covariance=covariance,
-            method=self.method,
+            method=self.last,
             evidence=centre.evidence + shift,
-            elbo=lower_bound(centre, self.likelihood) + shift,
-            log_marginal=log_marginal + shift if self.parameters.proper else np.nan,
+            elbo=lower_bound(centre, self.plain) + shift,
+            log_marginal=log_marginal + shift if self.parameters.proper and self.last is self.method else np.nan,
             nats_left=_nats_left(centre),
             n_features=len(centre.w),
             effective=effective_parameters(centre),
@@ -321,7 +326,7 @@ class _Fit:
         )
 
     def _integrate(
-        self, objective: Objective, maximum: Maximum, centre: Posterior
+        self, objective: Objective, maximum: Maximum, pilot: Posterior, centre: Posterior
     ) -> tuple[list[Posterior], Array, float]:
         """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
         T = maximum.root
@@ -329,30 +334,38 @@ class _Fit:
         z, design = central_composite(k)
         rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
 
-        def at(point: Array) -> Posterior | None:
-            free = self.parameters.clip(maximum.free + T @ point)
+        def at(point: Array) -> tuple[Posterior, float] | None:
+            free, here = self.parameters.clip(maximum.free + T @ point), rough
             try:
-                p = rough.settle(free, centre.sites)
+                p = here.settle(free, pilot.sites)
                 if _nats_left(p) > 10.0 * NATS:
                     blocks = self.prior.blocks(p.theta, np.maximum(p.sites.lambda2, 0.0), nats=NATS, cap=CAP)
-                    p = replace(rough, blocks=blocks).settle(free, p.sites)
+                    here = replace(rough, blocks=blocks)
+                    p = here.settle(free, p.sites)
+                asked = self._as_asked(here, p)
             except NumericalError:
                 return None
             if self.on_step is not None:
                 self.on_step("integrate", len(design), p.evidence)
-            return self._done(p) if p.converged else None
+            return (self._done(asked), objective.density(p)) if p.converged and asked.converged else None
 
         heavy = is_heavy(self.problem.n, centre.layout.row_features)
-        found = [self._done(centre), *map_independent(at, list(z[1:]), heavy=heavy)]
+        found = [(self._done(centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
-        log_density = np.array([objective.density(p) for p, _ in kept])
+        log_density = np.array([density for (_, density), _ in kept])
         if len(kept) < len(found):
             _warn(f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed.")
         top = log_density.max()
         weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
         volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
-        self.stages.append(("integrate", len(kept), sum(p.sweeps for p, _ in kept), float(log_density[0])))
-        return [p for p, _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
+        self.stages.append(("integrate", len(kept), sum(p.sweeps for (p, _), _ in kept), float(log_density[0])))
+        return [p for (p, _), _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
+
+    def _as_asked(self, objective: Objective, pilot: Posterior) -> Posterior:
+        """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
+        if self.last is self.method:
+            return pilot
+        return settle(objective.problem, objective.blocks, pilot.theta, self.last, self.likelihood, pilot.sites)
 
     def _done(self, posterior: Posterior) -> Posterior:
         """Without its rows, and with what they say of each process's level."""

@@ -29,7 +29,7 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
     likelihood : Likelihood
     """
     blocks, w, sigma = posterior.blocks, posterior.w, posterior.sigma
-    likelihood = likelihood.at(posterior.theta)
+    likelihood = method.view(likelihood.at(posterior.theta))
     q = _implicit_weights(posterior, method, likelihood)
 
     def visit(chunk: Chunk) -> list[Array | float]:

@@ -176,7 +176,16 @@ def starts(
     return ranked[: max(n_starts, 1)]
 
 
-_REST = {"sd": 1.0, "group": 0.5, "arc": 2.0, "alpha": 1.0, "period": 1.0, "df": 4.0}
+_REST = {
+    "sd": 1.0,
+    "group": 0.5,
+    "arc": 2.0,
+    "alpha": 1.0,
+    "period": 1.0,
+    "df": 4.0,
+    "sigma_lower": 0.5,
+    "sigma_upper": 0.5,
+}
 
 
 def _levels(short: bool) -> Iterator[dict[str, float]]:

@@ -44,13 +44,24 @@ class Laplace:
     name: ClassVar[str] = "laplace"
     evidence_kind: ClassVar[str] = "laplace"
     ascends: ClassVar[Literal["joint", "bound"] | None] = "joint"
+    gaussian_only: ClassVar[bool] = False
+    side_noises: ClassVar[Literal["shared", "row"] | None] = None
+    limits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def warm_up(self, likelihood: Likelihood) -> Method | None:
+    def pilot(self) -> Method:
+        """Itself."""
+        return self
+
+    def view(self, likelihood: Likelihood) -> Likelihood:
+        """As it is."""
+        return likelihood
+
+    def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """A rough run of EP where there may be several modes: it sees where the mass is."""
-        return None if likelihood.log_concave else ROUGH
+        return None if warm or likelihood.log_concave else ROUGH
 
     def fallback(self, likelihood: Likelihood) -> Method | None:
         """Nothing: steps that gain are always found."""

@@ -78,7 +78,7 @@ class Method(Protocol):
     name : str
         As users write it.
     evidence_kind : str
-        What its evidence is: "laplace", "ep" or "elbo".
+        What its evidence is: "laplace", "ep" or "elbo", or the name of a bound that is none of the data's evidence.
     ascends : {"joint", "bound", None}
         What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps
         are shortened until it does not.
@@ -102,8 +102,31 @@ class Method(Protocol):
     @property
     def damping(self) -> float: ...  # noqa: D102
 
-    def warm_up(self, likelihood: Likelihood) -> Method | None:
-        """What to run first where there are no sites to start from."""
+    @property
+    def gaussian_only(self) -> bool:
+        """Whether it rests on Gaussian noise."""
+        ...
+
+    @property
+    def side_noises(self) -> Literal["shared", "row"] | None:
+        """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
+        ...
+
+    @property
+    def limits(self) -> bool:
+        """Whether every row needs the limits of its instrument."""
+        ...
+
+    def pilot(self) -> Method:
+        """Whose evidence chooses the hyper-parameters: its own, where that is fit to be maximised."""
+        ...
+
+    def view(self, likelihood: Likelihood) -> Likelihood:
+        """The likelihood as this method takes it."""
+        ...
+
+    def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
+        """What to run first, from flat sites or, where ``warm``, from those of an earlier posterior."""
         ...
 
     def fallback(self, likelihood: Likelihood) -> Method | None:

@@ -6,27 +6,37 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.problem import Problem, Scaling, standardise
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
-from tobitgp.inference.processes import DF, SIGMA, HyperParameter, term_covariance, term_parameters
+from tobitgp.inference.processes import (
+    DF,
+    SIDE_NOISES,
+    SIGMA,
+    HyperParameter,
+    term_covariance,
+    term_parameters,
+)
 from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.side import SIDES
 from tobitgp.prior.block import Grouping, Inputs
 from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
+
+ROW_NOISES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ def assemble(
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
     priors: Mapping[str, LogNormal | Normal | None] | None = None,
+    side_noises: Literal["shared", "row"] | None = None,
 ) -> GPModel:
     """Standardise, and settle every parameter's name, unit, prior and freedom.
 
@@ -97,6 +108,9 @@ def assemble(
         Natural scale, the user's units.
     priors : mapping of parameter name to prior, optional
         None: weak priors on all; an empty mapping: on none; an entry of None drops one.
+    side_noises : {"shared", "row"}, optional
+        Whether ``sigma_lower`` and ``sigma_upper`` are parameters where rows are censored on their sides, or one of
+        them for each such row.
 
     Returns
     -------
@@ -110,7 +124,9 @@ def assemble(
     """
     fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
     priors = read_mapping("priors", priors)
-    hypers = [hyper for term in spec.gps for hyper in term_parameters(term)] + _noise_parameters(family)
+    known_rows = outcome(response, log_time=family.log_time, labels=labels)
+    noises = _noise_parameters(family, known_rows, side_noises, labels)
+    hypers = [*(hyper for term in spec.gps for hyper in term_parameters(term)), *noises]
     names = [hyper.name for hyper in hypers]
     if not design.columns and not spec.gps:
         raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
@@ -130,8 +146,8 @@ def assemble(
     shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
     covariances = [term_covariance(term) for term in spec.gps]
     scaling = [[_scaling(factor) for factor in covariance.factors] for covariance in covariances]
-    known_rows = outcome(response, log_time=family.log_time, labels=labels)
     problem = standardise(known_rows, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
+    problem = problem.number_sides() if side_noises == "row" else problem
     linear = None
     if design.columns:
         weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
@@ -144,7 +160,7 @@ def assemble(
             zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
         )
     )
-    unit = _units(spec.gps, covariances, problem, family)
+    unit = _units(covariances, problem, noises)
     parameters = _parameters(hypers, unit, fixed, start, priors)
     return GPModel(
         family,
@@ -281,13 +297,36 @@ def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
     return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
 
 
-def _noise_parameters(family: Family) -> list[HyperParameter]:
-    """Degrees of freedom where they are estimated, then sigma."""
-    sigma = SIGMA._replace(known=family.known_sigma)
-    return [DF, sigma] if family.estimate_df else [sigma]
+def _noise_parameters(
+    family: Family, known: Outcome, side_noises: str | None, labels: npt.NDArray[Any] | None
+) -> list[HyperParameter]:
+    """Degrees of freedom where they are estimated, side noises of the sides or rows that occur, then sigma."""
+    noises = [DF] if family.estimate_df else []
+    if side_noises is not None:
+        below = np.isneginf(known.lower)
+        one_sided = (below | np.isposinf(known.upper)) & np.isinf(known.entry) & np.isinf(known.exit)
+        sides = [SIDE_NOISES[0] if left else SIDE_NOISES[1] for left in below[one_sided]]
+        if side_noises == "row":
+            noises += _row_noises(sides, np.flatnonzero(one_sided), labels)
+        else:
+            noises += [side for side in SIDE_NOISES if side in sides]
+    return [*noises, SIGMA._replace(known=family.known_sigma)]
 
 
-def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: Problem, family: Family) -> Array:
+def _row_noises(
+    sides: Sequence[HyperParameter], rows: IntArray, labels: npt.NDArray[Any] | None
+) -> list[HyperParameter]:
+    """A side noise for each row, named after its label, or its position where labels are not distinct."""
+    if len(rows) > ROW_NOISES:
+        raise SpecError(
+            f"tg.VI(side_noise='row') has a parameter for each of {len(rows)} censored rows, and at most {ROW_NOISES} "
+            "are allowed; side_noise='shared' has one for each side."
+        )
+    chosen = rows if labels is None or len(set(labels[rows].tolist())) < len(rows) else labels[rows]
+    return [side._replace(name=f"{side.name}[{label}]") for side, label in zip(sides, chosen, strict=True)]
+
+
+def _units(covariances: Sequence[Covariance], problem: Problem, noises: Sequence[HyperParameter]) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
     y, units = problem.units.scale, []
     for covariance, scale in zip(covariances, problem.units.x_scale, strict=True):
@@ -298,7 +337,7 @@ def _units(terms: Sequence[GPTerm], covariances: Sequence[Covariance], problem: 
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else sd / own[0]
         units += [sd, *rest]
-    return np.array([*units, 1.0, y] if family.estimate_df else [*units, y])
+    return np.array([*units, *(1.0 if noise is DF else y for noise in noises)])
 
 
 def _parameters(
@@ -328,5 +367,7 @@ def _parameters(
             first[i] = np.log(_positive("start", name, start[name]) / unit[i])
         if name in fixed or hyper.known is not None:
             known = fixed.get(name, hyper.known)
-            first[i], free[i] = np.log(_positive("fixed", name, known) / unit[i]), False
+            none = hyper.role in SIDES and isinstance(known, Real) and known == 0
+            first[i] = -np.inf if none else np.log(_positive("fixed", name, known) / unit[i])
+            free[i] = False
     return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)

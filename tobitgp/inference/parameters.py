@@ -22,7 +22,8 @@ class Parameters:
     Attributes
     ----------
     names : tuple of str, length k
-    roles : tuple of {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma"}, length k
+    roles : tuple of str, length k
+        "sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma_lower", "sigma_upper" or "sigma".
     units : (k,) array
         Size of one standardised unit in the user's units.
     prior_mean, prior_sd : (k,) array
@@ -87,6 +88,8 @@ def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
         "alpha": (1.0, 1.0),
         "period": (1.0, 1.0),
         "df": (6.0, 1.0),
+        "sigma_lower": (0.5, 1.0),
+        "sigma_upper": (0.5, 1.0),
         "sigma": (0.1, 1.0),
     }[role]
     return float(np.log(median)), spread

@@ -90,7 +90,7 @@ class Posterior:
     Attributes
     ----------
     theta : (k,) array
-        Unconstrained parameters: each block's, then log sigma.
+        Unconstrained parameters: each block's, then those of the noise, log sigma last.
     blocks : tuple of BlockAt
         The blocks at ``theta``.
     layout : Layout
@@ -159,7 +159,7 @@ class Posterior:
 
 
 def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
-    """Cut ``theta`` into each block's own parameters; the last entry, log sigma, is left over."""
+    """Cut ``theta`` into each block's own parameters; those of the noise are left over."""
     ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
     return [theta[i:j] for i, j in itertools.pairwise(ends)]
 

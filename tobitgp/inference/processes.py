@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tobitgp.formula.spec import GPFactor, GPTerm
+from tobitgp.likelihoods.side import SIDES
 from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.kernels import KERNELS
 
@@ -17,7 +18,7 @@ class HyperParameter(NamedTuple):
     ----------
     name : str
         As users write it.
-    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma"}
+    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma_lower", "sigma_upper", "sigma"}
         What it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1.
     n_inputs : int
         Inputs among which distances are formed, in its process.
@@ -32,6 +33,7 @@ class HyperParameter(NamedTuple):
 
 
 SIGMA = HyperParameter("sigma", "sigma")
+SIDE_NOISES = tuple(HyperParameter(name, name) for name in SIDES)
 DF = HyperParameter("df", "df")
 
 

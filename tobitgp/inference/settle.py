@@ -55,9 +55,9 @@ def settle(
     NumericalError
         If a factorisation breaks down at these parameters.
     """
-    warm_up = method.warm_up(likelihood) if start is None else None
+    warm_up = method.warm_up(likelihood, start is not None)
     if warm_up is not None:
-        start = settle(problem, blocks, theta, warm_up, likelihood).sites
+        start = settle(problem, blocks, theta, warm_up, likelihood, start).sites
     fallback = method.fallback(likelihood)
     if fallback is None:
         return _settle(problem, blocks, theta, method, likelihood, start)
@@ -79,7 +79,7 @@ def _settle(
     start: Sites | None,
 ) -> Posterior:
     """Iterate one method from given or flat sites."""
-    likelihood = likelihood.at(theta)
+    likelihood = method.view(likelihood.at(theta))
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     chunks = make_chunks(problem, blocks, at, layout)

@@ -40,7 +40,8 @@ class Expected(NamedTuple):
 class Likelihood(Protocol):
     """Unit-weight rows of one kind under noise of scale sigma; weights are the method's business.
 
-    The K noise parameters are the last of theta: log df where it is estimated, then log sigma.
+    The K noise parameters are the last of theta: log df where it is estimated or the logarithms of side noises, then
+    log sigma.
     """
 
     @property

@@ -25,7 +25,7 @@ class GaussianNoise:
     With ``S^2 = sigma^2 + var`` the tilted normaliser of a Gaussian f is the likelihood at ``S``, so ``tilted`` and
     ``point`` share their scalars; derivatives in log sigma follow from the heat equation
     ``d p / d sigma^2 = 1/2 d^2 p / df^2`` (math: Groot and Lucas 2012, section 2.3.2 and supplement, with corrections).
-    Truncated rows have no such forms and are left to quadrature.
+    Truncated rows have no such forms and are left to quadrature. Of others sigma may differ from row to row, (n,).
     """
 
     log_concave: ClassVar[bool] = True
@@ -38,28 +38,28 @@ class GaussianNoise:
         """Exact rows that are not truncated."""
         return rows.kind == "exact" and rows.window is None
 
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
         """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
         if rows.window is not None:
-            return _TRUNCATED.tilted(rows, mean, var, sigma)
+            return _TRUNCATED.tilted(rows, mean, var, float(sigma))
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+    def newton(self, rows: Rows, f: Array, sigma: float | Array) -> Tilted:
         """``log p`` and its first two derivatives in f."""
         if rows.window is not None:
-            return _TRUNCATED.newton(rows, f, sigma)
+            return _TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
 
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array) -> Array:
         """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``."""
         if rows.window is not None:
-            return _TRUNCATED.tilted_slope(rows, mean, var, sigma, d1, d2)
+            return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
         return (sigma * sigma * (d2 + d1 * d1))[None]
 
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+    def point(self, rows: Rows, f: Array, sigma: float | Array) -> Point:
         """For Laplace's method; see :class:`tobitgp.likelihoods.base.Point`."""
         if rows.window is not None:
-            return _TRUNCATED.point(rows, f, sigma)
+            return _TRUNCATED.point(rows, f, float(sigma))
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             z = (f - rows.limit) * rows.sign / sigma
@@ -88,10 +88,10 @@ class GaussianNoise:
             (s2 * (d4 + 2.0 * d2 * d2 + 2.0 * d1 * d3))[None],
         )
 
-    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
         """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
         if rows.window is not None:
-            return _TRUNCATED.expected(rows, mean, var, sigma, slopes=slopes)
+            return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
         s2 = sigma * sigma
         if rows.kind == "one-sided":
             a, t = (mean - rows.limit) * rows.sign / sigma, np.sqrt(var) / sigma

@@ -15,6 +15,14 @@ WIDTH = 78
 COARSE = 1.0
 _NOTED_PRIORS = 8
 _ROOM = 25
+_NO_EVIDENCE = {
+    "local": "Log evidence (local) is that of parabolas below the likelihoods of the censored rows. With side noises "
+    "above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any case. "
+    "Posterior sds at censored rows are too small.",
+    "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and errs to either side; ELBO is a bound.",
+    "karlova": "Log evidence (karlova) is no bound: it may exceed the evidence. Hyper-parameters are from exact "
+    "variational inference; ELBO is a bound.",
+}
 
 
 def summarise(results: Fit, alpha: float = 0.05) -> Any:
@@ -186,6 +194,8 @@ def _notes(results: Fit) -> list[str]:
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence: the fit may be too smooth and its "
             "bands are approximate. Raise inducing=, or use inducing=None."
         )
+    if results.evidence_kind in _NO_EVIDENCE:
+        notes.append(_NO_EVIDENCE[results.evidence_kind])
     if not counts[["left", "right", "interval"]].any():
         noise = "Gaussian " if gp.family.law.name == "normal" else ""
         notes.append(f"No row is censored: this is ordinary {noise}regression.")

@@ -146,7 +146,7 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is: "exact" without censored rows, else "ep", "laplace" or "elbo"."""
+        """What ``log_evidence`` is: "exact" without censored rows, else "ep", "laplace", "elbo" or a bound's name."""
         return str(self._parts.fitted.method.evidence_kind) if self._parts.facts.any_censored else "exact"
 
     @property

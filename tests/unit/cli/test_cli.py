@@ -28,6 +28,11 @@ def test_options_reach_the_fit(table, tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_bound_reaches_the_fit(table, capsys):
+    assert main(["fit", FORMULA, str(table), "--method", "vi", "--bound", "local", "--hyper", "maximize"]) == 0
+    assert "sigma_lower" in capsys.readouterr().out
+
+
 def test_demo_fits_and_draws(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert main(["demo", "--plot", str(picture)]) == 0
@@ -40,6 +45,7 @@ REFUSALS = {
     "unknown column": (["y ~ gp(z)"], "'z'"),
     "broken formula": (["y ~ gp(x"], "^"),
     "code": (["y ~ gp(x.real)"], "^"),
+    "bound of no method": ([FORMULA, "--bound", "local"], "goes with method='vi'"),
     "bad inducing": ([FORMULA, "--inducing", "some"], "--inducing some"),
     "bad fixed": ([FORMULA, "--fixed", "sigma"], "--fixed sigma"),
     "bad start": ([FORMULA, "--start", "sigma=x"], "--start sigma=x"),

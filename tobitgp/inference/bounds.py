@@ -1,0 +1,93 @@
+"""What ``VI(bound=)`` may name: **a bound is a row of** ``BOUNDS``, its scalars on rows a small file elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tobitgp.data.problem import Rows
+from tobitgp.inference.ep import ROUGH
+from tobitgp.inference.laplace import Laplace
+from tobitgp.inference.local import local_slopes, local_update
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.cross_entropy import CrossEntropy
+from tobitgp.likelihoods.drawn import Drawn
+from tobitgp.likelihoods.side import SideNoise
+
+
+def expected_update(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+    """Natural-gradient target; D is ``E log p + lambda2 v_p / 2``."""
+    E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma, slopes=False)
+    lambda2 = -rows.weight * E.d2
+    return Update(rows.weight * E.d1 + lambda2 * q.m, lambda2, rows.weight * E.value + 0.5 * q.lambda2 * q.v_p)
+
+
+def expected_slopes(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+    """``g_d = -lambda2 / 2``."""
+    E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma)
+    return Slopes(-0.5 * q.lambda2, rows.weight * E.s0)
+
+
+def _rough(exact: Method, warm: bool) -> Method | None:
+    """A rough run of EP, whose sites are near."""
+    return None if warm else ROUGH
+
+
+def _mode(exact: Method, warm: bool) -> Method:
+    """Newton's method to the mode, from wherever the sites are."""
+    return Laplace(tol=exact.tol, max_sweeps=exact.max_sweeps)
+
+
+def _exact(exact: Method, warm: bool) -> Method:
+    """The Gaussian of the exact bound: there are other maxima, far from any sense."""
+    return exact
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How the expected log-likelihoods of the rows are bounded or estimated.
+
+    Attributes
+    ----------
+    evidence_kind : str
+    ascends : {"joint", "bound", None}
+        As in `tobitgp.inference.method.Method`.
+    warm_up : callable
+        What to run first, from exact variational inference with the user's settings and whether there are sites.
+    view : callable
+        The likelihood as the bound takes it, given the number of draws.
+    update, slopes : callable
+        As in `Method`.
+    gaussian_only, side_noises, drawn : bool
+        Rests on Gaussian noise; has side noises; has draws.
+    maximised : bool
+        Whether hyper-parameters may be chosen by it.
+    limits : bool
+        Whether every row needs the limits of its instrument.
+    """
+
+    evidence_kind: str
+    ascends: Literal["joint", "bound"] | None = "bound"
+    warm_up: Callable[[Method, bool], Method | None] = _rough
+    view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, _: likelihood
+    update: Callable[[Any, Rows, Marginals, float], Update] = expected_update
+    slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes
+    gaussian_only: bool = True
+    side_noises: bool = False
+    drawn: bool = False
+    maximised: bool = True
+    limits: bool = False
+
+
+def _with_sides(likelihood: Likelihood, draws: int) -> Likelihood:
+    return likelihood if isinstance(likelihood, SideNoise) else SideNoise(())
+
+
+BOUNDS: dict[str, Bound] = {
+    "exact": Bound("elbo", gaussian_only=False),
+    "local": Bound("local", None, _mode, _with_sides, local_update, local_slopes, side_noises=True),
+    "monte_carlo": Bound("monte_carlo", view=Drawn, drawn=True),
+    "karlova": Bound("karlova", "bound", _exact, lambda _, draws: CrossEntropy(), maximised=False, limits=True),
+}

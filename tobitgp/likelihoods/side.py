@@ -1,0 +1,122 @@
+r"""Gaussian noise that is wider on censored rows: a side noise below the lower limit, another above the upper one.
+
+.. math:: \sigma_i^2 = \sigma^2 + \sigma_{\text{lower}}^2 \text{ on left-censored rows}, \qquad
+          \sigma^2 + \sigma_{\text{upper}}^2 \text{ on right-censored ones},
+
+the adjusted likelihood of Basson, Louw and Smith (2023), Eqs. 10 and 11. It has no density: over all y it integrates to
+more than 1, so its evidence is not that of the censored model. Interval rows have two limits and no side, and truncated
+rows a normaliser that is no part of the paper; both keep the noise of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from tobitgp.data.problem import Rows
+from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
+from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.typing import Array, BoolArray
+
+SIDES = {"sigma_lower": -1.0, "sigma_upper": 1.0}  # the sign of the rows that each widens
+
+
+@dataclass(frozen=True, slots=True)
+class SideNoise:
+    """Gaussian noise with side noises, whose logarithms stand before log sigma in theta.
+
+    Attributes
+    ----------
+    sides : tuple of float
+        Signs of the rows that have a side noise, in the order of the parameters: one for each sign that occurs, or one
+        for each row where rows have ``side``.
+    extra : tuple of float
+        The side noises, 0 before ``at`` has read them.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> left = Rows("one-sided", -np.inf * one, 0.0 * one, 0.0 * one, -one, one, np.inf * one)
+    >>> noise = SideNoise((-1.0,)).at(np.log([4.0, 3.0]))
+    >>> print(noise.scale(left, 3.0))
+    [5.]
+    """
+
+    sides: tuple[float, ...]
+    extra: tuple[float, ...] = ()
+    log_concave: ClassVar[bool] = True
+    _noise: ClassVar[GaussianNoise] = GaussianNoise()
+
+    def at(self, theta: Array) -> SideNoise:
+        """With the side noises of ``theta``."""
+        return replace(self, extra=tuple(np.exp(theta[-1 - len(self.sides) : -1]).tolist()))
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """Exact rows that are not truncated."""
+        return self._noise.is_conjugate(rows)
+
+    def scale(self, rows: Rows, sigma: float) -> float | Array:
+        """Noise standard deviation of every row."""
+        if not _has_side(rows):
+            return sigma
+        extra = np.zeros(len(rows))
+        for k, at in self._places(rows):
+            extra[at] = self.extra[k]
+        return np.sqrt(sigma * sigma + extra * extra)
+
+    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+        """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        return self._noise.tilted(rows, mean, var, self.scale(rows, sigma))
+
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """Derivatives (K, n) of log Z in the noise parameters."""
+        slope = self._noise.tilted_slope(rows, mean, var, self.scale(rows, sigma), d1, d2)
+        return self.share(rows, sigma, slope)
+
+    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+        """``log p`` and its first two derivatives in f."""
+        return self._noise.newton(rows, f, self.scale(rows, sigma))
+
+    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+        """For Laplace's method; see :class:`tobitgp.likelihoods.base.Point`."""
+        p = self._noise.point(rows, f, self.scale(rows, sigma))
+        s0, s1, s2 = (self.share(rows, sigma, slope) for slope in (p.s0, p.s1, p.s2))
+        return p._replace(s0=s0, s1=s1, s2=s2)
+
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
+        """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
+        E = self._noise.expected(rows, mean, var, self.scale(rows, sigma), slopes=slopes)
+        return E._replace(s0=self.share(rows, sigma, E.s0))
+
+    def share(self, rows: Rows, sigma: float, slope: Array) -> Array:
+        """Derivatives (K, n) in the noise parameters from that in the log scale of each row, (1, n)."""
+        out = np.zeros((len(self.sides) + 1, len(rows)))
+        if not _has_side(rows):
+            out[-1:] = slope
+            return out
+        share = slope[0] / np.square(self.scale(rows, sigma))
+        for k, at in self._places(rows):
+            out[k, at] = self.extra[k] ** 2 * share[at]
+        out[-1] = sigma * sigma * share
+        return out
+
+    def _places(self, rows: Rows) -> Iterator[tuple[int, BoolArray | int]]:
+        """Every side noise that occurs, and its rows: those of its sign, or the one whose own it is."""
+        if rows.side is not None:
+            yield from zip(rows.side.tolist(), range(len(rows)), strict=True)
+        else:
+            for k, sign in enumerate(self.sides):
+                yield k, rows.sign == sign
+
+
+def with_side_noises(likelihood: Likelihood, roles: Sequence[str]) -> Likelihood:
+    """Gaussian noise with the side noises that stand among the parameters of a model; itself where none does."""
+    sides = tuple(SIDES[role] for role in roles if role in SIDES)
+    return SideNoise(sides) if sides else likelihood
+
+
+def _has_side(rows: Rows) -> bool:
+    return rows.kind == "one-sided" and rows.window is None
