@@ -162,21 +162,34 @@ class _Fit:
     def run(self) -> FittedGP:
         """Search, maximise, integrate."""
         theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
+        try:
+            objective, maximum = self._find(theta)
+        except _EPFailure as failure:
+            self._fall_back()
+            objective, maximum = self._maximise(failure.theta, None)
+        except NumericalError:
+            if not isinstance(self.method, EP):
+                raise
+            self._fall_back()
+            objective, maximum = self._find(theta)
+        return self._finish(objective, maximum)
+
+    def _find(self, theta: Array) -> tuple[Objective, Maximum]:
+        """Search and maximum."""
         scale, inverse = None, None
         if self.parameters.n_free:
             theta, scale = self._search(theta)
             if self.problem.n >= 2 * CURVATURE_ROWS and not self.settings.integrate:
                 theta, inverse = self._refine(theta, scale)
-        try:
-            objective, maximum = self._maximise(theta, scale, inverse)
-        except _EPFailure as failure:
-            self.fell_back, self.method, self.last = True, VI(), VI()
-            _warn(
-                "Expectation propagation did not settle; variational inference took over, and the evidence is a bound. "
-                "Check for weights below 1 and extreme limits; method='vi' asks for this directly."
-            )
-            objective, maximum = self._maximise(failure.theta, None)
-        return self._finish(objective, maximum)
+        return self._maximise(theta, scale, inverse)
+
+    def _fall_back(self) -> None:
+        self.fell_back, self.method, self.last = True, VI(), VI()
+        _warn(
+            "Expectation propagation did not settle; variational inference took over, and the evidence is a bound. "
+            "Check for weights below 1, extreme limits and windows that leave little to see; method='vi' asks for this "
+            "directly."
+        )
 
     def _search(self, theta: Array) -> tuple[Array, Array | None]:
         """Best of several starts, and the curvature there; on a subset of the rows where there are many."""

@@ -55,9 +55,12 @@ def settle(
     NumericalError
         If a factorisation breaks down at these parameters.
     """
+    likelihood = likelihood.over(problem.rows)
     warm_up = method.warm_up(likelihood, start is not None)
     if warm_up is not None:
-        start = settle(problem, blocks, theta, warm_up, likelihood, start).sites
+        # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
+        seen = problem if likelihood.log_concave or start is not None else problem.without_windows()
+        start = settle(seen, blocks, theta, warm_up, likelihood, start).sites
     fallback = method.fallback(likelihood)
     if fallback is None:
         return _settle(problem, blocks, theta, method, likelihood, start)
@@ -67,7 +70,8 @@ def settle(
         posterior = None
     if posterior is not None and posterior.converged:
         return posterior
-    return _settle(problem, blocks, theta, fallback, likelihood, None)
+    floored = None if start is None else Sites(start.lambda1, np.maximum(start.lambda2, 0.0))
+    return _settle(problem, blocks, theta, fallback, likelihood, floored)
 
 
 def _settle(
@@ -250,7 +254,7 @@ def _shorten(
     base: _Base, sites: Sites, last: Sites, step: Sites, rho: float, sums: Callable[[], Sequence[Array] | None]
 ) -> tuple[_Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
-    while rho > SHORTEST**2:
+    while rho > SHORTEST**6:
         rho *= SHORTEN
         sites.take(last, step, rho)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from tobitgp.data.problem import Rows
@@ -47,6 +48,10 @@ class Likelihood(Protocol):
     @property
     def log_concave(self) -> bool:
         """Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision."""
+        ...
+
+    def over(self, rows: Sequence[Rows]) -> Likelihood:
+        """The likelihood as it is on these rows, which may be truncated."""
         ...
 
     def at(self, theta: Array) -> Likelihood:

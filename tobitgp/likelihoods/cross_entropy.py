@@ -13,6 +13,7 @@ it makes exceeds the log evidence (math notes, section 1.1).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,10 @@ class CrossEntropy(GaussianNoise):
     """Gaussian noise whose ``expected`` is Eq. 22; every row needs its limits, and none has a known site."""
 
     log_concave: ClassVar[bool] = False
+
+    def over(self, rows: Sequence[Rows]) -> CrossEntropy:
+        """As its noise is on these rows."""
+        return self
 
     def at(self, theta: Array) -> CrossEntropy:
         """Itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +46,10 @@ class Drawn:
     def log_concave(self) -> bool:
         """Whether the likelihood is: the average of the draws then has sites of positive precision."""
         return self.likelihood.log_concave
+
+    def over(self, rows: Sequence[Rows]) -> Drawn:
+        """As its noise is on these rows."""
+        return replace(self, likelihood=self.likelihood.over(rows))
 
     def at(self, theta: Array) -> Drawn:
         """With the noise of ``theta``."""

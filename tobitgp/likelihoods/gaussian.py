@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,10 @@ class GaussianNoise:
     """
 
     log_concave: ClassVar[bool] = True
+
+    def over(self, rows: Sequence[Rows]) -> GaussianNoise:
+        """The likelihood itself: windows leave it log-concave."""
+        return self
 
     def at(self, theta: Array) -> GaussianNoise:
         """The likelihood itself: sigma is its only parameter."""

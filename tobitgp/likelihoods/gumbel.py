@@ -2,7 +2,8 @@ r"""Expected log likelihoods under Gumbel noise, whose upper tail is too steep f
 
 With a = (lower - f) / sigma the log probability of (lower, upper] is :math:`-e^a` plus what bends gently: nothing on
 right-censored rows, a - log sigma on exact ones, and on intervals the log cdf at :math:`a + \log(e^w - 1)`, w their
-width over sigma. For a ~ N(a0, t^2), :math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
+width over sigma. Of a row that entered late :math:`-(e^a - e^{a'})` is left, a' that of its entry, which is one
+exponential again. For a ~ N(a0, t^2), :math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
 """
 
 from __future__ import annotations
@@ -31,8 +32,21 @@ def gentle_part(rows: Rows, f: Array, sigma: float) -> Array:
 
 def exponential_part(rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
     """Expectations (4, n) of what `gentle_part` leaves out, f ~ N(mean, sd^2)."""
-    out = _exponential(rows.lower, mean, sd, sigma)
-    return out if rows.window is None else out - _exponential(rows.window.entry, mean, sd, sigma)
+    out = np.zeros((4, len(mean)))
+    entry = np.full_like(mean, -np.inf) if rows.window is None else rows.window.entry
+    at = np.flatnonzero(np.isfinite(rows.lower) & (rows.lower > entry))
+    late = np.isfinite(entry[at])
+    since = np.where(late, entry[at], rows.lower[at])
+    lift, growth = (np.where(late, x, 0.0) for x in _lift(np.where(late, rows.lower[at] - since, 1.0) / sigma))
+    a, t = (since - mean[at]) / sigma, sd[at] / sigma
+    rise = np.exp(np.minimum(a + lift + 0.5 * t * t, _LARGEST))
+    out[:, at] = -rise, rise / sigma, -rise / sigma**2, rise * (a + t * t + growth)
+    return out
+
+
+def _lift(w: Array) -> tuple[Array, Array]:
+    """``log(e^w - 1)``, and w times its derivative."""
+    return w + np.log(-np.expm1(-w)), w / -np.expm1(-w)
 
 
 def _gentle_mass(lower: Array, upper: Array, width: Array, f: Array, sigma: float) -> Array:
@@ -42,17 +56,7 @@ def _gentle_mass(lower: Array, upper: Array, width: Array, f: Array, sigma: floa
         z = (end[rows] - f[rows]) / sigma
         lift = growth = np.zeros_like(z)
         if end is lower:
-            w = width[rows] / sigma
-            lift, growth = w + np.log(-np.expm1(-w)), w / -np.expm1(-w)
+            lift, growth = _lift(width[rows] / sigma)
         tail = _LAW.lower_tail(z + lift)
         out[:, rows] = tail.log_p, -tail.d1 / sigma, tail.d2 / sigma**2, -(z + growth) * tail.d1
-    return out
-
-
-def _exponential(lower: Array, mean: Array, sd: Array, sigma: float) -> Array:
-    out = np.zeros((4, len(mean)))
-    rows = np.flatnonzero(np.isfinite(lower))
-    a, t = (lower[rows] - mean[rows]) / sigma, sd[rows] / sigma
-    rise = np.exp(np.minimum(a + 0.5 * t * t, _LARGEST))
-    out[:, rows] = -rise, rise / sigma, -rise / sigma**2, rise * (a + t * t)
     return out

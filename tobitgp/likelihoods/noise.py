@@ -11,7 +11,7 @@ the noise are tilted means of those of :math:`\ell`. Derivatives in log df are d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,6 +40,8 @@ class Noise:
     law : Law
     free_df : bool
         The law is Student's, and log df stands before log sigma at the end of theta.
+    windowed : bool
+        Some rows are truncated, and their likelihoods need not be log-concave.
 
     Examples
     --------
@@ -53,11 +55,18 @@ class Noise:
 
     law: Law
     free_df: bool = False
+    windowed: bool = False
 
     @property
     def log_concave(self) -> bool:
-        """Whether the law is."""
-        return self.law.log_concave
+        """Whether the law is, and no window bends it."""
+        return self.law.log_concave and not self.windowed
+
+    def over(self, rows: Sequence[Rows]) -> Noise:
+        """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
+        windows = [] if self.law.name == "normal" else [part.window for part in rows if part.window is not None]
+        bent = self.law.name != "gumbel" or any(np.isfinite(window.exit).any() for window in windows)
+        return replace(self, windowed=bool(windows) and bent)
 
     def at(self, theta: Array) -> Noise:
         """With the degrees of freedom of ``theta``."""
@@ -167,7 +176,7 @@ class Noise:
             terms = self.terms(rows[at], f, sigma)
             return terms.value, terms.eta, terms.eta_eta
 
-        concave = self.law.log_concave and rows.window is None
+        concave = self.law.log_concave and (rows.window is None or not self.windowed)
         sd = np.maximum(sd, _LEAST * sigma)
         return tilted_rules(local, mean, sd, self._bends(rows, sigma), sigma * self.law.reach, log_concave=concave)
 

@@ -50,6 +50,10 @@ class SideNoise:
     log_concave: ClassVar[bool] = True
     _noise: ClassVar[GaussianNoise] = GaussianNoise()
 
+    def over(self, rows: Sequence[Rows]) -> SideNoise:
+        """As its noise is on these rows."""
+        return self
+
     def at(self, theta: Array) -> SideNoise:
         """With the side noises of ``theta``."""
         return replace(self, extra=tuple(np.exp(theta[-1 - len(self.sides) : -1]).tolist()))
