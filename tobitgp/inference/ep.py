@@ -14,6 +14,7 @@ from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
 
+_PATIENCE = 60
 _IMPROPER = 1e12  # a cavity so many times wider than the posterior has lost its digits, or its variance
 
 
@@ -69,9 +70,11 @@ class EP:
         """Nothing where flat sites will do; a rough run with floored sites where they may not."""
         return None if warm or likelihood.log_concave or self.floored else ROUGH
 
-    def fallback(self, likelihood: Likelihood) -> Method | None:
-        """Floored sites, which leave every cavity a variance."""
-        return None if likelihood.log_concave or self.floored else replace(self, floored=True)
+    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
+        """Where sites may have negative precision, those first, and floored ones where they lead nowhere soon."""
+        if likelihood.log_concave or self.floored:
+            return (self,)
+        return replace(self, max_sweeps=min(self.max_sweeps, _PATIENCE)), replace(self, floored=True)
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""

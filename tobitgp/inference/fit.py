@@ -186,9 +186,9 @@ class _Fit:
     def _fall_back(self) -> None:
         self.fell_back, self.method, self.last = True, VI(), VI()
         _warn(
-            "Expectation propagation did not settle; variational inference took over, and the evidence is a bound. "
-            "Check for weights below 1, extreme limits and windows that leave little to see; method='vi' asks for this "
-            "directly."
+            "Expectation propagation did not settle, or led to no maximum; variational inference took over, and the "
+            "evidence is a bound. Check for weights below 1, extreme limits and windows that leave little to see; "
+            "method='vi' asks for this directly."
         )
 
     def _search(self, theta: Array) -> tuple[Array, Array | None]:
@@ -286,7 +286,8 @@ class _Fit:
                 maximum = polish(objective, free, tol=tol, max_iter=steps)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
-            if isinstance(self.method, EP) and not last.converged:
+            bent = not self.likelihood.over(self.problem.rows).log_concave
+            if isinstance(self.method, EP) and (not last.converged or (bent and maximum.gain_left > CONVERGED)):
                 raise _EPFailure(last.theta)
             theta, sites = last.theta, last.sites
             if _nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:

@@ -63,9 +63,9 @@ class Laplace:
         """A rough run of EP where there may be several modes: it sees where the mass is."""
         return None if warm or likelihood.log_concave else ROUGH
 
-    def fallback(self, likelihood: Likelihood) -> Method | None:
-        """Nothing: steps that gain are always found."""
-        return None
+    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
+        """Itself: steps that gain are always found."""
+        return (self,)
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""

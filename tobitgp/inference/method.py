@@ -129,8 +129,8 @@ class Method(Protocol):
         """What to run first, from flat sites or, where ``warm``, from those of an earlier posterior."""
         ...
 
-    def fallback(self, likelihood: Likelihood) -> Method | None:
-        """What to run where this leads nowhere."""
+    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
+        """What to run, each where the one before leads nowhere."""
         ...
 
     def exact_variance(self, d: Array, sigma: float) -> Array:

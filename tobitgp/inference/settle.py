@@ -61,17 +61,17 @@ def settle(
         # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
         seen = problem if likelihood.log_concave or start is not None else problem.without_windows()
         start = settle(seen, blocks, theta, warm_up, likelihood, start).sites
-    fallback = method.fallback(likelihood)
-    if fallback is None:
-        return _settle(problem, blocks, theta, method, likelihood, start)
-    try:
-        posterior = _settle(problem, blocks, theta, method, likelihood, start)
-    except NumericalError:
-        posterior = None
-    if posterior is not None and posterior.converged:
-        return posterior
-    floored = None if start is None else Sites(start.lambda1, np.maximum(start.lambda2, 0.0))
-    return _settle(problem, blocks, theta, fallback, likelihood, floored)
+    *first, last = method.attempts(likelihood)
+    for attempt in first:
+        try:
+            posterior = _settle(problem, blocks, theta, attempt, likelihood, start)
+        except NumericalError:
+            continue
+        if posterior.converged:
+            return posterior
+    if first and start is not None:
+        start = Sites(start.lambda1, np.maximum(start.lambda2, 0.0))
+    return _settle(problem, blocks, theta, last, likelihood, start)
 
 
 def _settle(

@@ -133,9 +133,9 @@ class VI:
         """What finds sites near those of the bound."""
         return self._rule.warm_up(self._exact(), warm)
 
-    def fallback(self, likelihood: Likelihood) -> Method | None:
-        """Nothing: steps that gain are always found."""
-        return None
+    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
+        """Itself: steps that gain are always found."""
+        return (self,)
 
     def exact_variance(self, d: Array, sigma: float) -> Array:
         """Noise variance of exact rows: sigma^2."""

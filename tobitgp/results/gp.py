@@ -146,8 +146,10 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is: "exact" without censored rows, else "ep", "laplace", "elbo" or a bound's name."""
-        return str(self._parts.fitted.method.evidence_kind) if self._parts.facts.any_censored else "exact"
+        """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain values with Gaussian noise."""
+        parts = self._parts
+        plain = not parts.facts.any_censored and parts.spec.truncation is None
+        return "exact" if plain and parts.gp.family.law.name == "normal" else str(parts.fitted.method.evidence_kind)
 
     @property
     def converged(self) -> bool:
