@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -32,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _one_line
     try:
         options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except TobitGPError as error:
         print(f"tobitgp: {error}", file=sys.stderr)
         return BAD_INPUT

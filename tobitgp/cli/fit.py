@@ -93,10 +93,11 @@ def _fit(options: argparse.Namespace) -> None:
         start=_assignments("--start", options.start),
         progress=not options.quiet and sys.stderr.isatty(),
     )
-    _show(result, options.plot)
     if options.save is not None:
         with replacing(options.save, "--save") as path:
             result.save(path)
+    _show(result, options.plot)
+    if options.save is not None:
         print(f"\nThe fit is in {options.save}")
 
 

@@ -109,7 +109,7 @@ def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array,
     _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
     _refuse(lower > upper, "A lower end lies above its upper end", lower, labels)
     _refuse(~(entry < exit), "Entry comes at or after exit", entry, labels)
-    _refuse(upper <= entry, "Nothing is left after entry, since the upper end is not after it", upper, labels)
+    _refuse(upper <= entry, "The row ends at or before its entry, where nothing could have been seen", upper, labels)
     exact = lower == upper
     _refuse(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
     _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)

@@ -152,6 +152,7 @@ class _Fit:
         self.problem, self.prior, self.parameters = problem, prior, parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
         self.plain, self.likelihood = likelihood, with_side_noises(likelihood, parameters.roles)
+        self.concave = likelihood.over(problem.rows).log_concave
         self.on_step = on_step
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
@@ -168,7 +169,7 @@ class _Fit:
             self._fall_back()
             objective, maximum = self._maximise(failure.theta, None)
         except NumericalError:
-            if not isinstance(self.method, EP):
+            if not isinstance(self.method, EP) or self.concave:
                 raise
             self._fall_back()
             objective, maximum = self._find(theta)
@@ -286,8 +287,8 @@ class _Fit:
                 maximum = polish(objective, free, tol=tol, max_iter=steps)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
-            bent = not self.likelihood.over(self.problem.rows).log_concave
-            if isinstance(self.method, EP) and (not last.converged or (bent and maximum.gain_left > CONVERGED)):
+            ended = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
+            if isinstance(self.method, EP) and not ended:
                 raise _EPFailure(last.theta)
             theta, sites = last.theta, last.sites
             if _nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:

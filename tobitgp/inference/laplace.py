@@ -12,6 +12,7 @@ from tobitgp.inference.ep import ROUGH
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
+from tobitgp.likelihoods.noise import Noise
 from tobitgp.typing import Array
 
 
@@ -60,8 +61,8 @@ class Laplace:
         return likelihood
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
-        """A rough run of EP where there may be several modes: it sees where the mass is."""
-        return None if warm or likelihood.log_concave else ROUGH
+        """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""
+        return ROUGH if isinstance(likelihood, Noise) and not warm else None
 
     def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
         """Itself: steps that gain are always found."""

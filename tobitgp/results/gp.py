@@ -146,7 +146,7 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
 
     @property
     def evidence_kind(self) -> str:
-        """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain values with Gaussian noise."""
+        """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain Gaussian values."""
         parts = self._parts
         plain = not parts.facts.any_censored and parts.spec.truncation is None
         return "exact" if plain and parts.gp.family.law.name == "normal" else str(parts.fitted.method.evidence_kind)
