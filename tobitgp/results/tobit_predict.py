@@ -12,7 +12,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError
-from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.conditional import conditional, conditional_mean
 from tobitgp.regression.delta import delta_se, df_slope, interval
 from tobitgp.regression.scales import SCALES, Predictor, Quantity, observed, probability, quantile
 from tobitgp.results.conditional import what_was_seen, with_response
@@ -52,7 +52,7 @@ def predict_tobit(
     if what == "terms":
         return _terms_table(parts, new, exclude, level=level, se=bool(se))
     if what == "conditional":
-        return _conditional(parts, new, bands=bands, exclude=exclude)
+        return _conditional(parts, new, level=level, se=bool(se), exclude=exclude)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     rows, W = law_of_rows(parts, asked.design)
     tables = {}
@@ -127,10 +127,12 @@ def _terms_table(parts: TobitParts, new: Frame | None, exclude: Any, *, level: f
     return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)
 
 
-def _conditional(parts: TobitParts, new: Frame | None, *, bands: bool, exclude: Any) -> pd.Series[float]:
-    """Responses where they were seen, their means given what was seen elsewhere."""
-    if bands or len(exclude):
-        raise SpecError("what='conditional' of a regression is a plug-in value: no se=, interval= or exclude=.")
+def _conditional(
+    parts: TobitParts, new: Frame | None, *, level: float | None, se: bool, exclude: Any
+) -> pd.Series[float] | pd.DataFrame:
+    """Responses where they were seen, their means given what was seen elsewhere; intervals lie within what was seen."""
+    if len(exclude):
+        raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
     asked = ask(parts, new)
     if new is None:
         response = parts.rows.response
@@ -139,6 +141,18 @@ def _conditional(parts: TobitParts, new: Frame | None, *, bands: bool, exclude: 
         table = what_was_seen(parts, new).take(asked.usable)
         response = build_response(parts.spec, table, np.ones(table.n))[0]
     seen = outcome(response, log_time=parts.family.log_time)
-    rows, _ = law_of_rows(parts, asked.design)
-    values = conditional_mean(rows, seen.lower, seen.upper)
-    return pd.Series(asked.spread(values), index=asked.index, name="conditional")
+    rows, W = law_of_rows(parts, asked.design)
+    if level is None and not se:
+        values = conditional_mean(rows, seen.lower, seen.upper)
+        return pd.Series(asked.spread(values), index=asked.index, name="conditional")
+
+    def of(at: Predictor) -> Quantity:
+        return conditional(at, seen.lower, seen.upper)
+
+    slope = df_slope(of, rows) if parts.family.estimate_df else None
+    columns = _columns(parts, of(rows), asked.design.H - parts.centre, W, level, se=se, slope=slope)
+    if level is not None:
+        with np.errstate(over="ignore"):
+            ends = [np.exp(end) if parts.family.log_time else end for end in (seen.lower, seen.upper)]
+        columns |= {end: np.clip(columns[end], *ends) for end in ("lower", "upper")}
+    return _table(asked, columns)

@@ -7,7 +7,10 @@ from scipy import stats
 from support.reference import load
 
 import tobitgp as tg
+from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
+from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.scales import Predictor
 
 LUNG = "Surv(time, event) ~ age + sex + ph_ecog"
 
@@ -140,8 +143,31 @@ def test_imputation_is_the_truncated_mean(res, tobin):
     truth = stats.truncnorm.mean(-np.inf, (0.0 - eta[~seen]) / sigma, eta[~seen], sigma)
     np.testing.assert_allclose(filled[~seen], truth, rtol=1e-8)
     np.testing.assert_allclose(res.predict(tobin, "conditional"), filled)
-    with pytest.raises(SpecError, match="plug-in"):
-        res.predict(what="conditional", se=True)
+    band = res.predict(what="conditional", interval=0.9)
+    np.testing.assert_allclose(band["mean"], filled)
+    assert (band.loc[seen, "se"] == 0.0).all()
+    assert (band.loc[~seen, "upper"] <= 0.0).all()
+    with pytest.raises(SpecError, match="exclude"):
+        res.predict(what="conditional", exclude=["age"])
+
+
+@pytest.mark.parametrize("family", ["gaussian", "student", "gumbel", "weibull"])
+def test_errors_of_imputed_values_against_draws_of_the_parameters(tobin, family):
+    """The delta method against refilling the rows under parameters moved by one standard deviation."""
+    data = tobin.assign(durable=tobin["durable"] + 1.0)
+    res = tg.fit("durable ~ age + quant | censor(1)", data, family=tg.Student(6) if family == "student" else family)
+    table = res.predict(what="conditional", se=True)
+    V, theta = res.parts.covariance, res.parts.maximum.parameters
+    root = np.linalg.cholesky(V + 1e-14 * np.diag(np.diag(V)))
+    p, seen = len(res.parts.columns), outcome(res.parts.training.response, log_time=family == "weibull")
+    H = res.parts.training.design.H - res.parts.centre
+
+    def refilled(x):
+        rows = Predictor(H @ x[:p], np.full(len(H), x[p]), res.parts.law, family == "weibull")
+        return conditional_mean(rows, seen.lower, seen.upper)
+
+    moves = [(refilled(theta + 1e-4 * column) - refilled(theta - 1e-4 * column)) / 2e-4 for column in root.T]
+    np.testing.assert_allclose(table["se"], np.sqrt(np.square(moves).sum(axis=0)), rtol=1e-4, atol=1e-9)
 
 
 def test_residuals(res, complete, tobin):
