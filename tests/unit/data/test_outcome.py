@@ -33,7 +33,7 @@ def test_narrow_log_intervals_keep_their_width():
     ("lower", "upper", "window", "words"),
     [
         ([1.0, 2.0], [1.0, 2.0], {"entry": [0.0, 3.0], "exit": [9.0, 3.0]}, r"Entry comes.*row 1 holds 3\."),
-        ([1.0, -INF], [1.0, 2.0], {"entry": 2.0}, r"Nothing is left.*rows 0, 1 hold 1, 2\."),
+        ([1.0, -INF], [1.0, 2.0], {"entry": 2.0}, r"at or before its entry.*rows 0, 1 hold 1, 2\."),
         ([5.0], [INF], {"exit": 4.0}, r"beyond its exit: row 0 holds 5\."),
         ([2.0], [1.0], {}, r"above its upper end: row 0 holds 2\."),
         ([np.nan], [1.0], {}, "missing"),
