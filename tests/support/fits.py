@@ -4,9 +4,10 @@ import numpy as np
 
 from support.problems import GAUSSIAN, product
 from tobitgp.inference import EP
-from tobitgp.inference.fit import Prior, fit_gp
+from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.prior import Prior
 from tobitgp.prior.block import Inputs
 from tobitgp.prior.kernel import GPPrior
 

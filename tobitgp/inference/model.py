@@ -16,8 +16,8 @@ from tobitgp.data.problem import Problem, Scaling, standardise
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.fit import Prior
 from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.prior import Prior
 from tobitgp.inference.processes import (
     DF,
     SIDE_NOISES,

@@ -19,12 +19,12 @@ from tobitgp.data.state import DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
 from tobitgp.inference import EP, VI, Laplace
-from tobitgp.inference.fit import Prior
 from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.layout import Layout, Place
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.likelihoods.laws import Student as StudentLaw

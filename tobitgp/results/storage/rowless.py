@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.inference.fit import Prior
 from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.prior import Prior
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.results.tobit_parts import TobitParts, null_likelihood
 from tobitgp.results.views import Parts

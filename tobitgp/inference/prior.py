@@ -1,0 +1,46 @@
+"""The prior of a model on its training rows: linear columns and processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tobitgp.inference.posterior import split_theta
+from tobitgp.prior.block import Block
+from tobitgp.prior.dense import DenseBlock
+from tobitgp.prior.kernel import GPPrior
+from tobitgp.typing import Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """All terms of a model on the training rows.
+
+    Attributes
+    ----------
+    linear : DenseBlock or None
+    gps : tuple of GPPrior
+    intercept : bool
+        Whether a free intercept is among the linear columns.
+    """
+
+    linear: DenseBlock | None
+    gps: tuple[GPPrior, ...]
+    intercept: bool = False
+
+    @property
+    def centred(self) -> frozenset[int]:
+        """Blocks whose level over the training rows belongs to the intercept."""
+        first = 0 if self.linear is None else 1
+        return frozenset(first + t for t, gp in enumerate(self.gps) if self.intercept and gp.has_level)
+
+    def blocks(self, theta: Array, precision: Array, *, nats: float, cap: int) -> list[Block]:
+        """Blocks in order, linear first, with inducing inputs chosen for ``theta`` and site precisions."""
+        parts = split_theta(self.gps, theta)
+        share = nats / max(len(self.gps), 1)
+        chosen = [gp.choose(part, precision, nats=share, cap=cap) for gp, part in zip(self.gps, parts, strict=True)]
+        return [*chosen] if self.linear is None else [self.linear, *chosen]
+
+    def subset(self, rows: IntArray) -> Prior:
+        """Return the same terms on some of the rows."""
+        linear = None if self.linear is None else DenseBlock(self.linear.X[rows])
+        return replace(self, linear=linear, gps=tuple(gp.subset(rows) for gp in self.gps))
