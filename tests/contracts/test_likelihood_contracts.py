@@ -31,9 +31,10 @@ ENDS = {
 WINDOWS = {"exact, entered": ("exact", (-0.5, np.inf)), "right, entered": ("right", (0.1, np.inf))}
 WINDOWS |= {"interval in a window": ("interval", (-1.0, 2.0)), "exact in a window": ("exact", (-1.0, 2.0))}
 KINDS = [*ENDS, *WINDOWS]
-SIGMAS = (0.3, 2.0)
+SIGMAS = (0.3, 1.0, 2.5)
 F = np.linspace(-3.0, 3.0, 13)
-QUADRATURE = 5e-11  # of the rules compared; the test's own, on 250 panels, is good to 1e-13
+QUADRATURE = 1e-11  # Gauss-Legendre on 250 panels, the log mass itself good to 1e-13
+RULES = 5e-11  # of laws without closed forms, by quadrature of their own
 DIFFERENCE = 2e-8  # fourth-order differences at a step of 1e-3 on functions of size 1 to 100
 
 
@@ -73,6 +74,10 @@ def average(likelihood, kind, mean, var, sigma, function):
     ends, window = ends_and_window(kind)
     out = [density @ function(log_p(likelihood, *ends, m + np.sqrt(var) * x, sigma, window)) for m in mean]
     return np.array(out)
+
+
+def precision(likelihood):
+    return QUADRATURE if likelihood is LIKELIHOODS["closed forms"] else RULES
 
 
 def skip_steep(likelihood, sigma, var):
@@ -154,7 +159,7 @@ class TestTilted:
     def test_normaliser_against_quadrature(self, likelihood, kind, sigma, var):
         got = likelihood.tilted(rows(kind), F, np.full(len(F), var), sigma).log_Z
         want = average(likelihood, kind, F, var, sigma, np.exp)
-        np.testing.assert_allclose(np.exp(got), want, rtol=QUADRATURE, atol=1e-14)
+        np.testing.assert_allclose(np.exp(got), want, rtol=precision(likelihood), atol=1e-14)
 
     def test_derivatives(self, likelihood, kind, sigma, var):
         def tilted(mean):
@@ -178,7 +183,7 @@ class TestTilted:
             np.testing.assert_allclose(got, sign * want, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("var", [0.0025, 0.4, 40.0])
+@pytest.mark.parametrize("var", [0.0025, 0.2, 4.0, 40.0])
 @pytest.mark.parametrize("sigma", SIGMAS)
 @pytest.mark.parametrize("kind", KINDS)
 class TestExpected:
@@ -189,7 +194,7 @@ class TestExpected:
         skip_steep(likelihood, sigma, var)
         want = average(likelihood, kind, F, var, sigma, lambda v: v)
         got = self.expected(likelihood, kind, sigma, F, var).value
-        np.testing.assert_allclose(got, want, rtol=QUADRATURE, atol=QUADRATURE)
+        np.testing.assert_allclose(got, want, rtol=precision(likelihood), atol=precision(likelihood))
 
     def test_derivatives_in_the_mean(self, likelihood, kind, sigma, var):
         skip_steep(likelihood, sigma, var)
@@ -261,7 +266,7 @@ def test_tails_are_finite_and_concave(likelihood, kind, var):
     ):
         assert all(np.isfinite(part).all() for part in view)
         if likelihood.log_concave:
-            assert (view[2] <= 1e-12).all()
+            assert (view[2] <= (0.0 if likelihood is LIKELIHOODS["closed forms"] else 1e-12)).all()
         if likelihood in GAUSSIAN:
             assert (view[2] >= -(1.0 + 1e-12) / sigma**2).all()
 

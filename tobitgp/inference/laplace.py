@@ -12,7 +12,6 @@ from tobitgp.inference.ep import ROUGH
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
-from tobitgp.likelihoods.noise import Noise
 from tobitgp.typing import Array
 
 
@@ -62,7 +61,7 @@ class Laplace:
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""
-        return ROUGH if isinstance(likelihood, Noise) and not warm else None
+        return None if warm or (likelihood.log_concave and not likelihood.steep) else ROUGH
 
     def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
         """Itself: steps that gain are always found."""

@@ -50,6 +50,11 @@ class Likelihood(Protocol):
         """Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision."""
         ...
 
+    @property
+    def steep(self) -> bool:
+        """Whether a tail is too steep for Newton's method to start in."""
+        ...
+
     def over(self, rows: Sequence[Rows]) -> Likelihood:
         """The likelihood as it is on these rows, which may be truncated."""
         ...

@@ -32,6 +32,7 @@ class CrossEntropy(GaussianNoise):
     """Gaussian noise whose ``expected`` is Eq. 22; every row needs its limits, and none has a known site."""
 
     log_concave: ClassVar[bool] = False
+    steep: ClassVar[bool] = False
 
     def over(self, rows: Sequence[Rows]) -> CrossEntropy:
         """As its noise is on these rows."""

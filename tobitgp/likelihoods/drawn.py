@@ -47,6 +47,11 @@ class Drawn:
         """Whether the likelihood is: the average of the draws then has sites of positive precision."""
         return self.likelihood.log_concave
 
+    @property
+    def steep(self) -> bool:
+        """Whether a tail of the noise is."""
+        return self.likelihood.steep
+
     def over(self, rows: Sequence[Rows]) -> Drawn:
         """As its noise is on these rows."""
         return replace(self, likelihood=self.likelihood.over(rows))

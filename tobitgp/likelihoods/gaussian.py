@@ -30,6 +30,7 @@ class GaussianNoise:
     """
 
     log_concave: ClassVar[bool] = True
+    steep: ClassVar[bool] = False
 
     def over(self, rows: Sequence[Rows]) -> GaussianNoise:
         """The likelihood itself: windows leave it log-concave."""

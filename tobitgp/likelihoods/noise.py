@@ -62,6 +62,11 @@ class Noise:
         """Whether the law is, and no window bends it."""
         return self.law.log_concave and not self.windowed
 
+    @property
+    def steep(self) -> bool:
+        """Whether the law has an exponential in its log density."""
+        return isinstance(self.law, Gumbel)
+
     def over(self, rows: Sequence[Rows]) -> Noise:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
         windows = [] if self.law.name == "normal" else [part.window for part in rows if part.window is not None]

@@ -48,6 +48,7 @@ class SideNoise:
     sides: tuple[float, ...]
     extra: tuple[float, ...] = ()
     log_concave: ClassVar[bool] = True
+    steep: ClassVar[bool] = False
     _noise: ClassVar[GaussianNoise] = GaussianNoise()
 
     def over(self, rows: Sequence[Rows]) -> SideNoise:
