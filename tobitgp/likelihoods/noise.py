@@ -22,13 +22,12 @@ from tobitgp.likelihoods.gumbel import exponential_part, gentle_part
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.likelihoods.rows import Terms, mass_terms, row_terms, subtract
 from tobitgp.likelihoods.tilting import SMOOTH, Rule, smooth_orders, tilted_rules
+from tobitgp.numerics.differences import slope
 from tobitgp.numerics.panels import evaluations, gauss_hermite, normal_rule, row_sums, slices
 from tobitgp.typing import Array, IntArray
 
 _STEP, _DF_STEP = 0.001, 0.01
 _LEAST = 1e-12  # of sigma: a spread that changes nothing
-_FOURTH = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
-_PLACES = np.array([-2.0, -1.0, 1.0, 2.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,8 @@ class Noise:
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
         """For Laplace's method; third derivatives are differences of the second ones."""
         at, h = self.terms(rows, f, sigma), _STEP * sigma * self.law.reach
-        d3 = _difference(lambda x: self.terms(rows, f + h * x, sigma).eta_eta) / h
-        bend = _difference(lambda x: self.terms(rows, f, sigma * float(np.exp(_STEP * x))).eta_eta) / _STEP
+        d3 = slope(lambda x: self.terms(rows, f + x, sigma).eta_eta, h)
+        bend = slope(lambda x: self.terms(rows, f, sigma * float(np.exp(x))).eta_eta, _STEP)
         slopes = [(at.tau, at.eta_tau, bend)]
         if self.free_df:
             fields = self._df_slope(lambda noise: np.stack(noise.newton(rows, f, sigma)))
@@ -200,9 +199,9 @@ class Noise:
         df = self.law.df
 
         def at(x: float) -> Array:
-            return ask(replace(self, law=Student(df * float(np.exp(_DF_STEP * x))), free_df=False))
+            return ask(replace(self, law=Student(df * float(np.exp(x))), free_df=False))
 
-        return _difference(at) / _DF_STEP
+        return slope(at, _DF_STEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +226,3 @@ class _Tilt:
         """Tilted means of values at the nodes, a number a row."""
         sums = np.bincount(self.line, weights=self.density * values, minlength=len(self.log_Z))
         return np.asarray(sums, dtype=np.float64)
-
-
-def _difference(at: Callable[[float], Array]) -> Array:
-    """Fourth-order central difference over unit steps."""
-    return np.asarray(sum(c * at(float(x)) for c, x in zip(_FOURTH, _PLACES, strict=True)))

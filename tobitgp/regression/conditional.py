@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from tobitgp.numerics.differences import slope
 from tobitgp.regression.scales import Predictor, Quantity
 from tobitgp.regression.truncated import between
 from tobitgp.typing import Array
@@ -60,13 +60,14 @@ def conditional(rows: Predictor, lower: Array, upper: Array) -> Quantity:
     [0.36338 0.     ] [-0.797885  0.      ]
     """
 
-    def slope(move: Callable[[float], Predictor]) -> Array:
-        v = [conditional_mean(move(step * _STEP), lower, upper) for step in (-2.0, -1.0, 1.0, 2.0)]
-        return np.asarray((8.0 * (v[2] - v[1]) - (v[3] - v[0])) / (12.0 * _STEP))
+    def eta(move: float) -> Array:
+        return conditional_mean(replace(rows, eta=rows.eta + move * rows.sigma), lower, upper)
+
+    def tau(move: float) -> Array:
+        return conditional_mean(replace(rows, tau=rows.tau + move), lower, upper)
 
     with np.errstate(invalid="ignore"):
-        d_eta = slope(lambda step: replace(rows, eta=rows.eta + step * rows.sigma)) / rows.sigma
-        d_tau = slope(lambda step: replace(rows, tau=rows.tau + step))
+        d_eta, d_tau = slope(eta, _STEP) / rows.sigma, slope(tau, _STEP)
     return Quantity(conditional_mean(rows, lower, upper), d_eta, d_tau, "identity")
 
 

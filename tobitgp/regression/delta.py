@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from tobitgp.likelihoods.laws import Student
+from tobitgp.numerics.differences import slope
 from tobitgp.regression.scales import Link, Predictor, Quantity
 from tobitgp.typing import Array
 
@@ -38,8 +39,7 @@ def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
     """
     assert isinstance(rows.law, Student)
     df = rows.law.df
-    v = [ask(replace(rows, law=Student(df * float(np.exp(s * _STEP))))).value for s in (-2.0, -1.0, 1.0, 2.0)]
-    return np.asarray((8.0 * (v[2] - v[1]) - (v[3] - v[0])) / (12.0 * _STEP))
+    return slope(lambda move: ask(replace(rows, law=Student(df * float(np.exp(move))))).value, _STEP)
 
 
 def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Array | None = None) -> Array:
