@@ -1,11 +1,9 @@
-"""Sums over chunks of rows in one process."""
+"""Sums over rows, chunk by chunk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
-
-Chunk = TypeVar("Chunk")
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def row_chunks(start: int, stop: int, size: int) -> list[slice]:
@@ -19,27 +17,15 @@ def row_chunks(start: int, stop: int, size: int) -> list[slice]:
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
 
 
-def add_up(function: Callable[[Chunk], Sequence[Any]], chunks: Iterable[Chunk]) -> list[Any] | None:
-    """Apply ``function`` to every chunk and add the results, position by position.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a chunk, returns a sequence of numbers or arrays; what it returns is additive over rows.
-    chunks : iterable
-
-    Returns
-    -------
-    list or None
-        The sums; None when there is no chunk.
+def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
+    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes.
 
     Examples
     --------
-    >>> add_up(lambda rows: (sum(rows), len(rows)), [[1, 2], [3]])
+    >>> add_up((sum(rows), len(rows)) for rows in [[1, 2], [3]])
     [6, 3]
     """
-    sums: list[Any] | None = None
-    for chunk in chunks:
-        parts = function(chunk)
-        sums = list(parts) if sums is None else [a + b for a, b in zip(sums, parts, strict=True)]
-    return sums
+    total: list[Any] = []
+    for part in parts:
+        total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+    return total

@@ -30,7 +30,7 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
 
     w, factor = posterior.w, posterior.factor
     divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
-    return float((add_up(expected, posterior.chunks) or [0.0])[0]) - divergence
+    return float((add_up(map(expected, posterior.chunks)) or [0.0])[0]) - divergence
 
 
 def effective_parameters(posterior: Posterior) -> float:

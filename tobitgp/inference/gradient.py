@@ -55,7 +55,7 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
             out.extend(block.backward(at.X, part, G_A, s.g_d))
         return out
 
-    sums = add_up(visit, posterior.chunks) or []
+    sums = add_up(map(visit, posterior.chunks))
     gradient, at = [], 1
     for block in blocks:
         gradient.append(block.finish(tuple(sums[at : at + block.n_sums])))
@@ -73,5 +73,5 @@ def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likeliho
 
     if method.ascends != "joint":
         return None
-    sums = add_up(visit, [c for c in posterior.chunks if not likelihood.is_conjugate(c.rows)])
-    return np.zeros_like(posterior.w) if sums is None else posterior.factor.solve(sums[0])
+    sums = add_up(map(visit, [c for c in posterior.chunks if not likelihood.is_conjugate(c.rows)]))
+    return np.zeros_like(posterior.w) if not sums else posterior.factor.solve(sums[0])

@@ -186,7 +186,7 @@ def average_features(posterior: Posterior, blocks: frozenset[int]) -> Array:
         A, weight = chunk.features()[1], chunk.rows.weight
         return A.common.T @ weight, float(weight.sum())
 
-    total, weight = add_up(visit, posterior.chunks) or [0.0, 1.0]
+    total, weight = add_up(map(visit, posterior.chunks)) or [0.0, 1.0]
     centre = np.zeros(posterior.layout.p)
     for t in blocks:
         columns = posterior.layout.places[t].columns

@@ -99,7 +99,7 @@ def _settle(
         _, A, d = chunk.features()
         return (float(method.exact_part(chunk.rows, A.times(end.q.w), d, sigma).sum()),)
 
-    D = end.D + sum(add_up(exact_part, exact) or [0.0])
+    D = end.D + sum(add_up(map(exact_part, exact)) or [0.0])
     evidence = D - 0.5 * float(end.q.w @ end.q.w) - 0.5 * end.q.factor.log_det()
     q, ended = end.q, (end.sweeps, end.residual, end.converged)
     return Posterior(theta, at, layout, q.w, q.factor, sites, evidence, chunks, *ended, np.zeros(layout.p))
@@ -127,8 +127,8 @@ def _exact_sums(chunks: list[Chunk], method: Method, sigma: float, sites: Sites,
         sites.lambda1[chunk.span] = precision * y
         return *A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y))
 
-    total = add_up(sums, chunks)
-    if total is None:
+    total = add_up(map(sums, chunks))
+    if not total:
         return _Base(eye, np.zeros(_n_features(eye)), 0.0)
     *B, r, yy = total
     return _Base(_add(eye, B), r, yy)
@@ -150,8 +150,8 @@ class _Gaussian:
     factor: Factor
 
     @classmethod
-    def from_sums(cls, base: _Base, sums: Sequence[Array] | None) -> _Gaussian:
-        B, r = (base.B, base.r) if sums is None else (_add(base.B, sums[:-1]), base.r + sums[-1])
+    def from_sums(cls, base: _Base, sums: Sequence[Array]) -> _Gaussian:
+        B, r = (base.B, base.r) if not sums else (_add(base.B, sums[:-1]), base.r + sums[-1])
         factor = factorise(B)
         return cls(factor.solve(r), factor)
 
@@ -203,7 +203,7 @@ def _iterate(
     rho, merit, residual, mixed, turned = method.damping, -np.inf, np.inf, False, False
     for sweep in range(1, method.max_sweeps + 1):
         here = sites.copy()
-        gap, D, *sums = add_up(visit, chunks) or []
+        gap, D, *sums = add_up(map(visit, chunks))
         gap = float(np.sqrt(gap / n))
         if gap < method.tol or sweep == method.max_sweeps:
             sites.take(here)
@@ -213,7 +213,7 @@ def _iterate(
             if value < merit - 1e-10 * max(1.0, abs(merit)):
                 rho = rho if mixed else SHORTEN * rho
                 sites.take(last, last_step, rho)
-                q, mixed = _Gaussian.from_sums(base, add_up(accumulate, chunks)), False
+                q, mixed = _Gaussian.from_sums(base, add_up(map(accumulate, chunks))), False
                 if mixer is not None:
                     mixer.clear()
                 continue
@@ -225,14 +225,14 @@ def _iterate(
         residual, last = gap, here
         if mixer is not None:
             mixed = mixer.mix(here, step, rho, sites)
-            sums = add_up(accumulate, chunks) or []
+            sums = add_up(map(accumulate, chunks))
         step, last_step = last_step, step
         try:
             q = _Gaussian.from_sums(base, sums)
         except NumericalError:
             if likelihood.log_concave:
                 raise
-            q, rho, mixed = *_shorten(base, sites, last, last_step, rho, lambda: add_up(accumulate, chunks)), False
+            q, rho, mixed = *_shorten(base, sites, last, last_step, rho, lambda: add_up(map(accumulate, chunks))), False
             if mixer is not None:
                 mixer.clear()
     raise AssertionError("unreachable")
@@ -243,15 +243,15 @@ def _first(
 ) -> _Gaussian:
     """Posterior of the sites given, flattened where they leave none."""
     try:
-        return _Gaussian.from_sums(base, add_up(accumulate, chunks))
+        return _Gaussian.from_sums(base, add_up(map(accumulate, chunks)))
     except NumericalError:
         for chunk in chunks:
             sites.lambda1[chunk.span], sites.lambda2[chunk.span] = 0.0, 0.0
-        return _Gaussian.from_sums(base, add_up(accumulate, chunks))
+        return _Gaussian.from_sums(base, add_up(map(accumulate, chunks)))
 
 
 def _shorten(
-    base: _Base, sites: Sites, last: Sites, step: Sites, rho: float, sums: Callable[[], Sequence[Array] | None]
+    base: _Base, sites: Sites, last: Sites, step: Sites, rho: float, sums: Callable[[], Sequence[Array]]
 ) -> tuple[_Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:

@@ -42,9 +42,7 @@ def evaluate(working: Working, law: Law, x: Array) -> State:
     State
         Without ``working.log_scale_sum``.
     """
-    sums = add_up(lambda chunk: _sums(chunk, working, law, x), working.chunks)
-    assert sums is not None
-    value, gradient, hessian = sums
+    value, gradient, hessian = add_up(_sums(chunk, working, law, x) for chunk in working.chunks)
     p = working.p
     hessian[p:, :p] = hessian[:p, p:].T
     return State(x, float(value), gradient, 0.5 * (hessian + hessian.T))
