@@ -43,6 +43,7 @@ from tobitgp.typing import Array
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
+THINNED = 3
 RUNS = 3
 INTEGRATE_DIMENSION = 10
 ROUGH, LOOSE = 1e-2, 1e-4
@@ -166,6 +167,7 @@ class _Fit:
                 theta, scale = self._grow(theta, scale)
             if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
+                theta, inverse = self._thin(theta, inverse)
         return self._maximise(theta, scale, inverse)
 
     def _fall_back(self) -> None:
@@ -235,10 +237,7 @@ class _Fit:
         return objective.theta(free), scale
 
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
-        """Maximum on a larger subset, and the inverse curvature (k_free, k_free) that it foretells for all rows.
-
-        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
-        """
+        """Maximum on the sample, and the inverse curvature (k_free, k_free) that it foretells for all rows."""
         part = _Fit(
             cut(self.problem, self.prior.inputs),
             self.problem,
@@ -252,10 +251,37 @@ class _Fit:
         objective, maximum = part._maximise(theta, scale)
         self.precision = self.copies * _precision(objective)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
-        roles = np.array(self.parameters.roles)[self.parameters.free]
-        share = np.where(np.isin(roles, ("sigma", "df", *SIDES)), 1.0 / np.sqrt(self.copies), 1.0)
-        root = share[:, None] * maximum.root
+        root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
+
+    def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
+        """The same on every few rows of all, where there are very many."""
+        step = round(np.sqrt(self.copies / 2.0))
+        if step < THINNED:
+            return theta, inverse
+        whole = self.whole.thinned(step)
+        assert self.precision is not None
+        stage = f"thinned, {whole.n} rows"
+        objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
+        more = self._foretold(step)
+        maximum = ascend_with(
+            objective,
+            theta[self.parameters.free],
+            inverse * np.outer(more, more),
+            tol=10.0 * SAMPLE_TOL,
+            max_iter=NEWTON_STEPS,
+        )
+        self._log(stage, objective, maximum.value)
+        root = maximum.root / more[:, None]
+        return objective.theta(maximum.free), root @ root.T
+
+    def _foretold(self, copies: float) -> Array:
+        """By how much fewer rows, (k_free,), widen the standard deviations of parameters.
+
+        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
+        """
+        roles = np.array(self.parameters.roles)[self.parameters.free]
+        return np.where(np.isin(roles, ("sigma", "df", *SIDES)), np.sqrt(copies), 1.0)
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
