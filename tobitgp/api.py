@@ -17,7 +17,7 @@ from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings
+from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.model import assemble
 from tobitgp.likelihoods import resolve_family
 from tobitgp.likelihoods.families import Student
@@ -123,8 +123,8 @@ def fit(
     rng : int or numpy Generator, optional
         Of a posterior: chooses the rows of the first search on large data; None is deterministic.
     progress : bool or callable
-        Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
-        its end.
+        Show a progress line (stage, evaluations, passes over how many rows, log density, time; on many rows also the
+        time left), or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at its end.
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
         By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
@@ -378,5 +378,5 @@ class Model:
                 max_iter=max_iter,
             )
             if on_step is not None:
-                on_step("newton", results.parts.maximum.iterations, results.llf)
+                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._training.labels)))
         return results

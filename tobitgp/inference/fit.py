@@ -14,7 +14,7 @@ from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.ep import EP
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings
+from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import sites_of
 from tobitgp.inference.hyper import (
     Maximum,
@@ -44,6 +44,7 @@ NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 THINNED = 3
+USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
 INTEGRATE_DIMENSION = 10
 ROUGH, LOOSE = 1e-2, 1e-4
@@ -51,7 +52,7 @@ TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED, NEAR = 1e-3, 0.5
 
-OnStep = Callable[[str, int, float], None]
+OnStep = Callable[[Step], None]
 
 
 def fit_gp(
@@ -79,7 +80,7 @@ def fit_gp(
         Of the data; side noises join it where they are among the parameters.
     settings : Settings, optional
     on_step : callable, optional
-        Called with a stage's name, the evaluations in it so far and the log density found.
+        Called after each evaluation.
     whole : Whole, optional
         All rows, where they are more than the sample.
 
@@ -323,9 +324,15 @@ class _Fit:
     def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
         objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
-        report = self.on_step
+        report, sampled = self.on_step, self.problem.n < self.whole.n
         if report is not None:
-            objective.on_step = lambda value: report(stage, objective.evaluations, value)
+
+            def on_step(value: float) -> None:
+                done = objective.evaluations
+                left = max(1, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
+                report(Step(stage, done, value, objective.sweeps, whole.n, left))
+
+            objective.on_step = on_step
         return objective
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
@@ -384,7 +391,7 @@ class _Fit:
             except NumericalError:
                 return None
             if self.on_step is not None:
-                self.on_step("integrate", len(design), p.evidence)
+                self.on_step(Step("integrate", len(design), p.evidence, rows=self.whole.n))
             return (self._done(asked), objective.density(p)) if p.converged and asked.converged else None
 
         heavy = is_heavy(self.whole.n, centre.layout.row_features)

@@ -230,7 +230,7 @@ def test_inducing_inputs_leave_little(kernel):
 def test_many_rows_are_searched_on_a_subset():
     problem = simulate("left", n=1500, seed=3).problem()
     stages = []
-    fitted = fit(problem, integrate=False, on_step=lambda stage, count, value: stages.append(stage))
+    fitted = fit(problem, integrate=False, on_step=lambda step: stages.append(step.stage))
     names = [name for name, *_ in fitted.trace.stages]
     assert names[0] == "search"
     assert set(names) == set(stages)
