@@ -91,9 +91,9 @@ def fit(
         With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with side noises
         ``sigma_lower`` and ``sigma_upper``, an average over fixed draws, or Karlova et al.'s closed form, which is no
         bound; see `tobitgp.VI`. All but the first rest on Gaussian noise.
-    inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
+    inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
         Inducing inputs of the ``gp()`` terms: as many as leave 0.01 nat, the numerically exact prior, a number, or
-        locations in the user's units.
+        locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where they tell most.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.

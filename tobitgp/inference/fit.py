@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from tobitgp.inference.hyper import (
     starts,
     whitening,
 )
+from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
@@ -38,6 +40,7 @@ from tobitgp.inference.settle import settle
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import SIDES, with_side_noises
+from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 
 NATS = 0.01
@@ -157,6 +160,8 @@ class _Fit:
                 raise
             self._fall_back()
             objective, maximum = self._find(theta)
+        if self.prior.moves:
+            objective, maximum = self._move(objective, maximum)
         return self._finish(objective, maximum)
 
     def _find(self, theta: Array) -> tuple[Objective, Maximum]:
@@ -320,6 +325,45 @@ class _Fit:
                 break
             precision = precision if sampled else _precision(objective)
         return objective, maximum
+
+    def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+        """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""
+        starts = [(objective.blocks, objective.posterior(maximum.free))]
+        if self.parameters.n_free:
+            with contextlib.suppress(NumericalError):
+                starts.append(self._free_start(starts[0][1].theta))
+        if all(_nats_left(at) <= NATS for _, at in starts):
+            return objective, maximum
+        report, asked = self.on_step, self.settings
+        on_step = None if report is None else lambda count, value: report(Step("inducing", count, value))
+        given = (objective.whole, self.problem, self.prior, starts, self.method, self.likelihood, self.parameters)
+        moved = move_inducing(*given, max_iter=asked.max_iter, rng=asked.rng, on_step=on_step)
+        if moved is None:
+            return objective, maximum
+        self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
+        precision = _precision(objective) if self.precision is None else self.precision
+        again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
+        free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
+        steps = min(asked.max_iter, NEWTON_STEPS)
+        found = polish(again, free, tol=self.tol, max_iter=steps)
+        if found.gain_left > CONVERGED:
+            free = climb(again, found.free, tol=1e-3, max_iter=asked.max_iter)
+            found = polish(again, free, tol=self.tol, max_iter=steps)
+        if not again.posterior(found.free).converged:
+            return objective, maximum
+        self.prior = moved.prior
+        self._log("moved", again, found.value)
+        return again, found
+
+    def _free_start(self, theta: Array) -> tuple[Sequence[Block], Posterior]:
+        """Inducing inputs fit for hyper-parameters found with as many of them as it takes.
+
+        A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
+        """
+        rest = (self.parameters, self.method, self.plain, self.settings, self.on_step)
+        theta = _Fit(self.whole, self.problem, self.prior.automatic(), *rest)._search(theta)[0]
+        blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
+        return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
 
     def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)

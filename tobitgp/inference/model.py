@@ -34,6 +34,7 @@ from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
+from tobitgp.prior.moving import Inducing
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
@@ -102,7 +103,7 @@ def assemble(
     family : Family
     labels : (n,) array, optional
         Of the rows, for messages.
-    inducing : "auto", None, int, (M, d) array, or dict of these by term name
+    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
         Locations in the user's units.
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units.
@@ -155,7 +156,9 @@ def assemble(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
     dense = None if linear is None else DenseBlock(linear.features(problem.H, problem.units.scale))
     gps = tuple(
-        GPPrior(Inputs(problem.X[t], problem.code[t]), covariance, chosen, _grouping(term, design.groups[t]))
+        GPPrior(
+            Inputs(problem.X[t], problem.code[t]), covariance, chosen[0], _grouping(term, design.groups[t]), chosen[1]
+        )
         for t, (term, covariance, chosen) in enumerate(
             zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
         )
@@ -265,20 +268,24 @@ def _linear_means(
     return mean, sd
 
 
-def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[Any]:
-    """Each term's choice, locations standardised."""
+def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[tuple[Any, bool]]:
+    """Each term's choice, locations standardised, and whether it is to be moved."""
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
     check_names("inducing", by_name, chosen, "gp() term")
-    out: list[Any] = []
+    if isinstance(inducing, Inducing) and inducing.optimize and not chosen:
+        raise SpecError(f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved.")
+    out: list[tuple[Any, bool]] = []
     for t, term in enumerate(terms):
-        choice = by_name.get(term.name, "auto")
+        choice, moves = by_name.get(term.name, "auto"), False
+        if isinstance(choice, Inducing):
+            choice, moves = choice.start, choice.optimize
         if choice is None or (isinstance(choice, str) and choice == "auto"):
-            out.append(choice)
+            out.append((choice, False))
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
-            out.append(int(choice))
+            out.append((int(choice), moves))
         else:
-            out.append(_locations(choice, term, problem, t))
+            out.append((_locations(choice, term, problem, t), moves))
     return out
 
 
