@@ -51,7 +51,8 @@ def check_promise(case, method):
     # The prior in full stops at the largest residual, the choice for the data at the largest that they feel.
     assert auto.parts.fitted.n_features <= full.parts.fitted.n_features + 2
     if method == "vi":
-        assert full.log_evidence >= auto.log_evidence - 1e-6
+        # The prior in full leaves out a relative 1e-10, twice 1e-4 nats where sigma is .02.
+        assert full.log_evidence >= auto.log_evidence - 2e-4
 
 
 @pytest.mark.parametrize("method", ["vi", "ep"])
