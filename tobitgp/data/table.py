@@ -19,6 +19,30 @@ _DURATION_HINT = "make a number of it first, for example .dt.total_seconds()"
 
 
 @dataclass(frozen=True, slots=True)
+class RowNames:
+    """Some rows, by the labels of the first of them.
+
+    Attributes
+    ----------
+    count : int
+    labels : tuple of str
+        At most five.
+    """
+
+    count: int
+    labels: tuple[str, ...]
+
+    def merge(self, other: RowNames) -> RowNames:
+        """These and other rows."""
+        return RowNames(self.count + other.count, (*self.labels, *other.labels)[:MAX_ROWS_NAMED])
+
+    def __str__(self) -> str:
+        more = self.count - len(self.labels)
+        text = f"row{'s' if len(self.labels) > 1 else ''} {', '.join(self.labels)}"
+        return f"{text} and {more} more" if more else text
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column, as numbers or as a factor.
 
@@ -92,10 +116,12 @@ class Table:
         >>> Table({}, pd.RangeIndex(4)).rows(np.array([True, False, True, False]))
         'rows 0, 2'
         """
-        labels = [str(label) for label in self.index[mask][:MAX_ROWS_NAMED]]
-        more = int(mask.sum()) - len(labels)
-        text = f"row{'s' if len(labels) > 1 else ''} {', '.join(labels)}"
-        return f"{text} and {more} more" if more else text
+        return str(self.name_rows(mask))
+
+    def name_rows(self, mask: BoolArray) -> RowNames:
+        """The rows of a mask, by their labels."""
+        labels = self.index[np.flatnonzero(mask)[:MAX_ROWS_NAMED]]
+        return RowNames(int(mask.sum()), tuple(str(label) for label in labels))
 
 
 def column_names(data: Frame) -> list[Any]:
