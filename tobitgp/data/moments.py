@@ -19,7 +19,8 @@ class Moments:
     ----------
     weight : float
         Sum of the weights; 0 without rows.
-    mean : (d,) array
+    mean, tail : (d,) array
+        Their sum is the mean: beside a large offset one number has no room for what tells parts of the rows apart.
     spread : (d,) array
         Root mean square deviation from the mean; exactly 0 where a column is constant.
     minimum, maximum : (d,) array
@@ -28,6 +29,7 @@ class Moments:
 
     weight: float
     mean: Array
+    tail: Array
     spread: Array
     minimum: Array
     maximum: Array
@@ -45,10 +47,13 @@ class Moments:
         total, d = float(weight.sum()), X.shape[1]
         minimum, maximum = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         if total <= 0.0:
-            return cls(0.0, np.zeros(d), np.zeros(d), minimum, maximum)
+            return cls(0.0, np.zeros(d), np.zeros(d), np.zeros(d), minimum, maximum)
         mean = np.average(X, axis=0, weights=weight) if d else np.zeros(0)
         mean = np.where(minimum == maximum, minimum, mean)
-        return cls(total, mean, root_mean_square(X - mean, weight), minimum, maximum)
+        rest = X - mean
+        tail = np.average(rest, axis=0, weights=weight) if d else np.zeros(0)
+        spread = root_mean_square(rest - tail, weight)
+        return cls(total, mean + tail, (mean - (mean + tail)) + tail, spread, minimum, maximum)
 
     @property
     def size(self) -> Array:
@@ -58,15 +63,17 @@ class Moments:
     def merge(self, other: Moments) -> Moments:
         """Moments of both sets of rows together, by Chan's formula with roots, so that no square leaves its range."""
         if other.weight <= 0.0 or self.weight <= 0.0:
-            first = self if other.weight <= 0.0 else other
-            return first
+            return self if other.weight <= 0.0 else other
         total = self.weight + other.weight
         mine, its = self.weight / total, other.weight / total
-        step = other.mean - self.mean
+        step = (other.mean - self.mean) + (other.tail - self.tail)
         minimum, maximum = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
         inside = np.hypot(np.sqrt(mine) * self.spread, np.sqrt(its) * other.spread)
-        mean = np.where(minimum == maximum, minimum, self.mean + its * step)
-        return Moments(total, mean, np.hypot(inside, np.sqrt(mine * its) * step), minimum, maximum)
+        shift = self.tail + its * step
+        mean = np.where(minimum == maximum, minimum, self.mean + shift)
+        tail = np.where(minimum == maximum, 0.0, (self.mean - mean) + shift)
+        spread = np.hypot(inside, np.sqrt(mine * its) * step)
+        return Moments(total, mean, tail, spread, minimum, maximum)
 
 
 def merge_moments(parts: Iterable[Moments]) -> Moments:

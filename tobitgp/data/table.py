@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -100,6 +100,12 @@ class Table:
         if rows.all():
             return self
         return Table({name: column.take(rows) for name, column in self.columns.items()}, self.index[rows])
+
+    def pick(self, positions: IntArray) -> Table:
+        """Keep the rows at ascending positions."""
+        mask = np.zeros(self.n, dtype=bool)
+        mask[positions] = True
+        return self.take(mask)
 
     def missing(self, names: Iterable[str]) -> BoolArray:
         """Rows in which one of these columns is missing, (n,)."""
@@ -288,3 +294,20 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
         return labelled[0] if labelled else pd.RangeIndex(next(iter(lengths.values())))
     first = next(iter(data.values()), ())
     return first.index if isinstance(first, pd.Series) else pd.RangeIndex(len(first))
+
+
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Rows of tables with the same columns and levels, after one another.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        At least one.
+    """
+    columns = {}
+    for name, first in tables[0].columns.items():
+        values = np.concatenate([table.columns[name].values for table in tables])
+        missing = np.concatenate([table.columns[name].missing for table in tables])
+        columns[name] = Column(name, values, missing, first.levels, first.boolean, first.dates)
+    index = pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables]))
+    return Table(columns, index)

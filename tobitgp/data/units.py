@@ -45,15 +45,18 @@ class KnownRows:
     known : Outcome
         The same on the scale that is modelled.
     design : Design
+    number : int
+        Of the piece that they are.
     """
 
     response: CensoredResponse
     known: Outcome
     design: Design
+    number: int = 0
 
     def rows(self, at: IntArray) -> KnownRows:
         """Some of them; ``log_jacobian`` stays that of all."""
-        return KnownRows(self.response.rows(at), self.known.rows(at), self.design.rows(at))
+        return KnownRows(self.response.rows(at), self.known.rows(at), self.design.rows(at), self.number)
 
 
 @dataclass(frozen=True, slots=True)

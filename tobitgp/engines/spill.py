@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import mmap
 import shutil
 import tempfile
 import threading
@@ -86,7 +87,7 @@ def _arrays(value: Any) -> dict[int, Any]:
     while stack:
         item = stack.pop()
         if isinstance(item, np.ndarray):
-            if item.dtype != object and item.size:
+            if item.dtype != object and item.size and not _is_mapped(item):
                 found[id(item)] = item
         elif dataclasses.is_dataclass(item) and not isinstance(item, type):
             stack += [getattr(item, field.name) for field in dataclasses.fields(item)]
@@ -95,6 +96,13 @@ def _arrays(value: Any) -> dict[int, Any]:
         elif isinstance(item, tuple | list):
             stack += item
     return found
+
+
+def _is_mapped(array: Any) -> bool:
+    base = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)
 
 
 def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:

@@ -46,7 +46,7 @@ from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
 
@@ -135,10 +135,22 @@ def assemble(
         fit.
     """
     given = Given.read(inducing, fixed, start, priors, side_noises)
+    plan, rows = plan_rows(spec, response, design, family, given, labels)
+    return plan.build(rows)
+
+
+def plan_rows(
+    spec: ModelSpec,
+    response: CensoredResponse,
+    design: Design,
+    family: Family,
+    given: Given,
+    labels: npt.NDArray[Any] | None = None,
+) -> tuple[Plan, KnownRows]:
+    """The plan of a model whose rows are all here, and these; see :func:`assemble`."""
     known = outcome(response, log_time=family.log_time, labels=labels)
     rows = KnownRows(response, known, design)
-    plan = make_plan(spec, design.columns, LocalPieces([rows]), family, given, row_noises(known, given, labels))
-    return plan.build(rows)
+    return make_plan(spec, design.columns, LocalPieces([rows]), family, given, row_noises(known, given, labels)), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,8 @@ class Plan:
         Of the linear part.
     measured : Measured
         What all rows tell.
+    counts : tuple of (6,) integer arrays
+        Rows of each kind in each piece.
     standard : Standard
     linear : LinearPrior or None
     hypers : tuple of HyperParameter
@@ -165,31 +179,19 @@ class Plan:
     terms: tuple[GPTerm, ...]
     columns: tuple[str, ...]
     measured: Measured
+    counts: tuple[IntArray, ...]
     standard: Standard
     linear: LinearPrior | None
     hypers: tuple[HyperParameter, ...]
     given: Given
     level: bool
 
-    def problem(self, rows: KnownRows, *, limits: bool = False) -> Problem:
-        """Any of the rows standardised, with the limits of the instrument where they are asked for."""
-        problem = scale_rows(rows, self.standard)
-        if limits:
-            problem = with_limits(problem, rows.response, self.standard.known_mean(rows.design))
-        return problem.number_sides() if self.given.side_noises == "row" else problem
-
-    def inputs(self, problem: Problem) -> tuple[Inputs, ...]:
-        """Inputs of each block, linear columns first where there are any."""
-        gps = tuple(Inputs(*pair) for pair in zip(problem.X, problem.code, strict=True))
-        if self.linear is None:
-            return gps
-        return (Inputs(self.linear.features(problem.H, problem.units.scale)), *gps)
-
     def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
         """The model on some of the rows, or all."""
-        problem, units = self.problem(rows, limits=limits), self.standard.units
+        problem, units = scale_problem(rows, self.standard, limits), self.standard.units
+        problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
-        groups, inputs = rows.design.groups, list(self.inputs(problem))
+        groups, inputs = rows.design.groups, list(block_inputs(problem, self.linear))
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
         gps = tuple(
@@ -199,6 +201,18 @@ class Plan:
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
         prior = Prior(dense, gps, self.level)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, parameters)
+
+
+def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
+    """Rows standardised, with the limits of the instrument where they are asked for."""
+    problem = scale_rows(rows, standard)
+    return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
+
+
+def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, ...]:
+    """Inputs of each block, linear columns first where there are any."""
+    gps = tuple(Inputs(*pair) for pair in zip(problem.X, problem.code, strict=True))
+    return gps if linear is None else (Inputs(linear.features(problem.H, problem.units.scale)), *gps)
 
 
 def make_plan(
@@ -231,7 +245,8 @@ def make_plan(
     SpecError
         For names that are not parameters of the model, or values that are not allowed.
     """
-    measured = merge_measured(pieces.collect(measure_rows))
+    parts: list[Measured] = pieces.collect(measure_rows)
+    measured = merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
@@ -257,7 +272,8 @@ def make_plan(
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
     level = bool(spec.intercept and sd[0] != 0.0)
-    return Plan(family, spec.gps, columns, measured, standard, linear, hypers, given, level)
+    counts = tuple(part.counts for part in parts)
+    return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given, level)
 
 
 def _scaling(factor: KernelFactor) -> Scaling:
