@@ -280,7 +280,7 @@ class Model:
             self._read = prepare(spec, data, **options)
             frame = keep_covariates(self._read.state.spec, self._read, data)
         else:
-            self._read, frame = prepare_pieces(spec, source, store=Store(), **options), None
+            self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
         self._source, self._columns = data, present
         self.spec = self._read.state.spec
         self.formula = self.spec.formula

@@ -96,7 +96,7 @@ def parquet_source(path: Any, client: Any) -> Source:
         pieces = [replace(part, columns=tuple(names), number=i) for i, part in enumerate(parts)]
         return LocalPieces(pieces) if client is None else DaskPieces.from_values(client, pieces)
 
-    return Source(columns, choose)
+    return Source(columns, choose, client is None)
 
 
 def find_files(path: Any) -> list[str]:

@@ -84,10 +84,13 @@ class Source:
         Their names.
     choose : callable
         Column names -> Pieces of Loader.
+    here : bool
+        Whether the pieces are worked on in this process.
     """
 
     columns: tuple[Any, ...]
     choose: Callable[[Sequence[str]], Pieces]
+    here: bool = True
 
 
 def is_dask(data: Any) -> bool:
@@ -146,7 +149,7 @@ def dask_source(data: Any, client: Any) -> Source:
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"The data have several columns named {twice!r}; rename all but one")
-    return Source(tuple(columns), choose)
+    return Source(tuple(columns), choose, client is None)
 
 
 def frame_source(data: Any, client: Any) -> Source:
@@ -161,4 +164,4 @@ def frame_source(data: Any, client: Any) -> Source:
 
     if not isinstance(data, pd.DataFrame | Mapping):
         raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {type(data).__name__}")
-    return Source(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose)
+    return Source(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose, here=False)

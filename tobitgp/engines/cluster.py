@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tobitgp.engines.threads import hold_threads, single_blas_thread
+from tobitgp.errors import TobitGPError
 
 _SMALL = 10_000  # bytes of arguments that may travel with every task
 
@@ -48,9 +50,13 @@ class DaskPieces:
         Raises
         ------
         Exception
-            What the function raised, as itself.
+            What the function raised, as itself; of several pieces the first one's.
         """
-        return list(self._client.gather(self._submit(function, args)))
+        found = list(self._client.gather(self._submit(function, args)))
+        for item in found:
+            if isinstance(item, _Failure):
+                raise item.error
+        return found
 
     def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         name = getattr(function, "__name__", "call")
@@ -66,10 +72,22 @@ def _identity(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An error raised on purpose, which is a result: the cluster's log has no use for it."""
+
+    error: TobitGPError
+
+
 def _call(function: Callable[..., Any], piece: Any, args: tuple[Any, ...]) -> Any:
     """Run on a worker, whose threads are the cluster's to give out."""
+    if isinstance(piece, _Failure):
+        return piece
     with single_blas_thread(), hold_threads():
-        return function(piece, *args)
+        try:
+            return function(piece, *args)
+        except TobitGPError as error:
+            return _Failure(error.with_traceback(None))
 
 
 def _key(name: str) -> str:
