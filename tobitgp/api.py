@@ -125,7 +125,8 @@ def fit(
         Iterations of each optimiser run, and the most Newton steps at its end (never more than 10); by maximum
         likelihood the most Newton steps.
     tol : float, optional
-        Of a posterior: nats a further Newton step may gain when the search stops; 1e-6 by default.
+        Of a posterior: nats a further Newton step may gain when the search stops; by default 1e-6, and 1e-3 on more
+        than 20,000 rows.
     rng : int or numpy Generator, optional
         Of a posterior: chooses the rows of the first search on large data; None is deterministic.
     progress : bool or callable
@@ -362,21 +363,21 @@ class Model:
             integrate=read_hyper(hyper),
             n_starts=read_whole("n_starts", 2 if n_starts is None else n_starts),
             max_iter=read_whole("max_iter", max_iter),
-            tol=read_positive("tol", 1e-6 if tol is None else tol),
+            tol=None if tol is None else read_positive("tol", tol),
             rng=seed,
         )
         given = Given.read(inducing, fixed, start, priors, inference.side_noises)
         family, limits = self._family, inference.limits
         if isinstance(self._read, PiecesData):
-            plan, model, _ = assemble_pieces(self.spec, self._read, family, given, limits=limits, rng=seed)
+            plan, model, whole = assemble_pieces(self.spec, self._read, family, given, limits=limits, rng=seed)
         else:
-            training = self._read
+            training, whole = self._read, None
             plan, rows = plan_rows(self.spec, training.response, training.design, family, given, training.labels)
             model = plan.build(rows, limits=limits)
         warn_unidentified(plan.measured, self.spec.gps)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
-                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step
+                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step, whole
             )
         warn_coarse(fitted)
         warn_no_bound(fitted)

@@ -96,7 +96,8 @@ def test_lower_bound_of_any_posterior(censoring, name):
     evidence, error, *_ = exact(data)
     assert bound <= settled(data, "vi")[1].evidence + SETTLED
     assert bound <= evidence + 4.0 * error + SETTLED
-    parts = np.concatenate([chunk.features()[1].common for chunk in posterior.chunks])
+    (state,) = posterior.rows.items
+    parts = np.concatenate([state.features(chunk)[1].common for chunk in state.chunks])
     A = np.empty_like(parts)
     A[data.problem().order] = parts
     there = FullCovariance(A, np.zeros(len(A)), SIGMA, data.lower, data.upper)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.problems import CENSORING, GAUSSIAN, VARIANTS, Data, gp, make_problem, marginals, simulate, solve, tight
+from support.problems import CENSORING, VARIANTS, Data, gp, make_problem, marginals, simulate, solve, tight
 
-from tobitgp.inference import posterior
+from tobitgp.inference import parts, passes, settle
 from tobitgp.inference.gradient import evidence_gradient
 
 SAME = 1e-7  # sites settle to 1e-7 and the evidence is flat there
@@ -25,7 +25,7 @@ def data(request):
 def settled(data, name, theta=THETA, start=None):
     problem = data.problem()
     found = solve(problem, [gp(problem, "matern52")], theta, tight(name), start)
-    gradient = evidence_gradient(found, tight(name), GAUSSIAN)
+    gradient = evidence_gradient(found, tight(name))
     return found, gradient, *marginals(found, problem)
 
 
@@ -45,11 +45,24 @@ def test_order_of_rows(data, name, rng):
 @pytest.mark.parametrize("rows", [1, 5])
 def test_size_of_chunks_and_kept_features(data, name, rows, cache, monkeypatch):
     whole = settled(data, name)
-    monkeypatch.setattr(posterior, "CHUNK_ROWS", rows)
-    monkeypatch.setattr(posterior, "CACHE_BYTES", cache)
+    monkeypatch.setattr(passes, "CHUNK_ROWS", rows)
+    monkeypatch.setattr(settle, "CACHE_BYTES", cache)
     pieces = settled(data, name)
-    assert len(pieces[0].chunks) > len(whole[0].chunks)
-    assert all(bool(chunk.kept) is bool(cache) for chunk in pieces[0].chunks)
+    assert len(chunks(pieces[0])) > len(chunks(whole[0]))
+    assert all(bool(chunk.kept) is bool(cache) for chunk in chunks(pieces[0]))
+    assert_same(pieces, whole)
+
+
+def chunks(posterior):
+    return [chunk for state in posterior.rows.items for chunk in state.chunks]
+
+
+@pytest.mark.parametrize("rows", [3, 7])
+def test_size_of_parts(data, name, rows, monkeypatch):
+    whole = settled(data, name)
+    monkeypatch.setattr(parts, "PART_ROWS", rows)
+    pieces = settled(data, name)
+    assert len(pieces[0].rows) > len(whole[0].rows) == 1
     assert_same(pieces, whole)
 
 

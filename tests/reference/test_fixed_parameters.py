@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.oracles import covariance, exact_evidence
-from support.problems import GAUSSIAN, VARIANTS, from_codes, gp, marginals, solve
+from support.problems import VARIANTS, from_codes, gp, marginals, solve
 from support.reference import load
 
 from tobitgp.inference.gradient import evidence_gradient
@@ -37,7 +37,7 @@ def test_sparse_evidence(name):
 
 @pytest.mark.parametrize("name", CASE["methods"])
 def test_gradient(name):
-    gradient = evidence_gradient(settled(name)[1], VARIANTS[name], GAUSSIAN)
+    gradient = evidence_gradient(settled(name)[1], VARIANTS[name])
     np.testing.assert_allclose(gradient, CASE["methods"][name]["gradient"], rtol=0, atol=PRINTED)
 
 

@@ -14,7 +14,7 @@ from tobitgp.engines import LocalPieces
 from tobitgp.formula import parse_formula
 from tobitgp.inference.given import Given as Asked
 from tobitgp.inference.model import plan_rows
-from tobitgp.inference.whole import assemble_pieces
+from tobitgp.inference.whole import assemble_pieces, gather_parts, know_rows
 from tobitgp.likelihoods import resolve_family
 
 
@@ -38,10 +38,16 @@ def in_memory(formula, frame, *, family="gaussian", functions=None, options=None
     return training, plan, plan.build(rows)
 
 
-def in_pieces(formula, source, *, family="gaussian", functions=None, options=None, size=20_000, store=None, **given):
+def in_pieces(formula, source, *, family="gaussian", functions=None, options=None, store=None, **given):
     spec = parse_formula(formula, list(source.columns), functions)
     data = prepare_pieces(spec, source, store=store, **(options or {}))
-    plan, model, whole = assemble_pieces(data.state.spec, data, resolve_family(family), Asked.read(**given), size=size)
+    family, asked = resolve_family(family), Asked.read(**given)
+    plan, model, none = assemble_pieces(data.state.spec, data, family, asked)
+    assert none is None
+    known = data.pieces.map(know_rows, family.log_time, store)
+    whole = gather_parts(known, plan, limits=False, store=store)
+    if store is not None:
+        store.forget("known")
     return data, plan, model, whole
 
 

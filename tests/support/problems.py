@@ -7,6 +7,8 @@ import numpy as np
 from tobitgp.data.problem import Instrument, Problem, Rows, Units, Window
 from tobitgp.inference import METHODS, VI
 from tobitgp.inference.bounds import BOUNDS
+from tobitgp.inference.gather import moments_of, sites_of
+from tobitgp.inference.parts import cut
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.block import Grouping, Inputs
@@ -142,17 +144,15 @@ def dense(problem):
 
 def solve(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     """Settle at log parameters ``theta``, with Gaussian noise where no other is named."""
-    return settle(problem, blocks, np.asarray(theta, float), method, likelihood, start)
+    whole = cut(problem, [block.inputs for block in blocks], start)
+    posterior = settle(whole, blocks, np.asarray(theta, float), method, likelihood)
+    return replace(posterior, sites=sites_of(posterior))
 
 
 def marginals(posterior, problem):
     """Mean and sd of f at the training rows, in the data's order."""
-    n = problem.n
-    mean, var = np.empty(n), np.empty(n)
-    for chunk in posterior.chunks:
-        q = posterior.marginals(chunk)[2]
-        at = problem.order[chunk.span]
-        mean[at], var[at] = q.m, q.v_p + q.d
+    mean, var = np.empty(problem.n), np.empty(problem.n)
+    mean[problem.order], var[problem.order] = moments_of(posterior)
     return mean, np.sqrt(var)
 
 

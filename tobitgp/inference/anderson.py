@@ -1,56 +1,60 @@
-"""Anderson's acceleration of a fixed-point iteration on sites."""
+"""Anderson's acceleration of a fixed-point iteration whose points lie in parts.
+
+With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
+``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are
+sums over the parts; all else each part does for itself.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from tobitgp.typing import Array
 
-_MEMORY = 8
+MEMORY = 8
 _RIDGE = 1e-10
 
+# Points and the steps from them, (n,) each, the last one present.
+History = tuple[tuple[Array, Array], ...]
 
-class Anderson:
-    """Combine the last steps so that the residual they predict is smallest.
 
-    With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next
-    point is ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011).
+def remember(history: History, point: Array, step: Array) -> History:
+    """The history with one more point, the oldest forgotten."""
+    return (*history, (point, step))[-MEMORY - 1 :]
+
+
+def normal_equations(history: History) -> tuple[Array, Array]:
+    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates; ``k = len(history) - 1``."""
+    dG = np.diff([step for _, step in history], axis=0)
+    return dG @ dG.T, dG @ history[-1][1]
+
+
+def weights(gram: Array, right: Array) -> Array:
+    """``gamma`` (k,) from the equations summed over all coordinates."""
+    gram = gram.copy()
+    gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
+    return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-14)[0], dtype=np.float64)
+
+
+def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
+    """Next point (n,); the plain step of length ``rho`` where there is but one.
 
     Examples
     --------
     A linear iteration in two dimensions is solved once both directions are known.
 
     >>> M, b = np.array([[0.9, 0.05], [0.0, 0.8]]), np.array([1.0, 1.0])
-    >>> mixer, x = Anderson(), np.zeros(2)
+    >>> history, x = (), np.zeros(2)
     >>> for _ in range(4):
-    ...     x = mixer.mix(x, M @ x + b - x, 1.0)
+    ...     history = remember(history, x, M @ x + b - x)
+    ...     x = mixed(history, weights(*normal_equations(history)), 1.0)
     >>> np.round(x, 6)
     array([12.5,  5. ])
     """
-
-    def __init__(self) -> None:
-        self._points: list[Array] = []
-        self._steps: list[Array] = []
-
-    @property
-    def depth(self) -> int:
-        """Number of points remembered."""
-        return len(self._points)
-
-    def clear(self) -> None:
-        """Forget the past."""
-        self._points.clear()
-        self._steps.clear()
-
-    def mix(self, point: Array, step: Array, rho: float) -> Array:
-        """Next point (n,) from the present one and its step."""
-        self._points.append(point)
-        self._steps.append(step)
-        del self._points[: -_MEMORY - 1], self._steps[: -_MEMORY - 1]
-        if len(self._points) == 1:
-            return point + rho * step
-        dX, dG = np.diff(self._points, axis=0), np.diff(self._steps, axis=0)
-        gram = dG @ dG.T
-        gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
-        gamma = np.linalg.lstsq(gram, dG @ step, rcond=1e-14)[0]
-        return point + rho * step - gamma @ (dX + rho * dG)
+    point, step = history[-1]
+    if len(history) == 1:
+        return point + rho * step
+    dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
+    return point + rho * step - gamma @ (dX + rho * dG)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tobitgp.engines import add_up
-from tobitgp.inference.posterior import Chunk, Posterior
+from tobitgp.inference.passes import Chunk, State
+from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.likelihoods.base import Likelihood
 
 
@@ -13,7 +13,7 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     Parameters
     ----------
     posterior : Posterior
-        With its chunks.
+        While its rows are at hand.
     likelihood : Likelihood
 
     Returns
@@ -21,16 +21,21 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     float
         Of the standardised rows.
     """
-    likelihood = likelihood.at(posterior.theta)
-
-    def expected(chunk: Chunk) -> tuple[float]:
-        _, _, q = posterior.marginals(chunk)
-        value = likelihood.expected(chunk.rows, q.m, q.v_p + q.d, posterior.sigma, slopes=False).value
-        return (float(chunk.rows.weight @ value),)
-
-    w, factor = posterior.w, posterior.factor
+    w, factor = posterior.q
     divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
-    return float((add_up(map(expected, posterior.chunks)) or [0.0])[0]) - divergence
+    expected = posterior.rows.collect(expectation, posterior.q, likelihood.at(posterior.theta))
+    return sum(expected) - divergence
+
+
+def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> float:
+    """``sum E_q log p(y | f)`` over some rows."""
+
+    def visit(chunk: Chunk) -> float:
+        m = state.marginals(chunk, q)[1]
+        value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
+        return float(chunk.rows.weight @ value)
+
+    return sum(map(visit, state.chunks))
 
 
 def effective_parameters(posterior: Posterior) -> float:

@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.engines import map_independent, single_blas_thread
+from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings
+from tobitgp.inference.gather import sites_of
 from tobitgp.inference.hyper import (
     Maximum,
     Objective,
@@ -28,8 +29,10 @@ from tobitgp.inference.hyper import (
 )
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.parts import Whole, cut
+from tobitgp.inference.passes import ended, feature_sums, unexplained
 from tobitgp.inference.periods import unknown_periods
-from tobitgp.inference.posterior import Posterior, Sites, average_features
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.settle import settle
 from tobitgp.inference.vi import VI
@@ -39,10 +42,11 @@ from tobitgp.typing import Array
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
-SEARCH_ROWS, DENSE_ROWS, CURVATURE_ROWS = 300, 100, 20_000
+SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 RUNS = 3
-INTEGRATE_ROWS, INTEGRATE_DIMENSION = 20_000, 10
+INTEGRATE_DIMENSION = 10
 ROUGH, LOOSE = 1e-2, 1e-4
+TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED, NEAR = 1e-3, 0.5
 
@@ -57,13 +61,16 @@ def fit_gp(
     likelihood: Likelihood,
     settings: Settings | None = None,
     on_step: OnStep | None = None,
+    whole: Whole | None = None,
 ) -> FittedGP:
     """Fit hyper-parameters and posterior.
 
     Parameters
     ----------
     problem : Problem
+        All rows, or a sample of them where ``whole`` is given.
     prior : Prior
+        On the same rows.
     parameters : Parameters
         Each GP term's parameters in order, then sigma.
     method : Method
@@ -72,6 +79,8 @@ def fit_gp(
     settings : Settings, optional
     on_step : callable, optional
         Called with a stage's name, the evaluations in it so far and the log density found.
+    whole : Whole, optional
+        All rows, where they are more than the sample.
 
     Returns
     -------
@@ -90,7 +99,13 @@ def fit_gp(
         If the search or a fixed point did not settle, or EP gave way to VI.
     """
     with single_blas_thread():
-        fit = _Fit(problem, prior, parameters, method, likelihood, settings or Settings(), on_step)
+        settings = settings or Settings()
+        if whole is None:
+            whole = cut(problem, prior.inputs)
+            if problem.n > SAMPLE_ROWS:
+                problem, rows = problem.subset(SAMPLE_ROWS, settings.rng)
+                prior = prior.subset(rows)
+        fit = _Fit(whole, problem, prior, parameters, method, likelihood, settings, on_step)
         try:
             return fit.run()
         except NumericalError as error:
@@ -104,6 +119,7 @@ class _Fit:
 
     def __init__(
         self,
+        whole: Whole,
         problem: Problem,
         prior: Prior,
         parameters: Parameters,
@@ -112,11 +128,14 @@ class _Fit:
         settings: Settings,
         on_step: OnStep | None,
     ):
-        self.problem, self.prior, self.parameters = problem, prior, parameters
+        self.whole, self.problem, self.prior, self.parameters = whole, problem, prior, parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
         self.plain, self.likelihood = likelihood, with_side_noises(likelihood, parameters.roles)
-        self.concave = likelihood.over(problem.rows).log_concave
+        self.concave = likelihood.over(whole.kinds).log_concave
         self.on_step = on_step
+        self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
+        self.copies = whole.weight / float(problem.weight.sum())
+        self.precision: Array | None = None
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
         # Only along a single input can rows be dense enough to show length-scales that need many features.
@@ -143,7 +162,9 @@ class _Fit:
         scale, inverse = None, None
         if self.parameters.n_free:
             theta, scale = self._search(theta)
-            if self.problem.n >= 2 * CURVATURE_ROWS and not self.settings.integrate:
+            if scale is not None and self.problem.n > 3 * GROWN_ROWS:
+                theta, scale = self._grow(theta, scale)
+            if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
         return self._maximise(theta, scale, inverse)
 
@@ -165,13 +186,15 @@ class _Fit:
         free = self.parameters.free
         made: list[Objective] = []
 
-        def at(start: Array, sites: Sites | None = None) -> Objective:
+        rows_sought = cut(problem, prior.inputs)
+
+        def at(start: Array, last: Objective | None = None) -> Objective:
             """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
             here = theta.copy()
             here[free] = start
-            precision = _guess(problem, here) if sites is None else np.maximum(sites.lambda2, 0.0)
-            objective = self._objective("search", problem, prior, here, precision, self.first_cap)
-            objective.sites = sites
+            precision = _guess(problem, here) if last is None else _precision(last)
+            whole = rows_sought if last is None else last.whole
+            objective = self._objective("search", whole, prior, here, precision, self.first_cap)
             made.append(objective)
             return objective
 
@@ -187,7 +210,7 @@ class _Fit:
         def end(start: Array) -> tuple[float, Array, Objective]:
             objective = at(start)
             end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
-            again = at(end, objective.sites)
+            again = at(end, objective)
             return again.value(end), end, again
 
         ends = [end(start) for start in candidates]
@@ -199,26 +222,39 @@ class _Fit:
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
 
+    def _grow(self, theta: Array, scale: Array) -> tuple[Array, Array]:
+        """Better place, and the curvature there, on a larger subset."""
+        problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
+        prior = self.prior.subset(rows)
+        whole, precision = cut(problem, prior.inputs), _guess(problem, theta)
+        stage = f"approach, {problem.n} rows"
+        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap)
+        free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
+        value, scale = objective.value(free), whitening(objective, free)
+        self._log(stage, objective, value)
+        return objective.theta(free), scale
+
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Maximum on a larger subset, and the inverse curvature (k_free, k_free) that it foretells for all rows.
 
         More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
         """
-        problem, rows = self.problem.subset(CURVATURE_ROWS, self.settings.rng)
         part = _Fit(
-            problem,
-            self.prior.subset(rows),
+            cut(self.problem, self.prior.inputs),
+            self.problem,
+            self.prior,
             self.parameters,
             self.method,
             self.plain,
-            replace(self.settings, tol=1e-3),
+            replace(self.settings, tol=SAMPLE_TOL),
             self.on_step,
         )
         objective, maximum = part._maximise(theta, scale)
-        self.stages += [(f"{stage[0]}, {problem.n} rows", *stage[1:]) for stage in part.stages]
-        share = np.sqrt(problem.weight.sum() / self.problem.weight.sum())
+        self.precision = self.copies * _precision(objective)
+        self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         roles = np.array(self.parameters.roles)[self.parameters.free]
-        root = np.where(np.isin(roles, ("sigma", "df", *SIDES)), share, 1.0)[:, None] * maximum.root
+        share = np.where(np.isin(roles, ("sigma", "df", *SIDES)), 1.0 / np.sqrt(self.copies), 1.0)
+        root = share[:, None] * maximum.root
         return objective.theta(maximum.free), root @ root.T
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
@@ -227,19 +263,18 @@ class _Fit:
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
         rows. ``inverse`` is the inverse curvature that a larger subset foretells.
         """
-        precision, sites = _guess(self.problem, theta), None
-        tol, steps = self.settings.tol, min(self.settings.max_iter, NEWTON_STEPS)
+        whole, sampled = self.whole, self.problem.n < self.whole.n
+        precision = self.copies * _guess(self.problem, theta) if self.precision is None else self.precision
+        tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
-            objective = self._objective("approach", self.problem, self.prior, theta, precision, self.first_cap)
+            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
-            theta, sites = objective.theta(free), objective.sites
+            theta, whole = objective.theta(free), objective.whole
+            precision = precision if sampled else _precision(objective)
         for run in range(1, RUNS + 1):
-            if sites is not None:
-                precision = np.maximum(sites.lambda2, 0.0)
-            objective = self._objective(f"run {run}", self.problem, self.prior, theta, precision, CAP)
-            objective.sites = sites
+            objective = self._objective(f"run {run}", whole, self.prior, theta, precision, CAP)
             free = theta[self.parameters.free]
             if inverse is not None:
                 maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
@@ -250,19 +285,18 @@ class _Fit:
                 maximum = polish(objective, free, tol=tol, max_iter=steps)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
-            ended = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
-            if isinstance(self.method, EP) and not ended:
+            done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
+            if isinstance(self.method, EP) and not done:
                 raise _EPFailure(last.theta)
-            theta, sites = last.theta, last.sites
+            theta, whole = last.theta, objective.whole
             if _nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:
                 break
+            precision = precision if sampled else _precision(objective)
         return objective, maximum
 
-    def _objective(
-        self, stage: str, problem: Problem, prior: Prior, theta: Array, precision: Array, cap: int
-    ) -> Objective:
+    def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        objective = Objective(problem, blocks, self.method, self.likelihood, self.parameters, theta.copy())
+        objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
         report = self.on_step
         if report is not None:
             objective.on_step = lambda value: report(stage, objective.evaluations, value)
@@ -276,7 +310,7 @@ class _Fit:
         centre = self._as_asked(objective, pilot)
         integrate, k = self.settings.integrate, maximum.root.shape[1]
         if integrate is None:
-            integrate = self.problem.n <= INTEGRATE_ROWS and k <= INTEGRATE_DIMENSION
+            integrate = self.whole.n <= SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
         points, weights, log_marginal = [self._done(centre)], np.ones(1), np.nan
         if integrate and k and maximum.gain_left < NEAR:
             points, weights, log_marginal = self._integrate(objective, maximum, pilot, centre)
@@ -290,7 +324,7 @@ class _Fit:
         return FittedGP(
             points=tuple(points),
             weights=weights,
-            n_linear=0 if self.prior.linear is None else self.prior.linear.size,
+            n_linear=0 if self.prior.linear is None else self.prior.linear.X.shape[1],
             parameters=self.parameters,
             log_covariance=covariance,
             method=self.last,
@@ -315,11 +349,11 @@ class _Fit:
         def at(point: Array) -> tuple[Posterior, float] | None:
             free, here = self.parameters.clip(maximum.free + T @ point), rough
             try:
-                p = here.settle(free, pilot.sites)
+                p = here.settle(free, objective.whole)
                 if _nats_left(p) > 10.0 * NATS:
-                    blocks = self.prior.blocks(p.theta, np.maximum(p.sites.lambda2, 0.0), nats=NATS, cap=CAP)
-                    here = replace(rough, blocks=blocks)
-                    p = here.settle(free, p.sites)
+                    precision = self.precision if self.precision is not None else np.maximum(sites_of(p).lambda2, 0.0)
+                    here = replace(rough, blocks=self.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
+                    p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
                 asked = self._as_asked(here, p)
             except NumericalError:
                 return None
@@ -327,7 +361,7 @@ class _Fit:
                 self.on_step("integrate", len(design), p.evidence)
             return (self._done(asked), objective.density(p)) if p.converged and asked.converged else None
 
-        heavy = is_heavy(self.problem.n, centre.layout.row_features)
+        heavy = is_heavy(self.whole.n, centre.layout.row_features)
         found = [(self._done(centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
         kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
         log_density = np.array([density for (_, density), _ in kept])
@@ -343,11 +377,17 @@ class _Fit:
         """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
         if self.last is self.method:
             return pilot
-        return settle(objective.problem, objective.blocks, pilot.theta, self.last, self.likelihood, pilot.sites)
+        whole = objective.whole.starting(pilot.rows.map(ended))
+        return settle(whole, objective.blocks, pilot.theta, self.last, self.likelihood)
 
     def _done(self, posterior: Posterior) -> Posterior:
         """Without its rows, and with what they say of each process's level."""
-        return replace(posterior, chunks=(), centre=average_features(posterior, self.prior.centred))
+        total, weight = add_up(posterior.rows.collect(feature_sums))
+        centre = np.zeros(posterior.layout.p)
+        for t in self.prior.centred:
+            columns = posterior.layout.places[t].columns
+            centre[columns] = total[columns] / weight
+        return replace(posterior, states=None, sites=sites_of(posterior), centre=centre)
 
 
 class _EPFailure(Exception):
@@ -381,5 +421,10 @@ def _complaint(centre: Posterior, maximum: Maximum) -> str:
 
 def _nats_left(posterior: Posterior) -> float:
     """``1/2 sum lambda2 d`` over the rows whose sites hold information."""
-    precision = np.maximum(posterior.sites.lambda2, 0.0)
-    return 0.5 * sum(float(precision[c.span] @ c.features()[2]) for c in posterior.chunks)
+    return sum(posterior.rows.collect(unexplained))
+
+
+def _precision(objective: Objective) -> Array:
+    """Site precisions (n,) last found, in the problem's order."""
+    assert objective.last is not None
+    return np.maximum(sites_of(objective.last).lambda2, 0.0)

@@ -8,17 +8,20 @@ Each block turns its columns of that, and ``dF/dd``, into derivatives of its own
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tobitgp.engines import add_up
 from tobitgp.inference.layout import block_slopes
 from tobitgp.inference.method import Method
-from tobitgp.inference.posterior import Chunk, Posterior
-from tobitgp.likelihoods.base import Likelihood
+from tobitgp.inference.passes import Chunk, State
+from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.numerics.arrow import squared_lengths
 from tobitgp.typing import Array
 
 
-def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array:
+def evidence_gradient(posterior: Posterior, method: Method) -> Array:
     """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``.
 
     Parameters
@@ -26,52 +29,62 @@ def evidence_gradient(posterior: Posterior, method: Method, likelihood: Likeliho
     posterior : Posterior
         Settled: the formulas hold at a fixed point only.
     method : Method
-    likelihood : Likelihood
+        By which it settled.
     """
-    blocks, w, sigma = posterior.blocks, posterior.w, posterior.sigma
-    likelihood = method.view(likelihood.at(posterior.theta))
-    q = _implicit_weights(posterior, method, likelihood)
-
-    def visit(chunk: Chunk) -> list[Array | float]:
-        parts, A, marginals = posterior.marginals(chunk)
-        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
-        lambda2 = marginals.lambda2
-        alpha = marginals.lambda1 - lambda2 * marginals.m
-        G = posterior.factor.smooth(A)
-        for columns in G:
-            if columns is not None:
-                columns *= -lambda2[:, None]
-        A.add_slope(G, alpha, w)
-        e = s.e.sum(axis=1)
-        if q is not None and s.implicit is not None:
-            u, e_m = s.implicit
-            Aq = A.times(q)
-            A.add_slope(G, alpha, q)
-            A.add_slope(G, u - lambda2 * Aq, w)
-            e += e_m @ Aq
-        out: list[Array | float] = [e]
-        slopes = block_slopes(chunk.layout, chunk.inputs, [b.size for b in blocks], G)
-        for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
-            out.extend(block.backward(at.X, part, G_A, s.g_d))
-        return out
-
-    sums = add_up(map(visit, posterior.chunks))
+    implicit = _implicit_weights(posterior) if method.ascends == "joint" else None
+    sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
     gradient, at = [], 1
-    for block in blocks:
+    for block in posterior.blocks:
         gradient.append(block.finish(tuple(sums[at : at + block.n_sums])))
         at += block.n_sums
     return np.concatenate([*gradient, sums[0]])
 
 
-def _implicit_weights(posterior: Posterior, method: Method, likelihood: Likelihood) -> Array | None:
-    """``S A' u``, or None for methods whose evidence does not feel the mode move."""
+def _implicit_weights(posterior: Posterior) -> Array:
+    """``S A' u`` of methods whose evidence feels the mode move."""
+    sums = add_up(part for part in posterior.rows.collect(implicit_sums, posterior.q) if part)
+    return posterior.factor.solve(sums[0]) if sums else np.zeros_like(posterior.w)
+
+
+def implicit_sums(state: State, q: Gaussian) -> list[Any]:
+    """``A' u`` over some rows, whose known sites add nothing."""
+    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
 
     def visit(chunk: Chunk) -> tuple[Array]:
-        _, A, marginals = posterior.marginals(chunk)
-        implicit = method.slopes(likelihood, chunk.rows, marginals, posterior.sigma).implicit
-        return (np.zeros_like(posterior.w) if implicit is None else A.adjoint(implicit[0]),)
+        A, marginals = state.marginals(chunk, q)
+        implicit = method.slopes(likelihood, chunk.rows, marginals, sigma).implicit
+        return (np.zeros_like(q.w) if implicit is None else A.adjoint(implicit[0]),)
 
-    if method.ascends != "joint":
-        return None
-    sums = add_up(map(visit, [c for c in posterior.chunks if not likelihood.is_conjugate(c.rows)]))
-    return np.zeros_like(posterior.w) if not sums else posterior.factor.solve(sums[0])
+    return add_up(visit(chunk) for chunk in state.others())
+
+
+def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
+    """Derivatives in the noise parameters, and what each block's ``finish`` needs, over some rows."""
+    blocks, layout, method, likelihood, sigma = state.setting
+
+    def visit(chunk: Chunk) -> list[Any]:
+        parts, A, d = state.features(chunk, slopes=True)
+        whitened = q.factor.whiten_rows(A)
+        marginals = state.marginals_of(chunk, q, A, squared_lengths(whitened), d)
+        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
+        lambda2 = marginals.lambda2
+        alpha = marginals.lambda1 - lambda2 * marginals.m
+        G = q.factor.smooth(A, whitened)
+        for columns in G:
+            if columns is not None:
+                columns *= -lambda2[:, None]
+        A.add_slope(G, alpha, q.w)
+        e = s.e.sum(axis=1)
+        if implicit is not None and s.implicit is not None:
+            u, e_m = s.implicit
+            Aq = A.times(implicit)
+            A.add_slope(G, alpha, implicit)
+            A.add_slope(G, u - lambda2 * Aq, q.w)
+            e += e_m @ Aq
+        out: list[Any] = [e]
+        slopes = block_slopes(layout, chunk.inputs, [b.size for b in blocks], G)
+        for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
+            out.extend(block.backward(at.X, part, G_A, s.g_d))
+        return out
+
+    return add_up(map(visit, state.chunks))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
 from tobitgp.engines import map_independent
 from tobitgp.errors import NumericalError
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.parts import Whole
+from tobitgp.inference.passes import ended
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.prior.block import Block
@@ -33,31 +34,28 @@ def is_heavy(n: int, n_features: int) -> bool:
 
 @dataclass(slots=True)
 class Objective:
-    """Log evidence plus log prior as a function of the free part of theta; remembers the last sites to start from.
+    """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found.
 
     Attributes
     ----------
-    problem, blocks, method, likelihood, parameters
-        What is evaluated.
+    whole, blocks, method, likelihood, parameters
+        What is evaluated; the rows with the sites from which the next evaluation starts.
     full : (k,) array
         Theta with the fixed entries in place.
     on_step : callable or None
         Called with every value found.
-    sites : Sites or None
-        Where the next evaluation starts.
     last : Posterior or None
     evaluations, sweeps : int
         Counters for the trace of a fit.
     """
 
-    problem: Problem
+    whole: Whole
     blocks: Sequence[Block]
     method: Method
     likelihood: Likelihood
     parameters: Parameters
     full: Array
     on_step: Callable[[float], None] | None = None
-    sites: Sites | None = None
     last: Posterior | None = None
     evaluations: int = 0
     sweeps: int = 0
@@ -73,11 +71,11 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
-    def settle(self, free: Array, sites: Sites | None) -> Posterior:
-        """Posterior at ``free``, from the given sites; from flat ones where those lead nowhere."""
-        arguments = (self.problem, self.blocks, self.theta(free), self.method, self.likelihood)
-        posterior = settle(*arguments, sites)
-        return settle(*arguments) if sites is not None and not posterior.converged else posterior
+    def settle(self, free: Array, whole: Whole) -> Posterior:
+        """Posterior at ``free`` from the sites of the rows given; from flat ones where those lead nowhere."""
+        arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
+        posterior = settle(whole, *arguments)
+        return settle(whole.cold(), *arguments) if whole.warm and not posterior.converged else posterior
 
     def density(self, posterior: Posterior) -> float:
         """Log posterior density up to a constant."""
@@ -85,16 +83,18 @@ class Objective:
 
     def gradient(self, posterior: Posterior) -> Array:
         """Gradient (k_free,) of the log posterior density."""
-        gradient = evidence_gradient(posterior, self.method, self.likelihood)
+        gradient = evidence_gradient(posterior, self.method)
         return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
 
     def posterior(self, free: Array) -> Posterior:
         """Posterior at ``free`` from the last sites."""
-        posterior = self.settle(free, self.sites)
+        if self.last is not None and self.last.converged and np.array_equal(self.last.theta, self.theta(free)):
+            return self.last
+        posterior = self.settle(free, self.whole)
         self.evaluations += 1
         self.sweeps += posterior.sweeps
         if posterior.converged:
-            self.sites = posterior.sites
+            self.whole = self.whole.starting(posterior.rows.map(ended))
         self.last = posterior
         return posterior
 
@@ -266,13 +266,13 @@ def curvature(objective: Objective, free: Array, width: float) -> Array:
     """Hessian (k_free, k_free) of minus the objective by central differences of its gradient; not yet made definite."""
     k = len(free)
     points = [free + sign * width * e for e in np.eye(k) for sign in (1.0, -1.0)]
-    sites = objective.sites
+    whole = objective.whole
 
     def gradient(point: Array) -> tuple[Array, int]:
-        posterior = objective.settle(point, sites)
+        posterior = objective.settle(point, whole)
         return objective.gradient(posterior), posterior.sweeps
 
-    found = map_independent(gradient, points, heavy=is_heavy(objective.problem.n, objective.features))
+    found = map_independent(gradient, points, heavy=is_heavy(whole.n, objective.features))
     objective.evaluations += len(points)
     objective.sweeps += sum(sweeps for _, sweeps in found)
     G = np.array([g for g, _ in found])

@@ -66,7 +66,7 @@ def lay_out(blocks: Sequence[BlockAt]) -> Layout:
 
 
 def join_features(
-    layout: Layout, blocks: Sequence[BlockAt], inputs: Sequence[Inputs]
+    layout: Layout, blocks: Sequence[BlockAt], inputs: Sequence[Inputs], *, slopes: bool = False
 ) -> tuple[tuple[Features, ...], Loadings, Array]:
     """Features of all blocks in rows with the given inputs.
 
@@ -78,6 +78,8 @@ def join_features(
     blocks : sequence of BlockAt
     inputs : sequence of Inputs
         Of n rows.
+    slopes : bool
+        Whether the blocks' ``backward`` will follow.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def join_features(
     d : (n,) array
         Residual variances, summed.
     """
-    parts = tuple(block.features(at.X) for block, at in zip(blocks, inputs, strict=True))
+    parts = tuple(block.features(at.X, slopes=slopes) for block, at in zip(blocks, inputs, strict=True))
     common: list[Array] = []
     own: list[Array] = []
     d, code = np.zeros(len(inputs[0].X)), None

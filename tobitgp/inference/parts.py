@@ -7,14 +7,17 @@ machine can be made again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
-from tobitgp.engines import Pieces
+from tobitgp.data.problem import Problem, Rows
+from tobitgp.engines import LocalPieces, Pieces, row_chunks
 from tobitgp.prior.block import Inputs
 from tobitgp.typing import Array
+
+PART_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,43 @@ class Whole:
     weight: float
     warm: bool = False
 
+    def starting(self, parts: Pieces) -> Whole:
+        """The same rows with these sites to start from."""
+        return replace(self, parts=parts, warm=True)
+
+    def cold(self) -> Whole:
+        """The same rows with nothing known of their sites."""
+        return replace(self, parts=self.parts.map(without_sites), warm=False)
+
+
+def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> Whole:
+    """Cut a problem in memory into parts of about equal size, each with its share of every kind.
+
+    Parameters
+    ----------
+    problem : Problem
+    inputs : sequence of Inputs
+        Of each block, in the problem's order.
+    sites : Sites, optional
+        To start from, in the problem's order.
+    """
+    parts = cut_parts(problem, inputs, sites)
+    return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
+
+
+def cut_parts(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> tuple[Part, ...]:
+    """The parts of :func:`cut`."""
+    pieces = max(1, round(problem.n / PART_ROWS))
+    starts = np.cumsum([0, *map(len, problem.rows)])
+    parts = []
+    for i in range(pieces):
+        spans = [_share(len(rows), i, pieces) for rows in problem.rows]
+        rows = tuple(r[span] for r, span in zip(problem.rows, spans, strict=True))
+        places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
+        own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
+        parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own))
+    return tuple(parts)
+
 
 def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
     """A row of every kind, one that is truncated from above where there are such rows."""
@@ -86,3 +126,37 @@ def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
             at = 0 if kind.window is None else int(np.argmax(np.isfinite(kind.window.exit)))
             found.append(kind[slice(at, at + 1)])
     return tuple(found)
+
+
+def _share(n: int, i: int, pieces: int) -> slice:
+    return slice(i * n // pieces, (i + 1) * n // pieces)
+
+
+def _take(at: Inputs, places: Sequence[slice]) -> Inputs:
+    return Inputs(_join(at.X, places), None if at.code is None else _join(at.code, places))
+
+
+def _join(values: Any, places: Sequence[slice]) -> Any:
+    return values[places[0]] if len(places) == 1 else np.concatenate([values[place] for place in places])
+
+
+def without_sites(part: Part) -> Part:
+    """The same rows with nothing known of their sites."""
+    return replace(part, sites=None)
+
+
+def with_floor(part: Part) -> Part:
+    """The same rows, no site of negative precision."""
+    if part.sites is None:
+        return part
+    return replace(part, sites=Sites(part.sites.lambda1, np.maximum(part.sites.lambda2, 0.0)))
+
+
+def spans(rows: Sequence[Rows], size: int) -> list[tuple[Rows, slice]]:
+    """Chunks of at most ``size`` rows of one kind, and their places in the part."""
+    out, start = [], 0
+    for kind in rows:
+        for span in row_chunks(start, start + len(kind), size):
+            out.append((kind[slice(span.start - start, span.stop - start)], span))
+        start += len(kind)
+    return out

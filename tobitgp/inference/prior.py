@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tobitgp.inference.posterior import split_theta
-from tobitgp.prior.block import Block
+from tobitgp.prior.block import Block, Inputs
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.typing import Array, IntArray
@@ -32,6 +32,12 @@ class Prior:
         """Blocks whose level over the training rows belongs to the intercept."""
         first = 0 if self.linear is None else 1
         return frozenset(first + t for t, gp in enumerate(self.gps) if self.intercept and gp.has_level)
+
+    @property
+    def inputs(self) -> list[Inputs]:
+        """Inputs of each block in order, linear first."""
+        own = [gp.inputs for gp in self.gps]
+        return own if self.linear is None else [self.linear.inputs, *own]
 
     def blocks(self, theta: Array, precision: Array, *, nats: float, cap: int) -> list[Block]:
         """Blocks in order, linear first, with inducing inputs chosen for ``theta`` and site precisions."""

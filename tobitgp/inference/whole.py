@@ -8,21 +8,20 @@ import numpy as np
 
 from tobitgp.data.joined import join
 from tobitgp.data.outcome import outcome
-from tobitgp.data.piece import RowPiece, naming
+from tobitgp.data.piece import RowPiece, first, naming
 from tobitgp.data.pieces import PiecesData, split_positions
 from tobitgp.data.problem import Rows, draw_rows
 from tobitgp.data.units import KnownRows, Standard, row_kinds
-from tobitgp.engines import Pieces, Store
+from tobitgp.engines import LocalPieces, Pieces, Store
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference import fit
 from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
-from tobitgp.inference.parts import Part, Whole, examples
+from tobitgp.inference.parts import Part, Whole, cut_parts, examples
 from tobitgp.likelihoods import Family
 from tobitgp.prior.linear import LinearPrior
 from tobitgp.typing import IntArray
-
-SAMPLE_ROWS = 20_000
 
 
 def assemble_pieces(
@@ -32,9 +31,9 @@ def assemble_pieces(
     given: Given,
     *,
     limits: bool = False,
-    size: int = SAMPLE_ROWS,
+    size: int | None = None,
     rng: int | np.random.Generator | None = None,
-) -> tuple[Plan, GPModel, Whole]:
+) -> tuple[Plan, GPModel, Whole | None]:
     """Standardise rows where they are; see :func:`tobitgp.inference.model.assemble`.
 
     Parameters
@@ -45,8 +44,8 @@ def assemble_pieces(
     given : Given
     limits : bool
         Whether rows carry the limits of the instrument.
-    size : int
-        Rows of the sample, about; all where there are no more.
+    size : int, optional
+        Rows of the sample, about, all where there are no more; 20,000 without.
     rng : int, Generator or None
         Chooses them; it is not used where all are the sample.
 
@@ -55,8 +54,8 @@ def assemble_pieces(
     plan : Plan
     model : GPModel
         On the sample, in the units of all rows. It holds the rows that ``Problem.subset`` would choose, in their order.
-    whole : Whole
-        The same rows, sites and order within each piece aside, as data in memory give.
+    whole : Whole or None
+        All rows where they are; None where the sample holds them.
 
     Raises
     ------
@@ -70,15 +69,38 @@ def assemble_pieces(
             "tg.VI(side_noise='row') has a parameter for each censored row, which data in pieces do not name; "
             "side_noise='shared' has one for each side."
         )
+    size = fit.SAMPLE_ROWS if size is None else size
     pieces = data.pieces.map(know_rows, family.log_time, data.store)
     plan = make_plan(spec, data.columns, pieces, family, given)
     model = plan.build(take_sample(pieces, plan, size, rng), limits=limits)
-    parts = pieces.map(make_part, plan.standard, plan.linear, limits, data.store)
-    kinds = examples([join(rows) for rows in zip(*parts.collect(example_rows), strict=True)])
-    whole = Whole(parts, kinds, plan.measured.n, plan.measured.weight)
+    if plan.measured.n <= size:
+        return plan, model, None
+    whole = gather_parts(pieces, plan, limits=limits, store=data.store)
     if data.store is not None:
         data.store.forget("known")
     return plan, model, whole
+
+
+def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
+    """All rows, standardised where they are.
+
+    Parameters
+    ----------
+    pieces : Pieces of KnownRows
+    plan : Plan
+        Of these pieces.
+    limits : bool
+        Whether rows carry the limits of the instrument.
+    store : Store or None
+        Where arrays of pieces in this process are kept.
+    """
+    made = pieces.map(make_parts, plan.standard, plan.linear, limits, store)
+    if isinstance(made, LocalPieces):
+        parts: Pieces = LocalPieces([part for few in made.items for part in few])
+    else:
+        parts = made.map(first)
+    kinds = examples([join(rows) for rows in zip(*parts.collect(example_rows), strict=True)])
+    return Whole(parts, kinds, plan.measured.n, plan.measured.weight)
 
 
 def know_rows(piece: RowPiece, log_time: bool, store: Store | None) -> KnownRows:
@@ -89,13 +111,15 @@ def know_rows(piece: RowPiece, log_time: bool, store: Store | None) -> KnownRows
     return rows if store is None else store.keep("known", rows)
 
 
-def make_part(
+def make_parts(
     rows: KnownRows, standard: Standard, linear: LinearPrior | None, limits: bool, store: Store | None
-) -> Part:
-    """A piece's rows standardised and sorted by kind."""
+) -> tuple[Part, ...]:
+    """A piece's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
     problem = scale_problem(rows, standard, limits)
-    part = Part(problem.rows, block_inputs(problem, linear))
-    return part if store is None else store.keep("parts", part)
+    inputs = block_inputs(problem, linear)
+    if store is None:
+        return (Part(problem.rows, inputs),)
+    return store.keep("parts", cut_parts(problem, inputs))
 
 
 def example_rows(part: Part) -> tuple[Rows, ...]:
@@ -103,9 +127,7 @@ def example_rows(part: Part) -> tuple[Rows, ...]:
     return tuple(examples([rows])[0] if len(rows) else rows for rows in part.rows)
 
 
-def take_sample(
-    pieces: Pieces, plan: Plan, size: int = SAMPLE_ROWS, rng: int | np.random.Generator | None = None
-) -> KnownRows:
+def take_sample(pieces: Pieces, plan: Plan, size: int, rng: int | np.random.Generator | None = None) -> KnownRows:
     """Rows of all pieces, every kind in proportion, in the order of the data.
 
     Parameters

@@ -8,12 +8,13 @@ a border. A Schur complement eliminates the groups, so a thousand of them cost l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tobitgp.errors import NumericalError
+from tobitgp.numerics.blas import triangular_product
 from tobitgp.numerics.linalg import (
     cholesky,
     gram,
@@ -103,7 +104,7 @@ class Loadings:
 
     def gram(self, scale: Array) -> Arrow:
         """``A' diag(scale) A`` for ``scale`` (n,)."""
-        corner = gram(self.common.T, scale)
+        corner = gram(self.common, scale)
         if self.own is None:
             return (corner,)
         own = self.own.A
@@ -150,11 +151,17 @@ class Factor:
         Inverses of the groups' Cholesky factors.
     U : (G, m, p) array or None
         ``T`` times the groups' borders.
+    inverse : (p, p) array
+        ``L^-1``.
     """
 
     L: Array
     T: Array | None = None
     U: Array | None = None
+    inverse: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inverse", inverse_factor(self.L))
 
     @property
     def size(self) -> int:
@@ -187,33 +194,31 @@ class Factor:
         assert self.T is not None
         return r.reshape(*self.T.shape[:2], *r.shape[1:])
 
-    def whiten_rows(self, A: Loadings) -> tuple[Array, Array | None]:
-        """``L^-1 A'`` of rows: its corner (p, n), and the part of each row's own group, (n, m)."""
+    def whiten_rows(self, A: Loadings) -> Slope:
+        """``A L^-T`` of rows: its corner (n, p), and the part of each row's own group, (n, m)."""
         if self.T is None or self.U is None or A.own is None:
-            return solve_lower(self.L, A.common.T), None
+            return triangular_product(A.common.copy(), self.inverse, transposed=True), None
         m = self.T.shape[1]
         both = np.concatenate([self.T.transpose(0, 2, 1), self.T.transpose(0, 2, 1) @ self.U], axis=2)
         rows = A.own.expanded() @ both.reshape(-1, m + len(self.L))
-        return solve_lower(self.L, (A.common - rows[:, m:]).T), rows[:, :m]
+        return triangular_product(A.common - rows[:, m:], self.inverse, transposed=True), rows[:, :m]
 
     def variance(self, A: Loadings) -> Array:
         """``diag(A B^-1 A')``, (n,)."""
-        corner, own = self.whiten_rows(A)
-        v = np.einsum("pn,pn->n", corner, corner)
-        return v if own is None else v + np.einsum("nm,nm->n", own, own)
+        return squared_lengths(self.whiten_rows(A))
 
     def covariance(self, A: Loadings) -> Array:
         """``A B^-1 A'``, (n, n)."""
         corner, own = self.whiten_rows(A)
-        V = corner.T @ corner
+        V = corner @ corner.T
         if own is None or A.own is None:
             return V
         return V + (own @ own.T) * np.equal.outer(A.own.code, A.own.code)
 
-    def smooth(self, A: Loadings) -> Slope:
-        """``A B^-1``, in the columns that ``A`` has in each row."""
-        corner, own = self.whiten_rows(A)
-        common = solve_upper(self.L, corner).T
+    def smooth(self, A: Loadings, whitened: Slope | None = None) -> Slope:
+        """``A B^-1``, in the columns that ``A`` has in each row; ``whitened`` rows are overwritten."""
+        corner, own = self.whiten_rows(A) if whitened is None else whitened
+        common = triangular_product(corner, self.inverse, transposed=False)
         if own is None or A.own is None or self.T is None or self.U is None:
             return common, None
         G, m, p = self.U.shape
@@ -227,7 +232,7 @@ class Factor:
 
     def trace_inverse(self) -> float:
         """``tr B^-1``."""
-        trace = float(np.square(inverse_factor(self.L)).sum())
+        trace = float(np.square(self.inverse).sum())
         if self.T is None or self.U is None:
             return trace
         G, m, p = self.U.shape
@@ -238,6 +243,13 @@ class Factor:
         """Leading (k, k) block of ``B^-1``, of common features."""
         T = solve_lower(self.L, np.eye(len(self.L), k, order="F"))
         return T.T @ T
+
+
+def squared_lengths(whitened: Slope) -> Array:
+    """Squared lengths (n,) of whitened rows."""
+    corner, own = whitened
+    v = np.einsum("np,np->n", corner, corner)
+    return v if own is None else v + np.einsum("nm,nm->n", own, own)
 
 
 def factorise(B: Arrow) -> Factor:

@@ -1,8 +1,7 @@
 """Triangular linear algebra straight on LAPACK and BLAS.
 
 scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so the routines are
-called directly. Matrices go in and come out in Fortran order where they are square; a C-ordered ``(n, M)`` array is
-handed over transposed, without a copy.
+called directly. Matrices go in and come out in Fortran order where they are square, rows in C order.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from tobitgp.errors import NumericalError
+from tobitgp.numerics.blas import gram_of_rows
 from tobitgp.typing import Array
 
 _potrf, _pstrf, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtri
-_syrk, _trsm = blas.dsyrk, blas.dtrsm
+_trsm = blas.dtrsm
 
 
 def cholesky(B: Array) -> Array:
@@ -95,18 +95,16 @@ def inverse_factor(L: Array) -> Array:
     if not len(L):
         return L
     inverse, _ = _trtri(L, lower=1)
-    return np.tril(inverse)
+    return np.asfortranarray(np.tril(inverse))
 
 
-def gram(A_T: Array, scale: Array) -> Array:
-    """Lower triangle of ``A' diag(scale) A`` from ``A'`` (M, n) and ``scale`` (n,); the upper triangle is zero."""
-    if not len(A_T):
-        return np.zeros((0, 0))
-    out: Array = _syrk(1.0, A_T * np.sqrt(np.abs(scale)), lower=1)
+def gram(A: Array, scale: Array) -> Array:
+    """Lower triangle of ``A' diag(scale) A`` for rows ``A`` (n, M) and ``scale`` (n,); the upper triangle is zero."""
+    out = gram_of_rows(np.multiply(A, np.sqrt(np.abs(scale))[:, None], order="C"))
     negative = np.flatnonzero(scale < 0.0)
     if len(negative):
         # |s| = s + 2 max(-s, 0)
-        out -= 2.0 * _syrk(1.0, A_T[:, negative] * np.sqrt(-scale[negative]), lower=1)
+        out -= 2.0 * gram_of_rows(np.multiply(A[negative], np.sqrt(-scale[negative])[:, None], order="C"))
     return out
 
 

@@ -73,8 +73,8 @@ class BlockAt(Protocol):
         """How many sums ``backward`` gives."""
         ...
 
-    def features(self, X: Array) -> Features:
-        """Features of rows with inputs ``X`` (n, d_t)."""
+    def features(self, X: Array, *, slopes: bool = False) -> Features:
+        """Features of rows with inputs ``X`` (n, d_t); with ``slopes`` those that ``backward`` can use."""
         ...
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:

@@ -14,7 +14,7 @@ _NONE = np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class DenseBlock:
-    """Columns already multiplied by their prior standard deviations; no parameters, no residual.
+    """Columns already multiplied by their prior standard deviations; no parameters.
 
     Attributes
     ----------
@@ -34,6 +34,23 @@ class DenseBlock:
         """Of the training rows."""
         return Inputs(self.X)
 
+    def at(self, theta: Array) -> DenseFeatures:
+        """What the columns are without their rows: there is nothing to fix."""
+        return DenseFeatures(self.X.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class DenseFeatures:
+    """Columns that are features as they are; no residual.
+
+    Attributes
+    ----------
+    size : int
+        Number of columns.
+    """
+
+    size: int
+
     @property
     def grouping(self) -> Grouping | None:
         """None."""
@@ -44,17 +61,8 @@ class DenseBlock:
         """Zero."""
         return 0
 
-    @property
-    def size(self) -> int:
-        """Number of columns."""
-        return self.X.shape[1]
-
-    def at(self, theta: Array) -> DenseBlock:
-        """Return the block itself: there is nothing to fix."""
-        return self
-
-    def features(self, X: Array) -> Features:
-        """Columns of other rows, scaled as the training columns are."""
+    def features(self, X: Array, *, slopes: bool = False) -> Features:
+        """The columns themselves."""
         return Features(X, None)
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:

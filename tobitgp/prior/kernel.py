@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.linalg import pivoted_cholesky, solve_lower, solve_upper
+from tobitgp.numerics.blas import triangular_product
+from tobitgp.numerics.linalg import inverse_factor, pivoted_cholesky, solve_upper
 from tobitgp.prior.block import Features, Grouping, Inputs
 from tobitgp.prior.covariance import Covariance
 from tobitgp.typing import Array, IntArray
@@ -114,6 +115,8 @@ class KernelFeatures:
     L : (M, M) array
         Lower Cholesky factor of ``K_MM``.
     grouping : Grouping or None
+    T : (M, M) array
+        ``sd^2 L^-1``.
     """
 
     covariance: Covariance
@@ -122,6 +125,10 @@ class KernelFeatures:
     Z: Array
     L: Array
     grouping: Grouping | None = None
+    T: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "T", self.variance * inverse_factor(self.L))
 
     @property
     def size(self) -> int:
@@ -133,21 +140,21 @@ class KernelFeatures:
         """Four; see ``backward``."""
         return 4
 
-    def features(self, X: Array) -> Features:
+    def features(self, X: Array, *, slopes: bool = False) -> Features:
         """Whitened features of rows with inputs ``X`` (n, d), and what they leave of the prior variance."""
         K = self.covariance.value(X, self.Z, self.parameters)
-        A = solve_lower(self.L, (self.variance * K).T).T
+        A = triangular_product(K.copy() if slopes else K, self.T, transposed=True)
         d = self.variance * self.covariance.diagonal(X) - np.einsum("nm,nm->n", A, A)
-        return Features(A, np.maximum(d, 0.0, out=d), K)
+        return Features(A, np.maximum(d, 0.0, out=d), K if slopes else None)
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """Sum over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d k_nn``."""
         A, _, K = features
         G = G_A - (2.0 * g_d)[:, None] * A
-        G_K = solve_upper(self.L, G.T).T
-        G_K *= self.variance
+        AtG = A.T @ G
+        G_K = triangular_product(G, self.T, transposed=False)
         slopes = self.covariance.contract(X, self.Z, self.parameters, K, G_K)
-        return np.einsum("nm,nm->", G_K, K), slopes, A.T @ G, g_d @ self.covariance.diagonal(X)
+        return np.einsum("nm,nm->", G_K, K), slopes, AtG, g_d @ self.covariance.diagonal(X)
 
     def finish(self, sums: tuple[Array, ...]) -> Array:
         """Gradient in (log sd, logarithms of the covariance's parameters).

@@ -15,6 +15,8 @@ from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
 from tobitgp.inference.bounds import BOUNDS
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
+from tobitgp.inference.gather import moments_of
+from tobitgp.inference.parts import cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.side import SIDES, with_side_noises
@@ -132,7 +134,7 @@ def _approximations(parts: Parts, response: Any) -> Iterator[tuple[str, Answer]]
         sided = method.side_noises
         at = (theta, with_side_noises(likelihood, roles)) if sided else (plain, likelihood)
         try:
-            yield name, _answer(settle(problem, blocks, at[0], method, at[1]))
+            yield name, _answer(settle(cut(problem, parts.gp.prior.inputs), blocks, at[0], method, at[1]))
         except NumericalError:
             continue
 
@@ -159,10 +161,7 @@ def _blocks(parts: Parts) -> list[Block]:
 
 
 def _answer(posterior: Posterior) -> Answer:
-    mean, var = np.empty(len(posterior.sites.lambda1)), np.empty(len(posterior.sites.lambda1))
-    for chunk in posterior.chunks:
-        q = posterior.marginals(chunk)[2]
-        mean[chunk.span], var[chunk.span] = q.m, q.v_p + q.d
+    mean, var = moments_of(posterior)
     value = posterior.evidence if posterior.converged else np.nan
     return Answer(value, np.nan, mean, np.sqrt(var))
 

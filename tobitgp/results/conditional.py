@@ -20,7 +20,7 @@ from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import GPModel
-from tobitgp.inference.posterior import CHUNK_ROWS
+from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes, log_predictive

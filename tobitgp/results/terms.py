@@ -16,7 +16,8 @@ from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.inference.posterior import CHUNK_ROWS, Posterior
+from tobitgp.inference.passes import CHUNK_ROWS
+from tobitgp.inference.posterior import Posterior
 from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.prior.block import Inputs
 from tobitgp.results.estimates import linear_posterior

@@ -126,7 +126,7 @@ def test_integration_surrounds_the_maximum(data, method):
     assert len(fitted.points) == 15
     assert fitted.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert (fitted.weights > 0.0).all()
-    assert all(p.chunks == () for p in fitted.points)
+    assert all(p.states is None for p in fitted.points)
     centre = fitted.points[0]
     assert fitted.evidence == centre.evidence
     spread = np.array([p.theta - centre.theta for p in fitted.points])
@@ -247,7 +247,7 @@ def test_a_large_subset_foretells_the_curvature(monkeypatch):
     y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)
     model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
     whole = model.fit(hyper="maximize")
-    monkeypatch.setattr("tobitgp.inference.fit.CURVATURE_ROWS", 1000)
+    monkeypatch.setattr("tobitgp.inference.fit.SAMPLE_ROWS", 1000)
     some = model.fit(hyper="maximize")
     assert any("1000 rows" in stage for stage in some.fit_history["stage"])
     assert some.converged

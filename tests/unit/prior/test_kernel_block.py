@@ -63,7 +63,7 @@ def test_chain_rule(name, ard, X, rng):
         return float(np.sum(W * (f.A @ f.A.T)) + g @ f.d)
 
     at = model.at(theta)
-    f = at.features(X)
+    f = at.features(X, slopes=True)
     whole = at.backward(X, f, 2.0 * W @ f.A, g)
     assert len(whole) == at.n_sums
     np.testing.assert_allclose(at.finish(whole), gradient(value, theta, 1e-3), rtol=1e-7, atol=1e-7)
@@ -75,7 +75,7 @@ def test_backward_adds_over_rows(name, X, rng):
     G, g = rng.standard_normal((30, 6)), rng.standard_normal(30)
 
     def sums(rows):
-        return at.backward(X[rows], at.features(X[rows]), G[rows], g[rows])
+        return at.backward(X[rows], at.features(X[rows], slopes=True), G[rows], g[rows])
 
     parts = [a + b for a, b in zip(sums(slice(0, 11)), sums(slice(11, 30)), strict=True)]
     for whole, added in zip(sums(slice(None)), parts, strict=True):

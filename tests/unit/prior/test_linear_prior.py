@@ -43,11 +43,11 @@ def test_default_sd_is_in_units_of_response_per_column(H):
 
 
 def test_dense_block_has_nothing_to_learn(H):
-    block = DenseBlock(H)
-    f = block.at(np.zeros(0)).features(H)
-    assert (block.n_parameters, block.n_sums, block.size, f.d) == (0, 0, 3, None)
+    at = DenseBlock(H).at(np.zeros(0))
+    f = at.features(H)
+    assert (DenseBlock(H).n_parameters, at.n_sums, at.size, f.d) == (0, 0, 3, None)
     assert f.A is H
-    assert block.finish(block.backward(H, f, H, np.ones(8))).shape == (0,)
+    assert at.finish(at.backward(H, f, H, np.ones(8))).shape == (0,)
 
 
 @pytest.mark.parametrize("arguments", [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (np.inf, 1.0), (1.0, np.nan)])

@@ -23,7 +23,8 @@ from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.layout import Layout, Place
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.parts import Sites
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
@@ -31,7 +32,7 @@ from tobitgp.likelihoods.laws import Student as StudentLaw
 from tobitgp.numerics.arrow import Factor
 from tobitgp.prior.block import Grouping
 from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.prior.dense import DenseBlock
+from tobitgp.prior.dense import DenseFeatures
 from tobitgp.prior.kernel import KernelFeatures
 from tobitgp.prior.kernels import KERNELS, Kernel
 from tobitgp.prior.linear import LinearPrior
@@ -48,7 +49,7 @@ CLASSES: dict[str, type] = {
     for known in (
         ColumnFacts,
         Covariance,
-        DenseBlock,
+        DenseFeatures,
         DesignState,
         EP,
         Factor,

@@ -190,7 +190,7 @@ class _Reader:
 def field_names(known: type) -> tuple[str, ...]:
     """Fields of a dataclass or a named tuple, in order."""
     if is_dataclass(known):
-        return tuple(field.name for field in fields(known))
+        return tuple(field.name for field in fields(known) if field.init)
     names: tuple[str, ...] = known._fields  # type: ignore[attr-defined]
     return names
 

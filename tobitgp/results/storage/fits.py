@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 @cache
 def field_types(known: type) -> dict[str, Any]:
     """Declared types of a class's fields, those of its class variables left out."""
-    names = set(getattr(known, "__dataclass_fields__", None) or known._fields)  # type: ignore[attr-defined]
+    names = {f.name for f in fields(known) if f.init} if is_dataclass(known) else set(known._fields)  # type: ignore[attr-defined]
     hints = get_type_hints(known)
     constants = {name for name, hint in hints.items() if "ClassVar" in str(hint)}
     return {name: hint for name, hint in hints.items() if name in names - constants}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.inference.posterior import Posterior, Sites
+from tobitgp.inference.posterior import NO_SITES
 from tobitgp.inference.prior import Prior
-from tobitgp.prior.dense import DenseBlock
 from tobitgp.results.tobit_parts import TobitParts, null_likelihood
 from tobitgp.results.views import Parts
 
@@ -20,7 +18,7 @@ def process_without_rows(parts: Parts) -> Parts:
 
     Inducing inputs stay: they are part of what was learned.
     """
-    points = tuple(_point(point) for point in parts.fitted.points)
+    points = tuple(replace(point, sites=NO_SITES) for point in parts.fitted.points)
     return replace(
         parts,
         gp=replace(parts.gp, problem=_problem(parts.gp.problem), prior=Prior(None, ())),
@@ -34,16 +32,6 @@ def regression_without_rows(parts: TobitParts) -> TobitParts:
     """Parts of a regression that answer the same about new rows; what only the rows could tell is noted first."""
     maximum = replace(parts.maximum, scores=None)
     return replace(parts, maximum=maximum, llnull=null_likelihood(parts), training=None, covariates=None)
-
-
-def _point(point: Posterior) -> Posterior:
-    none = np.zeros(0)
-    blocks = tuple(_block(block) for block in point.blocks)
-    return replace(point, blocks=blocks, sites=Sites(none, none), chunks=())
-
-
-def _block(block: Any) -> Any:
-    return replace(block, X=np.zeros_like(block.X[:0])) if isinstance(block, DenseBlock) else block
 
 
 def _problem(problem: Problem) -> Problem:

@@ -1,0 +1,36 @@
+"""Answers row by row, brought together where the rows lie in this process."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tobitgp.engines import LocalPieces
+from tobitgp.inference.parts import Sites
+from tobitgp.inference.passes import final_moments, final_sites
+from tobitgp.inference.posterior import NO_SITES, Posterior
+from tobitgp.typing import Array
+
+Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
+
+
+def sites_of(posterior: Posterior) -> Sites:
+    """Sites in the problem's order; none of rows that lie elsewhere."""
+    if not isinstance(posterior.rows, LocalPieces):
+        return NO_SITES
+    return Sites(*_in_order(posterior.rows.collect(final_sites)))
+
+
+def moments_of(posterior: Posterior) -> tuple[Array, Array]:
+    """Mean and variance (n,) of f in the rows, in the problem's order."""
+    return _in_order(posterior.rows.collect(final_moments, posterior.q))
+
+
+def _in_order(parts: Pairs) -> tuple[Array, Array]:
+    """Values of all rows in the order of kinds, from those of each part with its number of rows of every kind."""
+    first, second = (_join([(sizes, pair[i]) for sizes, pair in parts]) for i in (0, 1))
+    return first, second
+
+
+def _join(parts: list[tuple[tuple[int, ...], Array]]) -> Array:
+    cuts = [np.split(values, np.cumsum(sizes)[:-1]) for sizes, values in parts]
+    return np.concatenate([kind for kinds in zip(*cuts, strict=True) for kind in kinds])

@@ -1,0 +1,96 @@
+"""BLAS on blocks of rows, in place and outside the interpreter's lock, so that threads run in it side by side.
+
+scipy's own wrappers copy and hold the lock; the pointers it publishes for Cython (``scipy.linalg.cython_blas``) do
+neither. A C-ordered ``(n, M)`` array is to BLAS its transpose in Fortran order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_blas
+
+from tobitgp.typing import Array
+
+_DOUBLE = np.dtype(np.float64)
+_POINTER = ctypes.c_void_p
+
+
+@cache
+def _routine(name: str, n_arguments: int) -> Any:
+    """A Fortran routine by its name; all arguments are pointers."""
+    capsule = cython_blas.__pyx_capi__[name]  # type: ignore[literal-required]
+    api = ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+    pointer_of = ctypes.PYFUNCTYPE(_POINTER, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    return ctypes.CFUNCTYPE(None, *[_POINTER] * n_arguments)(pointer_of(capsule, name_of(capsule)))
+
+
+def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
+    """Multiply rows by a lower-triangular matrix in place: ``A T'``, or ``A T`` where not ``transposed``.
+
+    Parameters
+    ----------
+    A : (n, M) array, C order
+        Overwritten.
+    T : (M, M) array, lower triangular, Fortran order
+
+    Returns
+    -------
+    (n, M) array
+        ``A`` itself.
+
+    Examples
+    --------
+    >>> T = np.array([[1.0, 0.0], [2.0, 3.0]], order="F")
+    >>> triangular_product(np.ones((1, 2)), T, transposed=True)
+    array([[1., 5.]])
+    >>> triangular_product(np.ones((1, 2)), T, transposed=False)
+    array([[3., 3.]])
+    """
+    _check(A, A.flags.c_contiguous)
+    _check(T, T.flags.f_contiguous)
+    n, M = A.shape
+    if T.shape != (M, M):
+        raise TypeError(f"A matrix {M} x {M} is needed, not one of shape {T.shape}.")
+    if A.size:
+        sizes, one = (ctypes.c_int * 2)(M, n), ctypes.c_double(1.0)
+        rows, columns = ctypes.addressof(sizes), ctypes.addressof(sizes) + ctypes.sizeof(ctypes.c_int)
+        alpha = ctypes.addressof(one)
+        direction = b"N" if transposed else b"T"
+        _routine("dtrmm", 11)(
+            b"L", b"L", direction, b"N", rows, columns, alpha, T.ctypes.data, rows, A.ctypes.data, rows
+        )
+    return A
+
+
+def gram_of_rows(A: Array) -> Array:
+    """``A'A`` of rows, the lower triangle of an (M, M) array in Fortran order; zero above.
+
+    Parameters
+    ----------
+    A : (n, M) array, C order
+
+    Examples
+    --------
+    >>> gram_of_rows(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    array([[1., 0.],
+           [2., 5.]])
+    """
+    _check(A, A.flags.c_contiguous)
+    n, M = A.shape
+    out = np.zeros((M, M), order="F")
+    if A.size:
+        sizes, numbers = (ctypes.c_int * 2)(M, n), (ctypes.c_double * 2)(1.0, 0.0)
+        rows, columns = ctypes.addressof(sizes), ctypes.addressof(sizes) + ctypes.sizeof(ctypes.c_int)
+        one, zero = ctypes.addressof(numbers), ctypes.addressof(numbers) + ctypes.sizeof(ctypes.c_double)
+        _routine("dsyrk", 10)(b"L", b"N", rows, columns, one, A.ctypes.data, rows, zero, out.ctypes.data, rows)
+    return out
+
+
+def _check(X: Array, ordered: bool) -> None:
+    if X.ndim != 2 or X.dtype != _DOUBLE or not ordered:
+        raise TypeError(f"A matrix of doubles in the right order is needed, not {X.dtype} of shape {X.shape}.")
