@@ -10,6 +10,8 @@ import numpy as np
 
 from tobitgp.typing import Array
 
+_DIGITS = 40
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -75,6 +77,16 @@ class Moments:
         spread = np.hypot(inside, np.sqrt(mine * its) * step)
         return Moments(total, mean, tail, spread, minimum, maximum)
 
+    def rounded(self) -> Moments:
+        """Mean and spread to 40 binary digits, beside which the order of sums does not show.
+
+        What rows are standardised by is free within such limits. A search that starts from numbers equal to the last
+        digit goes the same way however the rows are cut.
+        """
+        spread = _round_to(self.spread, self.spread)
+        mean = np.where(spread > 0.0, _round_to(self.mean, self.spread), self.mean)
+        return Moments(self.weight, mean, np.zeros_like(mean), spread, self.minimum, self.maximum)
+
 
 def merge_moments(parts: Iterable[Moments]) -> Moments:
     """Moments of all rows from those of at least one part, in the order they come."""
@@ -95,3 +107,11 @@ def root_mean_square(X: Array, weight: Array) -> Array:
     largest = np.abs(X).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     return np.asarray(unit * np.sqrt(np.average((X / unit) ** 2, axis=0, weights=weight)))
+
+
+def _round_to(values: Array, unit: Array) -> Array:
+    """Values to the 40th binary digit of a unit that is not negative, as they are where it is 0."""
+    exponent = np.frexp(unit)[1] - _DIGITS
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.ldexp(values, -exponent)
+        return np.where((unit > 0.0) & np.isfinite(scaled), np.ldexp(np.rint(scaled), exponent), values)

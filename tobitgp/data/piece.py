@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -164,10 +164,12 @@ def keep_rows(
     weight = np.ones(table.n) if piece.weight is None else piece.weight
     with naming(piece.place):
         rows, complete = complete_rows(spec, inputs, table, weight)
+        complete = replace(complete, incomplete=complete.incomplete.inside(piece.place))
         if missing == "raise" and complete.incomplete.count:
             return None, Seen(complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ())), {}, table.pick(_NONE))
         table = table.take(rows)
         response, used, counted = known_response(spec, table, weight[rows], censored)
+        counted = counted._replace(beyond=counted.beyond.inside(piece.place))
         table = Table({name: table.columns[name] for name in inputs}, table.index).take(used)
         check_inputs(inputs, table)
     distinct = {name: _distinct(table.columns[name]) for name in inputs if table.columns[name].levels is not None}

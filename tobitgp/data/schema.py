@@ -118,11 +118,11 @@ def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
     known = [item for item in types if item.known]
     if not known:
         return types[0]
-    kinds = {item.kind: item for item in reversed(known)}
+    kinds = list(dict.fromkeys(item.kind for item in known))
     if set(kinds) == {"number", "factor"} and may_mix:
         known = [item for item in known if item.kind == "factor"]
     elif len(kinds) > 1:
-        a, b = (next(item for item in known if item.kind == kind) for kind in list(kinds)[:2])
+        a, b = (next(item for item in known if item.kind == kind) for kind in kinds[:2])
         held = f"{_WORDS[a.kind]} in {a.place} and {_WORDS[b.kind]} in {b.place}"
         raise DataError(f"Column {name!r} holds {held}; make it the same everywhere")
     levels = known[0].levels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -176,8 +176,9 @@ def measure_response(piece: KnownRows, centre: Array, mean: Array) -> Moments:
 
 
 def merge_measured(parts: Sequence[Measured]) -> Measured:
-    """What all rows tell, from at least one part of them."""
-    return reduce(Measured.merge, parts)
+    """What all rows tell, from at least one part of them; moments are rounded."""
+    found = reduce(Measured.merge, parts)
+    return replace(found, H=found.H.rounded(), X=tuple(moments.rounded() for moments in found.X))
 
 
 def find_units(
@@ -268,8 +269,8 @@ def standardise(
     Problem
     """
     piece, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
-    y = measure_response(piece, none, none)
-    measured = measure_rows(piece)
+    y = measure_response(piece, none, none).rounded()
+    measured = merge_measured([measure_rows(piece)])
     units = find_units(measured, y, log_time=log_time, centre=centre, scaling=scaling)
     return scale_rows(piece, Standard(units, none, none, tuple(np.flatnonzero(measured.counts).tolist())))
 

@@ -263,7 +263,7 @@ def make_plan(
         centre = measured.H.mean.copy()
         centre[intercept] = 0.0
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
-    y = merge_moments(pieces.collect(measure_response, centre, mean))
+    y = merge_moments(pieces.collect(measure_response, centre, mean)).rounded()
     units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if columns:
