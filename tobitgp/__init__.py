@@ -9,6 +9,7 @@ from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.likelihoods.families import Student
 from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.prior.moving import Inducing
 from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
@@ -25,6 +26,7 @@ __all__ = [
     "EP",
     "VI",
     "GPResults",
+    "Inducing",
     "Laplace",
     "LogNormal",
     "Model",

@@ -18,7 +18,7 @@ from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings
+from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given
 from tobitgp.inference.model import plan_rows
 from tobitgp.inference.whole import assemble_pieces
@@ -98,9 +98,9 @@ def fit(
         With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with side noises
         ``sigma_lower`` and ``sigma_upper``, an average over fixed draws, or Karlova et al.'s closed form, which is no
         bound; see `tobitgp.VI`. All but the first rest on Gaussian noise.
-    inducing : {"auto", None}, int, (M, d) array, or dict of these by term name
+    inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
         Inducing inputs of the ``gp()`` terms: as many as leave 0.01 nat, the numerically exact prior, a number, or
-        locations in the user's units.
+        locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where they tell most.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.
@@ -130,8 +130,8 @@ def fit(
     rng : int or numpy Generator, optional
         Of a posterior: chooses the rows of the first search on large data; None is deterministic.
     progress : bool or callable
-        Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
-        its end.
+        Show a progress line (stage, evaluations, passes over how many rows, log density, time; on many rows also the
+        time left), or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at its end.
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
         By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
@@ -422,5 +422,5 @@ class Model:
                 max_iter=max_iter,
             )
             if on_step is not None:
-                on_step("newton", results.parts.maximum.iterations, results.llf)
+                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
         return results

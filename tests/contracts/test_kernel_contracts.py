@@ -143,3 +143,45 @@ def test_contract_leaves_its_arguments_alone(name, rng):
     KERNELS[name].contract(X, Z, shape(name), K, G)
     for before, after in zip(copies, (X, Z, K, G), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+def check_contract_inputs(covariance, X, Z, at, rng):
+    G = rng.standard_normal((len(X), len(Z)))
+    got = covariance.contract_inputs(X, Z, at, covariance.value(X, Z, at), G)
+    want = gradient(lambda z: float((G * covariance.value(X, z.reshape(Z.shape), at)).sum()), Z.ravel(), 3e-4)
+    assert got.shape == Z.shape
+    np.testing.assert_allclose(got.ravel(), want, rtol=1e-9, atol=2e-9)
+
+
+def test_contract_inputs_is_the_derivative_in_the_second_input(name, rng):
+    X = inputs(name, 12, rng)
+    covariance = Covariance((KernelFactor(KERNELS[name], slice(0, X.shape[1])),))
+    check_contract_inputs(covariance, X, inputs(name, 5, rng), parameters(name, X.shape[1]), rng)
+
+
+@pytest.mark.parametrize("second", KERNELS)
+def test_contract_inputs_of_products(name, second, rng):
+    X, Z = rng.standard_normal((12, 2)), rng.standard_normal((5, 2))
+    covariance = Covariance((KernelFactor(KERNELS[name], slice(0, 1)), KernelFactor(KERNELS[second], slice(1, 2))))
+    check_contract_inputs(covariance, X, Z, np.concatenate([parameters(name, 1), 1.1 * parameters(second, 1)]), rng)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if KERNELS[name].scaled])
+def test_contract_inputs_with_one_lengthscale(kernel, rng):
+    X, Z, at = rng.standard_normal((12, 3)), rng.standard_normal((5, 3)), parameters(kernel, 1)
+    check_contract_inputs(Covariance((KernelFactor(KERNELS[kernel], slice(0, 3), False),)), X, Z, at, rng)
+
+
+@pytest.mark.parametrize("kernel", STATIONARY)
+def test_a_correlation_has_no_slope_where_inputs_meet(kernel, rng):
+    """On the diagonal of K_MM, where both arguments move as one."""
+    Z, covariance = inputs(kernel, 5, rng), Covariance((KernelFactor(KERNELS[kernel], slice(None)),))
+    factor = KernelFactor(KERNELS[kernel], slice(0, Z.shape[1]))
+    covariance, at = Covariance((factor,)), parameters(kernel, Z.shape[1])
+    slopes = covariance.contract_inputs(Z, Z, at, covariance.value(Z, Z, at), np.eye(5))
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-13)
+
+
+def test_without_inputs_there_is_no_slope():
+    X, Z = np.empty((4, 0)), np.empty((2, 0))
+    assert Covariance(()).contract_inputs(X, Z, NO_SHAPE, np.ones((4, 2)), np.ones((4, 2))).shape == (2, 0)

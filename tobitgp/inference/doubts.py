@@ -46,7 +46,7 @@ def warn_coarse(fitted: FittedGP) -> None:
         _warn(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
     if fitted.nats_left > 1.0:
         warnings.warn(
-            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence; "
+            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound; "
             "raise inducing=, use inducing=None, or expect too smooth a fit.",
             ApproximationWarning,
             stacklevel=user_level(),

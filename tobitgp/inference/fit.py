@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.ep import EP
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings
+from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import sites_of
 from tobitgp.inference.hyper import (
     Maximum,
@@ -27,6 +28,7 @@ from tobitgp.inference.hyper import (
     starts,
     whitening,
 )
+from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
@@ -38,11 +40,14 @@ from tobitgp.inference.settle import settle
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import SIDES, with_side_noises
+from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
 SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
+THINNED = 3
+USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
 INTEGRATE_DIMENSION = 10
 ROUGH, LOOSE = 1e-2, 1e-4
@@ -50,7 +55,7 @@ TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED, NEAR = 1e-3, 0.5
 
-OnStep = Callable[[str, int, float], None]
+OnStep = Callable[[Step], None]
 
 
 def fit_gp(
@@ -78,7 +83,7 @@ def fit_gp(
         Of the data; side noises join it where they are among the parameters.
     settings : Settings, optional
     on_step : callable, optional
-        Called with a stage's name, the evaluations in it so far and the log density found.
+        Called after each evaluation.
     whole : Whole, optional
         All rows, where they are more than the sample.
 
@@ -155,6 +160,8 @@ class _Fit:
                 raise
             self._fall_back()
             objective, maximum = self._find(theta)
+        if self.prior.moves:
+            objective, maximum = self._move(objective, maximum)
         return self._finish(objective, maximum)
 
     def _find(self, theta: Array) -> tuple[Objective, Maximum]:
@@ -166,6 +173,7 @@ class _Fit:
                 theta, scale = self._grow(theta, scale)
             if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
+                theta, inverse = self._thin(theta, inverse)
         return self._maximise(theta, scale, inverse)
 
     def _fall_back(self) -> None:
@@ -235,10 +243,7 @@ class _Fit:
         return objective.theta(free), scale
 
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
-        """Maximum on a larger subset, and the inverse curvature (k_free, k_free) that it foretells for all rows.
-
-        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
-        """
+        """Maximum on the sample, and the inverse curvature (k_free, k_free) that it foretells for all rows."""
         part = _Fit(
             cut(self.problem, self.prior.inputs),
             self.problem,
@@ -252,10 +257,37 @@ class _Fit:
         objective, maximum = part._maximise(theta, scale)
         self.precision = self.copies * _precision(objective)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
-        roles = np.array(self.parameters.roles)[self.parameters.free]
-        share = np.where(np.isin(roles, ("sigma", "df", *SIDES)), 1.0 / np.sqrt(self.copies), 1.0)
-        root = share[:, None] * maximum.root
+        root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
+
+    def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
+        """The same on every few rows of all, where there are very many."""
+        step = round(np.sqrt(self.copies / 2.0))
+        if step < THINNED:
+            return theta, inverse
+        whole = self.whole.thinned(step)
+        assert self.precision is not None
+        stage = f"thinned, {whole.n} rows"
+        objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
+        more = self._foretold(step)
+        maximum = ascend_with(
+            objective,
+            theta[self.parameters.free],
+            inverse * np.outer(more, more),
+            tol=10.0 * SAMPLE_TOL,
+            max_iter=NEWTON_STEPS,
+        )
+        self._log(stage, objective, maximum.value)
+        root = maximum.root / more[:, None]
+        return objective.theta(maximum.free), root @ root.T
+
+    def _foretold(self, copies: float) -> Array:
+        """By how much fewer rows, (k_free,), widen the standard deviations of parameters.
+
+        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
+        """
+        roles = np.array(self.parameters.roles)[self.parameters.free]
+        return np.where(np.isin(roles, ("sigma", "df", *SIDES)), np.sqrt(copies), 1.0)
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
@@ -294,12 +326,57 @@ class _Fit:
             precision = precision if sampled else _precision(objective)
         return objective, maximum
 
+    def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+        """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""
+        starts = [(objective.blocks, objective.posterior(maximum.free))]
+        if self.parameters.n_free:
+            with contextlib.suppress(NumericalError):
+                starts.append(self._free_start(starts[0][1].theta))
+        if all(_nats_left(at) <= NATS for _, at in starts):
+            return objective, maximum
+        report, asked = self.on_step, self.settings
+        on_step = None if report is None else lambda count, value: report(Step("inducing", count, value))
+        given = (objective.whole, self.problem, self.prior, starts, self.method, self.likelihood, self.parameters)
+        moved = move_inducing(*given, max_iter=asked.max_iter, rng=asked.rng, on_step=on_step)
+        if moved is None:
+            return objective, maximum
+        self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
+        precision = _precision(objective) if self.precision is None else self.precision
+        again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
+        free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
+        steps = min(asked.max_iter, NEWTON_STEPS)
+        found = polish(again, free, tol=self.tol, max_iter=steps)
+        if found.gain_left > CONVERGED:
+            free = climb(again, found.free, tol=1e-3, max_iter=asked.max_iter)
+            found = polish(again, free, tol=self.tol, max_iter=steps)
+        if not again.posterior(found.free).converged:
+            return objective, maximum
+        self.prior = moved.prior
+        self._log("moved", again, found.value)
+        return again, found
+
+    def _free_start(self, theta: Array) -> tuple[Sequence[Block], Posterior]:
+        """Inducing inputs fit for hyper-parameters found with as many of them as it takes.
+
+        A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
+        """
+        rest = (self.parameters, self.method, self.plain, self.settings, self.on_step)
+        theta = _Fit(self.whole, self.problem, self.prior.automatic(), *rest)._search(theta)[0]
+        blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
+        return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
+
     def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
         objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
-        report = self.on_step
+        report, sampled = self.on_step, self.problem.n < self.whole.n
         if report is not None:
-            objective.on_step = lambda value: report(stage, objective.evaluations, value)
+
+            def on_step(value: float) -> None:
+                done = objective.evaluations
+                left = max(1, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
+                report(Step(stage, done, value, objective.sweeps, whole.n, left))
+
+            objective.on_step = on_step
         return objective
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
@@ -358,7 +435,7 @@ class _Fit:
             except NumericalError:
                 return None
             if self.on_step is not None:
-                self.on_step("integrate", len(design), p.evidence)
+                self.on_step(Step("integrate", len(design), p.evidence, rows=self.whole.n))
             return (self._done(asked), objective.density(p)) if p.converged and asked.converged else None
 
         heavy = is_heavy(self.whole.n, centre.layout.row_features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,30 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior
 from tobitgp.typing import Array
+
+
+class Step(NamedTuple):
+    """What a search reports after each evaluation.
+
+    Attributes
+    ----------
+    stage : str
+    evaluations : int
+        In this stage so far.
+    value : float
+        Log posterior density found.
+    passes, rows : int
+        Sweeps in this stage so far, and over how many rows each.
+    left : int or None
+        Evaluations that usually follow until the end of the search; None where that cannot be told.
+    """
+
+    stage: str
+    evaluations: int
+    value: float
+    passes: int = 0
+    rows: int = 0
+    left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Given:
 
     Attributes
     ----------
-    inducing : "auto", None, int, (M, d) array, or dict of these by term name
+    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
         Locations in the user's units.
     fixed, start : dict of parameter name to value
         Natural scale, the user's units.

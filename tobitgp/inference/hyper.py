@@ -24,6 +24,7 @@ from tobitgp.typing import Array, BoolArray
 # Differences of gradients, in log parameters.
 _STEPS = (0.02, 0.002, 0.0002)
 _INFEASIBLE = 1e12
+_SHORTEST = 0.1
 _HEAVY = 50_000
 
 
@@ -306,8 +307,8 @@ def principal_root(H: Array) -> Array:
 def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
     """Quasi-Newton steps from a curvature known beforehand, until the gain left is below ``tol`` nats.
 
-    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno). A step that does not gain ends
-    them; whether enough was gained is for the caller to see.
+    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno), those that do not gain too;
+    where they tell nothing of it the next is half as long. Whether enough was gained is for the caller to see.
 
     Parameters
     ----------
@@ -317,21 +318,24 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
         Of minus the Hessian.
     tol : float
     max_iter : int
+        Evaluations after the first.
     """
     value, gradient = objective.value_and_gradient(free)
+    length = 1.0
     for _ in range(max_iter):
-        if 0.5 * float(gradient @ inverse @ gradient) < tol:
+        if 0.5 * float(gradient @ inverse @ gradient) < tol or length < _SHORTEST:
             break
-        trial = objective.parameters.clip(free + inverse @ gradient)
+        trial = objective.parameters.clip(free + length * (inverse @ gradient))
         new_value, new_gradient = objective.value_and_gradient(trial)
-        if not new_value > value:
-            break
         step, change = trial - free, gradient - new_gradient
-        free, value, gradient = trial, new_value, new_gradient
-        along = float(step @ change)
+        along = float(step @ change) if new_value > -_INFEASIBLE else 0.0
         if along > 0.0:
             left = np.eye(len(free)) - np.outer(step, change) / along
             inverse = left @ inverse @ left.T + np.outer(step, step) / along
+        if new_value > value:
+            free, value, gradient, length = trial, new_value, new_gradient, 1.0
+        elif along <= 0.0:
+            length *= 0.5
     root = principal_root(np.asarray(np.linalg.inv(inverse), dtype=np.float64))
     return Maximum(free, value, root, 0.5 * float(gradient @ inverse @ gradient))
 

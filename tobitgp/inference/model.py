@@ -46,6 +46,7 @@ from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
+from tobitgp.prior.moving import Inducing
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
@@ -114,7 +115,7 @@ def assemble(
     family : Family
     labels : (n,) array, optional
         Of the rows, for messages.
-    inducing : "auto", None, int, (M, d) array, or dict of these by term name
+    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
         Locations in the user's units.
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units.
@@ -195,7 +196,7 @@ class Plan:
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
         gps = tuple(
-            GPPrior(inputs[t], covariances[t], chosen[t], _grouping(term, groups[t]))
+            GPPrior(inputs[t], covariances[t], chosen[t][0], _grouping(term, groups[t]), chosen[t][1])
             for t, term in enumerate(self.terms)
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
@@ -285,20 +286,24 @@ def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
     return None if term.by is None or groups is None else Grouping(term.by.text, groups.size)
 
 
-def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[Any]:
-    """Each term's choice, locations standardised."""
+def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tuple[Any, bool]]:
+    """Each term's choice, locations standardised, and whether it is to be moved."""
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
     check_names("inducing", by_name, chosen, "gp() term")
-    out: list[Any] = []
+    if isinstance(inducing, Inducing) and inducing.optimize and not chosen:
+        raise SpecError(f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved.")
+    out: list[tuple[Any, bool]] = []
     for t, term in enumerate(terms):
-        choice = by_name.get(term.name, "auto")
+        choice, moves = by_name.get(term.name, "auto"), False
+        if isinstance(choice, Inducing):
+            choice, moves = choice.start, choice.optimize
         if choice is None or (isinstance(choice, str) and choice == "auto"):
-            out.append(choice)
+            out.append((choice, False))
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
-            out.append(int(choice))
+            out.append((int(choice), moves))
         else:
-            out.append(_locations(choice, term, units, t))
+            out.append((_locations(choice, term, units, t), moves))
     return out
 
 

@@ -6,6 +6,7 @@ machine can be made again.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,6 +85,12 @@ class Whole:
         """The same rows with these sites to start from."""
         return replace(self, parts=parts, warm=True)
 
+    def thinned(self, step: int) -> Whole:
+        """Every ``step``-th row of each kind in each part, with nothing known of their sites."""
+        parts = self.parts.map(thin, step)
+        sizes = parts.collect(size)
+        return replace(self, parts=parts, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False)
+
     def cold(self) -> Whole:
         """The same rows with nothing known of their sites."""
         return replace(self, parts=self.parts.map(without_sites), warm=False)
@@ -138,6 +145,18 @@ def _take(at: Inputs, places: Sequence[slice]) -> Inputs:
 
 def _join(values: Any, places: Sequence[slice]) -> Any:
     return values[places[0]] if len(places) == 1 else np.concatenate([values[place] for place in places])
+
+
+def thin(part: Part, step: int) -> Part:
+    """Every ``step``-th row of each kind."""
+    starts = np.cumsum([0, *map(len, part.rows)])
+    places = [slice(int(start), int(end), step) for start, end in itertools.pairwise(starts)]
+    return Part(tuple(rows[::step] for rows in part.rows), tuple(_take(at, places) for at in part.inputs))
+
+
+def size(part: Part) -> tuple[int, float]:
+    """Number of rows, and the sum of their weights."""
+    return len(part), float(sum(rows.weight.sum() for rows in part.rows))
 
 
 def without_sites(part: Part) -> Part:

@@ -39,6 +39,16 @@ class Prior:
         own = [gp.inputs for gp in self.gps]
         return own if self.linear is None else [self.linear.inputs, *own]
 
+    @property
+    def moves(self) -> bool:
+        """Whether inducing inputs of any term are to be moved to where they tell most."""
+        return any(gp.moves for gp in self.gps)
+
+    def automatic(self) -> Prior:
+        """The prior with as many inducing inputs as it takes where they are to be moved."""
+        gps = (replace(gp, inducing="auto", moves=False) if gp.moves else gp for gp in self.gps)
+        return replace(self, gps=tuple(gps))
+
     def blocks(self, theta: Array, precision: Array, *, nats: float, cap: int) -> list[Block]:
         """Blocks in order, linear first, with inducing inputs chosen for ``theta`` and site precisions."""
         parts = split_theta(self.gps, theta)

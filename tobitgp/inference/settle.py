@@ -101,7 +101,7 @@ def _settle(
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What rows whose sites are known contribute to B (identity included), to r, ``y' Lambda y``, and D without misfit."""
+    """What rows whose sites are known tell: parts of B (identity included) and r, ``y' Lambda y``, D without misfit."""
 
     B: Arrow
     r: Array

@@ -21,9 +21,9 @@ from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.gumbel import exponential_part, gentle_part
 from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.likelihoods.rows import Terms, mass_terms, row_terms, subtract
-from tobitgp.likelihoods.tilting import SMOOTH, Rule, smooth_orders, tilted_rules
+from tobitgp.likelihoods.tilting import ORDERS, SMOOTH, Rule, tilted_rules
 from tobitgp.numerics.differences import slope
-from tobitgp.numerics.panels import evaluations, gauss_hermite, normal_rule, row_sums, slices
+from tobitgp.numerics.panels import by_order, evaluations, gauss_hermite, normal_rule, row_sums, slices
 from tobitgp.typing import Array, IntArray
 
 _STEP, _DF_STEP = 0.001, 0.01
@@ -151,12 +151,12 @@ class Noise:
         stacked = gentle_part if isinstance(self.law, Gumbel) else self._stacked
         out = np.empty((4, len(mean)))
         ends, unit = self._bends(rows, sigma), sigma * self.law.reach
-        for smooth, order in smooth_orders(sd, unit):
+        for smooth, order in by_order(sd / unit, ORDERS):
             nodes, weights = gauss_hermite(order)
             for i in slices(smooth, order):
                 f = mean[i][:, None] + sd[i][:, None] * nodes
                 out[:, i] = stacked(rows[np.repeat(i, order)], f.ravel(), sigma).reshape(4, *f.shape) @ weights
-        rough = np.flatnonzero(sd > SMOOTH * unit)
+        rough = np.flatnonzero(sd / unit > SMOOTH)
         for i in slices(rough, evaluations(sd[rough] / unit, kinks=ends.shape[1])):
             v, weight, line = normal_rule(np.zeros(len(i)), sd[i] / unit, (ends[i] - mean[i][:, None]) / unit)
             f = mean[i][line][:, None] + unit * v

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.numerics.panels import evaluations, gauss_hermite, panel_rule, reach, slices
+from tobitgp.numerics.panels import by_order, evaluations, gauss_hermite, panel_rule, reach, slices
 from tobitgp.typing import Array, BoolArray, IntArray
 
 # Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every law.
@@ -70,22 +70,12 @@ def tilted_rules(
         Every row's likelihood is.
     """
     mode, width, smooth = _near_modes(local, mean, sd, sd <= SMOOTH * unit)
-    for rows, order in smooth_orders(np.where(smooth, sd, np.inf), unit):
+    for rows, order in by_order(np.where(smooth, sd, np.inf) / unit, ORDERS):
         for i in slices(rows, order):
             yield _around(i, mode[i], width[i], mean[i], sd[i], order)
     rough = np.flatnonzero(~smooth)
     for i in slices(rough, evaluations(sd[rough] / unit, kinks=ends.shape[1] + 1)):
         yield _panels(local, i, mean[i], sd[i], ends[i], unit, log_concave)
-
-
-def smooth_orders(sd: Array, unit: float) -> Iterator[tuple[IntArray, int]]:
-    """Rows that Gauss-Hermite rules serve, and the number of nodes for them."""
-    least = -np.inf
-    for largest, order in ORDERS:
-        rows = np.flatnonzero((sd > least * unit) & (sd <= largest * unit))
-        least = largest
-        if len(rows):
-            yield rows, order
 
 
 def _near_modes(local: Local, mean: Array, sd: Array, smooth: BoolArray) -> tuple[Array, Array, BoolArray]:

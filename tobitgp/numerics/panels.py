@@ -7,6 +7,7 @@ the kinks, where they are some 3 wide in ``t X``, with 16 Gauss-Legendre nodes e
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -107,6 +108,24 @@ def evaluations(t: Array, kinks: int) -> int:
     """Bound the number of integrand evaluations that a row can need."""
     levels = 2 + int(np.log(max(1.0, t.max(initial=1.0))) / np.log(4.0))
     return _NODES.size * (10 + 2 * kinks * levels)
+
+
+def by_order(t: Array, orders: Sequence[tuple[float, int]]) -> Iterator[tuple[IntArray, int]]:
+    """Rows (positions in ``t``) that Gauss-Hermite rules serve, and the number of nodes for them.
+
+    ``orders`` holds the largest ``t`` of each rule, ascending, and its number of nodes.
+
+    Examples
+    --------
+    >>> [(rows.tolist(), order) for rows, order in by_order(np.array([0.2, 0.9, 0.1]), ((0.1, 6), (0.5, 12)))]
+    [([2], 6), ([0], 12)]
+    """
+    least = -np.inf
+    for largest, order in orders:
+        rows = np.flatnonzero((t > least) & (t <= largest))
+        least = largest
+        if len(rows):
+            yield rows, order
 
 
 def slices(rows: IntArray, evaluations: int) -> list[IntArray]:

@@ -56,6 +56,12 @@ class KernelFactor:
         d = self.columns.stop - self.columns.start
         return np.concatenate([[slopes[:d].sum()], slopes[d:]])
 
+    def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_n G_nm dK_nm / dz_m`` for its own inputs of every z, (M, d)."""
+        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
+        slopes = self.kernel.contract_inputs(*at, K, G)
+        return slopes / parameters[: self.n_scales] if self.n_scales else slopes
+
 
 @dataclass(frozen=True, slots=True)
 class Covariance:
@@ -101,6 +107,26 @@ class Covariance:
             others = _product([v for s, v in enumerate(values) if s != t], K.shape)
             slopes.append(factor.contract(X, Z, own, values[t], G * others))
         return np.concatenate([np.empty(0), *slopes])
+
+    def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``.
+
+        Examples
+        --------
+        >>> from tobitgp.prior.kernels import KERNELS
+        >>> rbf = Covariance((KernelFactor(KERNELS["rbf"], slice(0, 1)),))
+        >>> X, Z, scale = np.array([[1.0]]), np.array([[0.0]]), np.array([2.0])
+        >>> K = rbf.value(X, Z, scale)
+        >>> bool(np.isclose(rbf.contract_inputs(X, Z, scale, K, np.ones((1, 1)))[0, 0], K[0, 0] * 1.0 / 2.0**2))
+        True
+        """
+        slopes = np.zeros(Z.shape)
+        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
+        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
+            rest = [v for s, v in enumerate(values) if s != t]
+            weights = G * _product(rest, K.shape) if rest else G
+            slopes[:, factor.columns] = factor.contract_inputs(X, Z, own, values[t], weights)
+        return slopes
 
     def _values(self, X: Array, Z: Array, parameters: Array) -> list[Array]:
         return [f.value(X, Z, own) for f, own in zip(self.factors, self._split(parameters), strict=True)]

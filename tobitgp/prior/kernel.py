@@ -45,11 +45,15 @@ class KernelBlock:
 
     def at(self, theta: Array) -> KernelFeatures:
         """Fix ``theta = (log sd, log lengthscale, ...)``."""
+        return self.at_with_kept(theta)[0]
+
+    def at_with_kept(self, theta: Array) -> tuple[KernelFeatures, IntArray]:
+        """Features at ``theta``, and which of the inducing inputs they use."""
         variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
         K = self.covariance.value(self.Z, self.Z, parameters)
         L, kept = pivoted_cholesky(K, RELATIVE_RESIDUAL * float(K.diagonal().max()))
         L *= np.sqrt(variance)
-        return KernelFeatures(self.covariance, variance, parameters, self.Z[kept], L, self.grouping)
+        return KernelFeatures(self.covariance, variance, parameters, self.Z[kept], L, self.grouping), kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,15 @@ class GPPrior:
     inducing : "auto", None, int, or (M, d) array
         Greedy until little is left, all rows, a number of greedily chosen rows, or given locations.
     grouping : Grouping or None
+    moves : bool
+        Whether the inducing inputs are to be moved from there to where they tell most.
     """
 
     inputs: Inputs
     covariance: Covariance
     inducing: str | int | Array | None = "auto"
     grouping: Grouping | None = None
+    moves: bool = False
 
     @property
     def n_parameters(self) -> int:
@@ -149,23 +156,37 @@ class KernelFeatures:
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """Sum over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d k_nn``."""
-        A, _, K = features
-        G = G_A - (2.0 * g_d)[:, None] * A
-        AtG = A.T @ G
-        G_K = triangular_product(G, self.T, transposed=False)
+        return self.sums(X, features, *self.slopes(features, G_A, g_d), g_d)
+
+    def slopes(self, features: Features, G_A: Array, g_d: Array) -> tuple[Array, Array]:
+        """``A' G`` (M, M), where ``G`` is dF/dA with ``d`` taken along, and dF in the correlations ``K_NM`` (n, M)."""
+        G = G_A - (2.0 * g_d)[:, None] * features.A
+        AtG = features.A.T @ G
+        return AtG, triangular_product(G, self.T, transposed=False)
+
+    def sums(self, X: Array, features: Features, AtG: Array, G_K: Array, g_d: Array) -> tuple[Array, ...]:
+        """What ``backward`` sums, from ``slopes``."""
+        K = features.cache
         slopes = self.covariance.contract(X, self.Z, self.parameters, K, G_K)
         return np.einsum("nm,nm->", G_K, K), slopes, AtG, g_d @ self.covariance.diagonal(X)
 
     def finish(self, sums: tuple[Array, ...]) -> Array:
-        """Gradient in (log sd, logarithms of the covariance's parameters).
+        """Gradient in (log sd, logarithms of the covariance's parameters)."""
+        return self.gradient(sums, *self.slopes_between(sums[2]))
+
+    def slopes_between(self, AtG: Array) -> tuple[Array, Array]:
+        """Correlations ``K_MM`` between inducing inputs, and the gradient in them, (M, M).
 
         ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``: F sees the features through ``A A'`` only, so ``A' G`` is symmetric
         at a fixed point.
         """
-        through_nm, slopes, AtG, through_nn = sums
         half = solve_upper(self.L, np.asfortranarray(0.5 * (AtG + AtG.T)))
         G_MM = -0.5 * self.variance * solve_upper(self.L, np.asfortranarray(half.T))
-        K_MM = self.covariance.value(self.Z, self.Z, self.parameters)
+        return self.covariance.value(self.Z, self.Z, self.parameters), G_MM
+
+    def gradient(self, sums: tuple[Array, ...], K_MM: Array, G_MM: Array) -> Array:
+        """What ``finish`` gives, from ``slopes_between``."""
+        through_nm, slopes, _, through_nn = sums
         by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G_MM, K_MM) + self.variance * through_nn)
         return np.append(by_sd, slopes + self.covariance.contract(self.Z, self.Z, self.parameters, K_MM, G_MM))
 
@@ -178,6 +199,9 @@ def greedy_inducing(
     Partial pivoted Cholesky of the kernel matrix, one column a step, until the trace term
     ``1/2 sum weight d`` falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and are taken
     unless the prior is already exact to a relative 1e-10.
+
+    With ``T`` the trace term at the site precisions of Gaussian rows, the evidence lower bound loses at least T against
+    the prior in full, and at most 2 T, on the average over responses drawn from that prior [1]_.
 
     Parameters
     ----------
@@ -195,6 +219,11 @@ def greedy_inducing(
     -------
     (M,) integer array
         Positions of the rows chosen, in the order of choice; at least one.
+
+    References
+    ----------
+    .. [1] D. Burt, C. E. Rasmussen and M. van der Wilk, "Rates of convergence for sparse variational Gaussian process
+       regression", ICML 2019.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Kernels: correlation functions of pairs of inputs, and their derivatives.
 
-A kernel is a pair of functions. ``value(X, Z, shape)`` gives the (n, M) correlations of inputs already divided by their
+A kernel is three functions. ``value(X, Z, shape)`` gives the (n, M) correlations of inputs already divided by their
 length-scales, where the kernel has them; ``contract(X, Z, shape, K, G)`` gives ``sum_nm G_nm dK_nm / dtheta`` for the
-logarithm of every length-scale and then of every shape parameter, without forming an array of size n x M x d.
+logarithm of every length-scale and then of every shape parameter, and ``contract_inputs(X, Z, shape, K, G)`` gives
+``sum_n G_nm dK_nm / dz_m``, neither forming an array of size n x M x d.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class Kernel:
     contract : callable
         ``(X, Z, shape, K, G (n, M)) -> (d + k,)``, the contraction of ``G`` with ``dK / dlog lengthscale`` and
         ``dK / dlog shape``; ``(k,)`` for a kernel without length-scales.
+    contract_inputs : callable
+        ``(X, Z, shape, K, G (n, M)) -> (M, d)``, the contraction of ``G`` over rows with the derivative of ``K`` in the
+        second input as it stands, divided by its length-scales.
     scaled : bool
         Whether inputs are divided by length-scales.
     shape : tuple of str, length k
@@ -43,6 +47,7 @@ class Kernel:
 
     value: Callable[[Array, Array, Array], Array]
     contract: Callable[[Array, Array, Array, Array, Array], Array]
+    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]
     scaled: bool = True
     shape: tuple[str, ...] = ()
     diagonal: Callable[[Array], Array] = _ones
@@ -63,7 +68,8 @@ def squared_distance(X: Array, Z: Array) -> Array:
 def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
     """Build a kernel of ``r^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``.
 
-    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2``.
+    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2`` and
+    ``dk / dz_j = slope (x_j - z_j)``.
 
     Examples
     --------
@@ -73,7 +79,9 @@ def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Ar
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
-    return Kernel(partial(_radial_value, profile), partial(_radial_contract, slope))
+    return Kernel(
+        partial(_radial_value, profile), partial(_radial_contract, slope), partial(_radial_contract_inputs, slope)
+    )
 
 
 def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
@@ -88,9 +96,22 @@ def _radial_contract(
     return weighted_steps(X, Z, W)
 
 
+def _radial_contract_inputs(
+    slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
+) -> Array:
+    W = slope(squared_distance(X, Z), K)
+    W *= G
+    return summed_steps(X, Z, W)
+
+
 def weighted_steps(X: Array, Z: Array, W: Array) -> Array:
     """``sum_nm W_nm (x_nj - z_mj)^2`` for every input j, (d,)."""
     return W.sum(axis=1) @ (X * X) + W.sum(axis=0) @ (Z * Z) - 2.0 * np.einsum("nd,nd->d", X, W @ Z)
+
+
+def summed_steps(X: Array, Z: Array, W: Array) -> Array:
+    """``sum_n W_nm (x_nj - z_mj)`` for every input j of every z, (M, d)."""
+    return W.T @ X - W.sum(axis=0)[:, None] * Z
 
 
 def _rbf_value(X: Array, Z: Array, shape: Array) -> Array:
@@ -107,12 +128,16 @@ def _rbf_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array
     return weighted_steps(X, Z, K * G)
 
 
+def _rbf_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return summed_steps(X, Z, K * G)
+
+
 def _matern12(r2: Array) -> Array:
     return np.exp(-np.sqrt(r2))
 
 
 def _matern12_slope(r2: Array, k: Array) -> Array:
-    # At r = 0 the slope is infinite but meets a squared distance of zero.
+    # At r = 0 the slope is infinite but meets a distance of zero; there the kernel has a peak and no direction.
     r = np.sqrt(r2)
     return np.divide(k, r, out=np.zeros_like(r), where=r > 0)
 
@@ -150,6 +175,11 @@ def _rq_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
     return np.append(weighted_steps(X, Z, W / (1.0 + u)), by_alpha)
 
 
+def _rq_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    (alpha,) = shape
+    return summed_steps(X, Z, G * K / (1.0 + squared_distance(X, Z) / (2.0 * alpha)))
+
+
 def _periodic_value(X: Array, Z: Array, shape: Array) -> Array:
     """``exp(-2 sin^2(pi (x - z) / period) / lengthscale^2)``: the rbf kernel between points of a circle."""
     lengthscale, period = shape
@@ -166,6 +196,14 @@ def _periodic_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> 
     return np.array([by_lengthscale, by_period])
 
 
+def _periodic_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    lengthscale, period = shape
+    W = np.sin(2.0 * np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0]))
+    W *= K
+    W *= G
+    return (2.0 * np.pi / (period * lengthscale**2)) * W.sum(axis=0)[:, None]
+
+
 def _linear_value(X: Array, Z: Array, shape: Array) -> Array:
     """``x'z``: the covariance of a slope through the origin."""
     return X @ Z.T
@@ -175,16 +213,29 @@ def _linear_diagonal(X: Array) -> Array:
     return np.einsum("nd,nd->n", X, X)
 
 
+def _linear_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return G.T @ X
+
+
 def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
     return np.empty(0)
 
 
 KERNELS: dict[str, Kernel] = {
-    "rbf": Kernel(_rbf_value, _rbf_contract),
+    "rbf": Kernel(_rbf_value, _rbf_contract, _rbf_contract_inputs),
     "matern12": radial(_matern12, _matern12_slope),
     "matern32": radial(_matern32, _matern32_slope),
     "matern52": radial(_matern52, _matern52_slope),
-    "rq": Kernel(_rq_value, _rq_contract, shape=("alpha",)),
-    "periodic": Kernel(_periodic_value, _periodic_contract, scaled=False, shape=("arc", "period")),
-    "linear": Kernel(_linear_value, _no_parameters, scaled=False, diagonal=_linear_diagonal, stationary=False),
+    "rq": Kernel(_rq_value, _rq_contract, _rq_contract_inputs, shape=("alpha",)),
+    "periodic": Kernel(
+        _periodic_value, _periodic_contract, _periodic_contract_inputs, scaled=False, shape=("arc", "period")
+    ),
+    "linear": Kernel(
+        _linear_value,
+        _no_parameters,
+        _linear_contract_inputs,
+        scaled=False,
+        diagonal=_linear_diagonal,
+        stationary=False,
+    ),
 }

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tobitgp.errors import SpecError
+from tobitgp.inference.fitted import Step
 
-OnStep = Callable[[str, int, float], None]
+OnStep = Callable[[Step], None]
 _QUIET = 1.0
 _EVERY = 0.1
-_EVALUATIONS = "{stage}: {count} evaluations, log density {value:.3f}"
+_EVALUATIONS = "{stage}: {evaluations} evaluations, {passes} passes over {rows:,} rows, log density {value:.3f}"
 
 
 @contextmanager
-def progress_bar(progress: bool | OnStep, words: str = _EVALUATIONS) -> Iterator[OnStep | None]:
+def progress_bar(
+    progress: bool | Callable[[str, int, float], None], words: str = _EVALUATIONS
+) -> Iterator[OnStep | None]:
     """Give what a fit should call after each evaluation.
 
     Parameters
@@ -25,7 +28,7 @@ def progress_bar(progress: bool | OnStep, words: str = _EVALUATIONS) -> Iterator
         True writes one line to stderr once a fit lasts a second, and clears it at the end; a callable is used as it
         is.
     words : str
-        What the line says, with ``{stage}``, ``{count}`` and ``{value}``.
+        What the line says, with the fields of a ``Step`` in braces.
 
     Examples
     --------
@@ -36,7 +39,7 @@ def progress_bar(progress: bool | OnStep, words: str = _EVALUATIONS) -> Iterator
     if progress is False or progress is None:
         yield None
     elif callable(progress):
-        yield progress
+        yield lambda step: progress(*step[:3])
     elif progress is not True:
         raise SpecError(f"progress={progress!r}: True, False, or a callable is needed.")
     else:
@@ -50,16 +53,22 @@ def progress_bar(progress: bool | OnStep, words: str = _EVALUATIONS) -> Iterator
 class _Line:
     def __init__(self, words: str) -> None:
         self.words = words
-        self.began = self.last = time.monotonic()
+        self.began = self.last = self.seen = self.stage_began = time.monotonic()
+        self.stage = ""
         self.width = 0
 
-    def show(self, stage: str, count: int, value: float) -> None:
+    def show(self, step: Step) -> None:
         """Write the line again, a few times a second."""
         now = time.monotonic()
+        if step.stage != self.stage:
+            self.stage, self.stage_began = step.stage, self.seen
+        self.seen = now
         if now - self.began < _QUIET or now - self.last < _EVERY:
             return
         self.last = now
-        text = f"{self.words.format(stage=stage, count=count, value=value)}, {now - self.began:.0f} s"
+        text = f"{self.words.format(**step._asdict())}, {now - self.began:.0f} s"
+        if step.left is not None:
+            text += f", about {step.left * (now - self.stage_began) / step.evaluations:.0f} s left"
         sys.stderr.write("\r" + text.ljust(self.width))
         sys.stderr.flush()
         self.width = len(text)

@@ -101,7 +101,8 @@ def _model_lines(results: Fit) -> list[tuple[str, str]]:
     for i, term in enumerate(gp.terms):
         words = _term_words(term, results.parts.state.group_levels[i])
         lines += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
-    lines += [("Hyper-parameters:", hyper), ("Features:", str(fitted.n_features))]
+    moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
+    lines += [("Hyper-parameters:", hyper), ("Features:", f"{fitted.n_features}{moved}")]
     if gp.terms:
         lines.append(("Nats left out:", f"{fitted.nats_left:.2g}"))
     sweeps = sum(stage[2] for stage in fitted.trace.stages)
@@ -191,8 +192,8 @@ def _notes(results: Fit) -> list[str]:
         )
     if fitted.nats_left > COARSE:
         notes.append(
-            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence: the fit may be too smooth and its "
-            "bands are approximate. Raise inducing=, or use inducing=None."
+            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound: the fit may be too "
+            "smooth and its bands are approximate. Raise inducing=, or use inducing=None."
         )
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])

@@ -13,6 +13,7 @@ import pandas as pd
 
 from tobitgp.api import Model
 from tobitgp.errors import SpecError, TobitGPError, user_level
+from tobitgp.inference.fitted import Step
 from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
@@ -172,12 +173,14 @@ def _fit_all(candidates: list[Candidate], models: dict[str, Model], by: str, n_j
     """Outcome of each fit by name."""
     tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in candidates]
     fitted = {}
-    with progress_bar(progress, f"{{count}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}") as show:
+    with progress_bar(
+        progress, f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
+    ) as show:
         for candidate, outcome in zip(candidates, attempt_all(tasks, n_jobs), strict=True):
             fitted[candidate.name] = outcome
             if show is not None:
                 value = np.nan if outcome.error else read_value(outcome.value, by)
-                show(candidate.name, len(fitted), value)
+                show(Step(candidate.name, len(fitted), value))
     return fitted
 
 

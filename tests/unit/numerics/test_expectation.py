@@ -178,3 +178,14 @@ def test_empty_input():
     empty = np.empty(0)
     assert expected_one_sided(empty, empty)[0].shape == (0,)
     assert expected_interval(empty, empty, empty)[3].shape == (0,)
+
+
+@pytest.mark.parametrize("t", [1e-3, 0.0699, 0.0701, 0.1399, 0.2399, 0.3999, 0.5999, 0.7499])
+def test_few_nodes_give_the_digits_of_many(t):
+    nodes, weights = gauss_hermite(80)
+    a = np.linspace(-30.0, 30.0, 301)
+    z = a[:, None] + t * nodes
+    h, delta = normal.mills(z)
+    many = np.array([normal.log_cdf(z) @ weights, h @ weights, (h * delta) @ weights])
+    got = np.array(expected_one_sided(a, np.full_like(a, t)))
+    np.testing.assert_allclose(got, many, rtol=2e-14, atol=2e-14)

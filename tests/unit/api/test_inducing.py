@@ -1,0 +1,86 @@
+"""What a user sees of ``tg.Inducing``."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import ApproximationWarning, SpecError
+
+FORMULA = "y ~ gp(x) | censor(-0.4)"
+QUICK = {"method": "vi", "hyper": "maximize"}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(8)
+    x, z = rng.uniform(0.0, 100.0, 90), rng.normal(size=90)
+    y = np.maximum(np.sin(x / 8.0) + 0.2 * z + 0.2 * rng.normal(size=90), -0.4)
+    return pd.DataFrame({"x": x, "z": z, "y": y, "g": np.arange(90) % 3})
+
+
+def quiet(formula, data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApproximationWarning)
+        return tg.fit(formula, data, **QUICK, **options)
+
+
+def test_moved_inputs_raise_the_evidence(data):
+    still, moved = (quiet(FORMULA, data, inducing=n) for n in (6, tg.Inducing(6)))
+    assert moved.log_evidence > still.log_evidence + 1.0
+    assert "inducing moved" in str(moved.summary())
+    assert "inducing moved" not in str(still.summary())
+
+
+def test_not_optimised_is_the_number_itself(data):
+    number, value = (quiet(FORMULA, data, inducing=n) for n in (8, tg.Inducing(8, optimize=False)))
+    assert value.log_evidence == number.log_evidence
+
+
+def test_places_to_start_from(data):
+    places = np.linspace(5.0, 95.0, 8)
+    still = quiet(FORMULA, data, inducing=places)
+    for start in (places, places[:, None], list(places)):
+        moved = quiet(FORMULA, data, inducing=tg.Inducing(start))
+        assert moved.log_evidence > still.log_evidence
+    alike = quiet(FORMULA, data, inducing=tg.Inducing(places, optimize=False))
+    assert alike.log_evidence == still.log_evidence
+
+
+def test_by_term(data):
+    formula = "y ~ gp(x) + gp(z) + re(g) | censor(-0.4)"
+    res = quiet(formula, data, inducing={"gp(x)": tg.Inducing(7), "gp(z)": 3})
+    assert [block.size for block in res.parts.fitted.points[0].blocks[1:3]] == [7, 3]
+    rows = res.parts.gp.problem.X[1]
+    Z = res.parts.fitted.points[0].blocks[2].Z
+    assert all((np.abs(rows - z) < 1e-12).any() for z in Z)
+
+
+def test_a_fit_with_moved_inputs_is_saved(data, tmp_path):
+    res = quiet(FORMULA, data, inducing=tg.Inducing(7))
+    res.save(tmp_path / "fit.tobitgp")
+    loaded = tg.load(tmp_path / "fit.tobitgp")
+    new = pd.DataFrame({"x": np.linspace(0.0, 100.0, 11)})
+    pd.testing.assert_frame_equal(loaded.predict(new, interval=0.9), res.predict(new, interval=0.9))
+    assert "inducing moved" in str(loaded.summary())
+
+
+@pytest.mark.parametrize("start", [0, -3, True, "auto", None, 2.5, np.empty((0, 1)), [np.nan], np.zeros((2, 1, 1))])
+def test_refused_starts(start):
+    with pytest.raises(SpecError, match="Inducing"):
+        tg.Inducing(start)
+
+
+def test_refusals(data):
+    with pytest.raises(SpecError, match="optimize=1"):
+        tg.Inducing(5, optimize=1)
+    with pytest.raises(SpecError, match=r"\(M, 1\)"):
+        tg.fit(FORMULA, data, inducing=tg.Inducing(np.zeros((3, 2))))
+    with pytest.raises(SpecError, match=r"no gp\(\) term"):
+        tg.fit("y ~ re(g) | censor(-0.4)", data, inducing=tg.Inducing(5))
+    with pytest.raises(SpecError, match=r"re\(g\)"):
+        tg.fit("y ~ gp(x) + re(g) | censor(-0.4)", data, inducing={"re(g)": tg.Inducing(5)})
+    with pytest.raises(SpecError, match="inducing= goes with"):
+        tg.fit("y ~ x | censor(-0.4)", data, inducing=tg.Inducing(5), method="mle")
