@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from tobitgp.data.limits import with_limits
+from tobitgp.data.open import open_source
+from tobitgp.data.pieces import PiecesData, prepare_pieces
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
+from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.scale import parse_scale_formula
@@ -18,7 +19,9 @@ from tobitgp.inference import Method
 from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.model import assemble
+from tobitgp.inference.given import Given
+from tobitgp.inference.model import plan_rows
+from tobitgp.inference.whole import assemble_pieces
 from tobitgp.likelihoods import resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.options import (
@@ -35,6 +38,7 @@ from tobitgp.options import (
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
+from tobitgp.results.rowless import process_results
 from tobitgp.results.tobit import TobitResults
 from tobitgp.results.tobit_fit import fit_tobit
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
@@ -67,6 +71,7 @@ def fit(
     progress: bool | Callable[[str, int, float], None] = False,
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
+    engine: Any = None,
 ) -> GPResults | TobitResults:
     """Fit a regression to data that were clipped, cut off or only bracketed.
 
@@ -76,8 +81,10 @@ def fit(
         ``response ~ terms | censor(...)``, with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
         ``<0.5`` for the response where these say what is censored; see :func:`tobitgp.formula_functions` for what may
         stand in it.
-    data : DataFrame or dict of columns
-        Never modified.
+    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
+        Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
+        dask DataFrames are never in memory as a whole: a first pass learns levels and scales, later ones send sums;
+        the results hold no rows, as fits loaded from files do not.
     family : str or ``tg.Student(df=4)``
         Noise: ``"gaussian"``, ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and
         for a positive response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and
@@ -129,6 +136,9 @@ def fit(
         By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
         ``{"groups": column or array}`` for ``cov_type="cluster"``.
+    engine : distributed.Client, optional
+        The dask cluster to work on, for any kind of data; for a dask DataFrame that of the session, if there is one.
+        Without, the work is done here, in threads.
 
     Returns
     -------
@@ -178,23 +188,25 @@ def fit(
         censored=censored,
         functions=functions,
         sigma=sigma,
+        engine=engine,
     )
-    return model.fit(
-        method=method,
-        bound=bound,
-        inducing=inducing,
-        hyper=hyper,
-        fixed=fixed,
-        start=start,
-        priors=priors,
-        n_starts=n_starts,
-        max_iter=max_iter,
-        tol=tol,
-        rng=rng,
-        progress=progress,
-        cov_type=cov_type,
-        cov_kwds=cov_kwds,
-    )
+    with model:
+        return model.fit(
+            method=method,
+            bound=bound,
+            inducing=inducing,
+            hyper=hyper,
+            fixed=fixed,
+            start=start,
+            priors=priors,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            rng=rng,
+            progress=progress,
+            cov_type=cov_type,
+            cov_kwds=cov_kwds,
+        )
 
 
 class Model:
@@ -205,9 +217,9 @@ class Model:
     Parameters
     ----------
     formula : str
-    data : DataFrame or dict of columns
+    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified.
-    family, weights, missing, censored, functions, sigma
+    family, weights, missing, censored, functions, sigma, engine
         As in :func:`fit`.
 
     Attributes
@@ -220,7 +232,8 @@ class Model:
     exog_names : list of str
         Columns of the linear part.
     data : ModelData
-        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used.
+        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used; None of data in
+        pieces.
     counts : dict of int
         Rows that are exact, left-, right- and interval-censored, and dropped.
 
@@ -253,25 +266,50 @@ class Model:
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
         sigma: str | None = None,
+        engine: Any = None,
     ):
         self._family = resolve_family(family)
+        source = open_source(data, engine)
+        present = column_names(data) if source is None else list(source.columns)
         # "." stands for the columns of the model, and weights are none of them.
-        columns = [c for c in column_names(data) if not isinstance(weights, str) or c != weights]
+        columns = [c for c in present if not isinstance(weights, str) or c != weights]
         spec = parse_formula(formula, columns, functions)
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
-        self._training = prepare(spec, data, scale=scale, weights=weights, missing=missing, censored=censored)
-        self.spec = self._training.state.spec
-        self._source = data
+        options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
+        self._read: TrainingData | PiecesData
+        if source is None:
+            self._read = prepare(spec, data, **options)
+            frame = keep_covariates(self._read.state.spec, self._read, data)
+        else:
+            self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
+        self._source, self._columns = data, present
+        self.spec = self._read.state.spec
         self.formula = self.spec.formula
         self.endog_names = plain_text(self.spec.response.label)
-        self.exog_names = list(self._training.design.columns)
-        self.data = ModelData(self.exog_names, keep_covariates(self.spec, self._training, data))
-        self.counts = dict(self._training.counts)
+        self.exog_names = list(self._read.state.linear.columns)
+        self.data = ModelData(self.exog_names, frame)
+        self.counts = dict(self._read.counts)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove what was kept of data in pieces."""
+        if isinstance(self._read, PiecesData) and self._read.store is not None:
+            self._read.store.close()
 
     @property
     def training(self) -> TrainingData:
-        """The rows used, as the rooms below hand them on."""
-        return self._training
+        """The rows used, as the rooms below hand them on.
+
+        Raises
+        ------
+        SpecError
+            If the data came in pieces.
+        """
+        if isinstance(self._read, PiecesData):
+            raise SpecError("The data came in pieces, and their rows are not kept together.")
+        return self._read
 
     def __repr__(self) -> str:
         censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
@@ -312,11 +350,11 @@ class Model:
         SpecError
             If an option is not offered or names no parameter.
         """
-        given = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
-        given |= {"n_starts": n_starts, "tol": tol}
+        asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
+        asked |= {"n_starts": n_starts, "tol": tol}
         seed = read_rng(rng)
-        if means_mle(method, self.spec, given):
-            refuse_with_mle(method, given)
+        if means_mle(method, self.spec, asked):
+            refuse_with_mle(method, asked)
             return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter), progress)
         self._refuse_without_mle(cov_type, cov_kwds)
         inference = choose_method(method, bound)
@@ -328,23 +366,24 @@ class Model:
             tol=None if tol is None else read_positive("tol", tol),
             rng=seed,
         )
-        training, family = self._training, self._family
-        known = {"inducing": inducing, "fixed": fixed, "start": start, "priors": priors}
-        known |= {"side_noises": inference.side_noises}
-        labels = training.labels
-        model = assemble(self.spec, training.response, training.design, family=family, labels=labels, **known)
-        if inference.limits:
-            model = replace(
-                model, problem=with_limits(model.problem, training.response, model.known_mean(training.design))
-            )
-        warn_unidentified(training.response, training.design, model)
+        given = Given.read(inducing, fixed, start, priors, inference.side_noises)
+        family, limits = self._family, inference.limits
+        if isinstance(self._read, PiecesData):
+            plan, model, whole = assemble_pieces(self.spec, self._read, family, given, limits=limits, rng=seed)
+        else:
+            training, whole = self._read, None
+            plan, rows = plan_rows(self.spec, training.response, training.design, family, given, training.labels)
+            model = plan.build(rows, limits=limits)
+        warn_unidentified(plan.measured, self.spec.gps)
         with progress_bar(progress) as on_step:
             fitted = fit_gp(
-                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step
+                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step, whole
             )
         warn_coarse(fitted)
         warn_no_bound(fitted)
-        return GPResults(self.spec, training, model, fitted, self._source)
+        if isinstance(self._read, PiecesData):
+            return process_results(self.spec, self._read, model, fitted, self._columns)
+        return GPResults(self.spec, self._read, model, fitted, self._source)
 
     def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
         """Refuse what only maximum likelihood offers for now."""
@@ -352,7 +391,7 @@ class Model:
             raise SpecError(
                 "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
             )
-        if self._training.state.scale is not None:
+        if self._read.state.scale is not None:
             raise SpecError(
                 "sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale."
             )
@@ -365,11 +404,16 @@ class Model:
         max_iter: int,
         progress: bool | Callable[[str, int, float], None],
     ) -> TobitResults:
-        groups = read_groups(cov_type, cov_kwds, self._source, self._training.kept)
+        if isinstance(self._read, PiecesData):
+            raise SpecError(
+                "Maximum likelihood needs all rows in memory for now, and these data come in pieces: give a DataFrame, "
+                "or ask for a posterior by method='ep'."
+            )
+        groups = read_groups(cov_type, cov_kwds, self._source, self._read.kept)
         with progress_bar(progress) as on_step:
             results = fit_tobit(
                 self.spec,
-                self._training,
+                self._read,
                 self._family,
                 self._source,
                 fixed=fixed,
@@ -378,5 +422,5 @@ class Model:
                 max_iter=max_iter,
             )
             if on_step is not None:
-                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._training.labels)))
+                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
         return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
 
 PARQUET = (".parquet", ".pq")
 _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
+
+
+def names_many(path: Path) -> bool:
+    """Whether a path is a folder or a pattern of Parquet files, which are never in memory as a whole.
+
+    Examples
+    --------
+    >>> names_many(Path("folder/*.parquet")), names_many(Path("one.parquet"))
+    (True, False)
+    """
+    return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
 def read_data(path: Path) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api, datasets
-from tobitgp.cli.files import check_target, date_columns, read_data, read_dates, replacing
+from tobitgp.cli.files import check_target, date_columns, names_many, read_data, read_dates, replacing
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
@@ -21,6 +21,8 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.options import MLE
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tobitgp.results.gp import GPResults
     from tobitgp.results.tobit import TobitResults
 
@@ -36,7 +38,8 @@ def add_to(commands: Any) -> None:
     one.add_argument(
         "data",
         type=Path,
-        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31",
+        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
+        "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
     )
     one.add_argument("--family", choices=FAMILIES, default="gaussian")
     one.add_argument(
@@ -71,14 +74,9 @@ def add_to(commands: Any) -> None:
 def _fit(options: argparse.Namespace) -> None:
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
-    data = read_data(options.data)
-    columns = [c for c in column_names(data) if c != options.weights]
-    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
-    if options.sigma is not None:
-        parts.append(parse_scale_formula(options.sigma, columns))
     result = api.fit(
         options.formula,
-        read_dates(data, date_columns(parts)),
+        str(options.data) if names_many(options.data) else _read(options),
         family=options.family,
         method=options.method,
         bound=options.bound,
@@ -99,6 +97,16 @@ def _fit(options: argparse.Namespace) -> None:
     _show(result, options.plot)
     if options.save is not None:
         print(f"\nThe fit is in {options.save}")
+
+
+def _read(options: argparse.Namespace) -> pd.DataFrame:
+    """One file as a frame, with dates where the formulas take them."""
+    data = read_data(options.data)
+    columns = [c for c in column_names(data) if c != options.weights]
+    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
+    if options.sigma is not None:
+        parts.append(parse_scale_formula(options.sigma, columns))
+    return read_dates(data, date_columns(parts))
 
 
 def _demo(options: argparse.Namespace) -> None:

@@ -34,3 +34,17 @@ def decimal_years(dates: pd.Series[Any]) -> Array:
     missing = np.isnat(moments)
     years: Array = np.where(missing, 0, year.astype(np.int64)) + 1970.0 + (moments - start) / (end - start)
     return np.where(missing, np.nan, years)
+
+
+def iso_date(years: float) -> str:
+    """ISO text of a moment in years, to the millisecond, in UTC.
+
+    Examples
+    --------
+    >>> iso_date(2020.5)
+    '2020-07-02T00:00:00+00:00'
+    """
+    year = int(np.floor(years))
+    start, end = np.datetime64(f"{year:04d}", "ms"), np.datetime64(f"{year + 1:04d}", "ms")
+    moment = start + np.timedelta64(round((years - year) * int((end - start).astype(np.int64))), "ms")
+    return str(pd.Timestamp(moment).tz_localize("UTC").isoformat())

@@ -9,11 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.dates import iso_date
+from tobitgp.data.moments import Moments
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.shapes import CensoredResponse, Groups
 from tobitgp.data.state import DesignState
+from tobitgp.data.table import Column, Table, read_table
 from tobitgp.typing import Array
 
-NO_ROWS = "This fit holds no training rows (it was loaded from a file)"
+NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from data in pieces)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,71 @@ class Facts:
     columns: dict[str, ColumnFacts]
 
 
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What some of the rows tell of the facts of all.
+
+    Attributes
+    ----------
+    n : int
+    nobs : float
+    any_censored : bool
+    mean_limits : (float, float)
+        Weighted means of their limits; 0 without rows.
+    columns : dict of ColumnMeasure
+    groups : tuple of (size,) arrays or None
+        Weight of each group of each process.
+    """
+
+    n: int
+    nobs: float
+    any_censored: bool
+    mean_limits: tuple[float, float]
+    columns: dict[str, ColumnMeasure]
+    groups: tuple[Array | None, ...]
+
+    def merge(self, other: RowFacts) -> RowFacts:
+        """What both sets of rows tell."""
+        if self.n == 0 or other.n == 0:
+            return self if other.n == 0 else other
+        nobs = self.nobs + other.nobs
+        low, high = (
+            (self.nobs * a + other.nobs * b) / nobs for a, b in zip(self.mean_limits, other.mean_limits, strict=True)
+        )
+        return RowFacts(
+            self.n + other.n,
+            nobs,
+            self.any_censored or other.any_censored,
+            (low, high),
+            {name: item.merge(other.columns[name]) for name, item in self.columns.items()},
+            tuple(None if a is None or b is None else a + b for a, b in zip(self.groups, other.groups, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMeasure:
+    """One input column in some of the rows.
+
+    Attributes
+    ----------
+    weights : dict
+        Weight of each value of truth values and numbers in ``C(...)``, of each code of a factor; empty for others.
+    weighted, plain : Moments
+        Of numbers, with the weights of the rows and without.
+    """
+
+    weights: dict[float, float]
+    weighted: Moments
+    plain: Moments
+
+    def merge(self, other: ColumnMeasure) -> ColumnMeasure:
+        """Of both sets of rows."""
+        weights = dict(self.weights)
+        for value, weight in other.weights.items():
+            weights[value] = weights.get(value, 0.0) + weight
+        return ColumnMeasure(weights, self.weighted.merge(other.weighted), self.plain.merge(other.plain))
+
+
 def remember(
     training: TrainingData,
     names: Iterable[str],
@@ -95,22 +164,89 @@ def remember(
     -------
     Facts
     """
-    response = training.response
-    low, high = (float(np.average(x, weights=response.weight)) for x in (response.limit_lower, response.limit_upper))
-    columns: dict[str, ColumnFacts] = {}
-    if covariates is not None:
-        rows = _example_rows(training.state, covariates, together)
-        columns = {
-            name: _column_facts(training.state, name, covariates[name], response.weight, rows[name])
-            for name in map(str, covariates.columns)
-        }
+    if covariates is None:
+        table = Table({}, training.index[training.kept])
+    else:
+        table = read_table(covariates, [str(name) for name in covariates.columns])
+    table = training.state.recode(table)
+    found = measure_facts(training.state, training.response, training.design.groups, table)
+    return make_facts(training.state, found, training.counts, names, table, together)
+
+
+def measure_facts(
+    state: DesignState, response: CensoredResponse, groups: Sequence[Groups | None], table: Table
+) -> RowFacts:
+    """What some rows tell of the facts of all.
+
+    Parameters
+    ----------
+    state : DesignState
+    response : CensoredResponse
+    groups : sequence of Groups or None
+        Of each process.
+    table : Table
+        Inputs in the same rows, with the levels of the state.
+    """
+    weight = response.weight
+    limits = (response.limit_lower, response.limit_upper)
+    low, high = (float(np.average(x, weights=weight)) if len(x) else 0.0 for x in limits)
+    return RowFacts(
+        len(weight),
+        float(weight.sum()),
+        bool((response.lower != response.upper).any()),
+        (low, high),
+        {name: _measure(state, column, weight) for name, column in table.columns.items()},
+        group_weights(groups, weight),
+    )
+
+
+def group_weights(groups: Sequence[Groups | None], weight: Array) -> tuple[Array | None, ...]:
+    """Weight of each group of each process, (size,) each."""
+    return tuple(
+        None if g is None else np.asarray(np.bincount(g.code, weights=weight, minlength=g.size), dtype=np.float64)
+        for g in groups
+    )
+
+
+def make_facts(
+    state: DesignState,
+    found: RowFacts,
+    counts: dict[str, int],
+    names: Iterable[str],
+    examples: Table,
+    together: Sequence[Sequence[str]] = (),
+) -> Facts:
+    """Facts from what all rows tell.
+
+    Parameters
+    ----------
+    state : DesignState
+    found : RowFacts
+        Of all rows.
+    counts : dict of int
+        As in ``TrainingData``.
+    names : iterable of str
+        Columns of the data that the formula names.
+    examples : Table
+        Inputs in rows that examples are taken from, all rows or some.
+    together : sequence of sequences of str
+        For each expression the columns it uses.
+
+    Returns
+    -------
+    Facts
+    """
+    rows = _example_rows(state, examples, together)
+    columns = {
+        name: _column_facts(state, examples.columns[name], found.columns[name], row) for name, row in rows.items()
+    }
     return Facts(
-        n=len(response.lower),
-        nobs=float(response.weight.sum()),
-        counts=dict(training.counts),
-        any_censored=bool((response.lower != response.upper).any()),
-        limits_known=not (np.isnan(low) or np.isnan(high)),
-        mean_limits=(low, high),
+        n=found.n,
+        nobs=found.nobs,
+        counts=dict(counts),
+        any_censored=found.any_censored,
+        limits_known=not (np.isnan(found.mean_limits[0]) or np.isnan(found.mean_limits[1])),
+        mean_limits=found.mean_limits,
         names=tuple(names),
         columns=columns,
     )
@@ -138,26 +274,30 @@ def constant_column(state: DesignState, facts: ColumnFacts, name: str, value: An
     return pd.DatetimeIndex([value] * n) if facts.kind == "date" else np.full(n, value)
 
 
-def _column_facts(state: DesignState, name: str, values: pd.Series[Any], weight: Array, row: int) -> ColumnFacts:
-    levels = state.levels.get(name)
-    if levels is not None:
-        codes = pd.Categorical(values, categories=pd.Index(levels)).codes
-        heaviest = levels[int(np.argmax(np.bincount(codes, weights=weight, minlength=len(levels))))]
-        return ColumnFacts("factor", np.nan, np.nan, np.nan, heaviest, levels[int(codes[row])])
-    if name in _dates(state):
-        moment = pd.to_datetime(values, utc=True).iloc[row]
-        return ColumnFacts("date", np.nan, np.nan, np.nan, None, moment.isoformat())
-    boolean = bool(pd.api.types.is_bool_dtype(values))
-    x = values.to_numpy(dtype=np.float64)
-    if boolean or coded_values(state, name) is not None:
-        seen, codes = np.unique(x, return_inverse=True)
-        typical = float(seen[int(np.argmax(np.bincount(codes, weights=weight)))])
-    else:
-        typical = float(np.average(x, weights=weight))
-    example = float(x[row])
-    numbers = float(x.min()), float(x.max()), float(x.std())
-    if boolean:
-        return ColumnFacts("boolean", *numbers, bool(typical), bool(example))
+def _measure(state: DesignState, column: Column, weight: Array) -> ColumnMeasure:
+    values = np.asarray(column.values, dtype=np.float64)
+    weights: dict[float, float] = {}
+    if column.boolean or column.levels is not None or coded_values(state, column.name) is not None:
+        seen, codes = np.unique(values, return_inverse=True)
+        weights = dict(zip(seen.tolist(), np.bincount(codes, weights=weight).tolist(), strict=True))
+    numbers = values[:, None] if column.levels is None else np.empty((len(values), 0))
+    return ColumnMeasure(weights, Moments.of(numbers, weight), Moments.of(numbers, np.ones(len(values))))
+
+
+def _column_facts(state: DesignState, column: Column, found: ColumnMeasure, row: int) -> ColumnFacts:
+    heaviest = max(sorted(found.weights), key=found.weights.__getitem__) if found.weights else None
+    if column.levels is not None:
+        assert heaviest is not None
+        example = column.levels[int(column.values[row])]
+        return ColumnFacts("factor", np.nan, np.nan, np.nan, column.levels[int(heaviest)], example)
+    example = float(column.values[row])
+    if column.name in _dates(state):
+        return ColumnFacts("date", np.nan, np.nan, np.nan, None, iso_date(example))
+    plain = found.plain
+    numbers = float(plain.minimum[0]), float(plain.maximum[0]), float(plain.spread[0])
+    if column.boolean:
+        return ColumnFacts("boolean", *numbers, bool(heaviest), bool(example))
+    typical = float(found.weighted.mean[0]) if heaviest is None else heaviest
     return ColumnFacts("number", *numbers, typical, example)
 
 
@@ -175,20 +315,20 @@ def _dates(state: DesignState) -> set[str]:
     return {variable.name for part in state.parts for variable in part.spec.variables if variable.date}
 
 
-def _example_rows(state: DesignState, covariates: pd.DataFrame, together: Sequence[Sequence[str]]) -> dict[str, int]:
+def _example_rows(state: DesignState, table: Table, together: Sequence[Sequence[str]]) -> dict[str, int]:
     """Row each column takes its example from: near the median of its numbers, the same within an expression."""
-    group = {name: {name} for name in map(str, covariates.columns)}
+    group = {name: {name} for name in table.columns}
     for used in together:
-        joined = set().union(*(group[name] for name in used)) if used else set()
+        joined = set().union(*(group[name] for name in used if name in group))
         group |= dict.fromkeys(joined, joined)
     dates = _dates(state)
     rows: dict[str, int] = {}
     for name in group:
         members = sorted(group[name])
-        numbers = [item for item in members if state.levels.get(item) is None and item not in dates]
+        numbers = [item for item in members if table.columns[item].levels is None and item not in dates]
         row = next((rows[item] for item in members if item in rows), 0)
         if numbers and not any(item in rows for item in members):
-            x = covariates[numbers[0]].to_numpy(dtype=np.float64)
+            x = table.columns[numbers[0]].values
             row = int(np.argmin(np.abs(x - np.median(x))))
         rows[name] = row
     return rows

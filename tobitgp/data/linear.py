@@ -45,8 +45,37 @@ class LinearState:
     model_spec: Any | None
 
 
-def fit_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
-    """Build the linear design and remember how.
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """What tells whether columns are linearly independent, of some of the rows.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    largest : (p,) array
+        Absolute values.
+    triangle : (min(n, p), p) array
+        Upper factor of the rows' QR decomposition.
+    """
+
+    n: int
+    largest: Array
+    triangle: Array
+
+    @classmethod
+    def of(cls, H: Array) -> Independence:
+        """Of columns (n, p)."""
+        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), _triangle(H))
+
+    def merge(self, other: Independence) -> Independence:
+        """Of both sets of rows together."""
+        triangle = _triangle(np.concatenate([self.triangle, other.triangle]))
+        return Independence(self.n + other.n, np.maximum(self.largest, other.largest), triangle)
+
+
+def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
+    """Build the linear design and remember how; nothing is said of its rank.
 
     Parameters
     ----------
@@ -62,7 +91,7 @@ def fit_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
     Raises
     ------
     DataError
-        If a column is not finite, or the columns are linearly dependent.
+        If a column is not finite, or two have one name.
     """
     if spec.plain is not None and all(table.columns[name].kind == "number" for name in spec.plain):
         columns = ("Intercept",) * spec.intercept + spec.plain
@@ -73,7 +102,6 @@ def fit_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
     if len(set(state.columns)) < len(state.columns):
         twice = next(name for name in state.columns if state.columns.count(name) > 1)
         raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data")
-    check_rank(H, state.columns, spec.part)
     return H, state
 
 
@@ -124,15 +152,19 @@ def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) 
     --------
     >>> check_rank(np.array([[1.0, 2.0], [1.0, 3.0]]), ("Intercept", "x"))
     """
-    n, p = H.shape
-    for name, size in zip(columns, np.abs(H).max(axis=0, initial=0.0), strict=True):
+    check_independence(Independence.of(H), columns, part)
+
+
+def check_independence(found: Independence, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
+    """Refuse linear terms in which one column is determined by others; see :func:`check_rank`."""
+    n, p = found.n, len(columns)
+    for name, size in zip(columns, found.largest, strict=True):
         if size == 0.0:
             raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out")
         check_size(f"column {name!r} of the {part}", float(size))
-    norms = np.sqrt(np.einsum("ij,ij->j", H, H))
     if p > n:
         raise DataError(f"The {part} has {p} columns, but there are only {n} rows: {_quoted(columns)}")
-    R: Array = np.asarray(np.linalg.qr(H / norms, mode="r"))
+    R: Array = found.triangle / np.sqrt(np.einsum("ij,ij->j", found.triangle, found.triangle))
     dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
     if len(dependent) == 0:
         return
@@ -145,6 +177,10 @@ def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) 
     splines = columns[j].startswith(("cr(", "cs(", "cc("))
     remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
     raise DataError(f"Column {columns[j]!r} of the {part} is determined by {_quoted(others)}; {remedy}")
+
+
+def _triangle(H: Array) -> Array:
+    return np.asarray(np.linalg.qr(H, mode="r"))
 
 
 def _quoted(names: tuple[str, ...]) -> str:

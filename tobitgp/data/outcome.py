@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import DataError
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _SHOWN = 5
 
@@ -53,6 +53,12 @@ class Outcome:
     def exact(self) -> BoolArray:
         """Rows whose value is known, (n,)."""
         return self.lower == self.upper
+
+    def rows(self, at: IntArray | BoolArray) -> Outcome:
+        """Some of the rows; ``log_jacobian`` stays that of all."""
+        lower, upper, width = self.lower[at], self.upper[at], self.width[at]
+        entry, exit, span = self.entry[at], self.exit[at], self.span[at]
+        return Outcome(lower, upper, width, entry, exit, span, self.weight[at], self.log_jacobian)
 
 
 def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.data.evaluate import bare_column, evaluate, finite
 from tobitgp.data.levels import unseen_error
-from tobitgp.data.linear import LinearState, fit_linear, replay_linear
+from tobitgp.data.linear import LinearState, check_rank, learn_linear, replay_linear
 from tobitgp.data.shapes import ScaleDesign
 from tobitgp.data.table import Table
 from tobitgp.formula.spec import Expression, LinearPart
@@ -70,7 +70,20 @@ class PartState:
 
 
 def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
-    """Build the columns of the training rows and remember how.
+    """Build the columns of the training rows and remember how; see :func:`learn_part`.
+
+    Raises
+    ------
+    DataError
+        If the columns are linearly dependent.
+    """
+    H, state = learn_part(spec, table)
+    check_rank(H, state.linear.columns, spec.part)
+    return H, state
+
+
+def learn_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
+    """Build the columns of some rows and remember how.
 
     Parameters
     ----------
@@ -86,10 +99,10 @@ def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
     Raises
     ------
     DataError
-        If a column is not finite, or the columns are linearly dependent.
+        If a column is not finite.
     """
-    coded = tuple(_coded_values(coding, table) for coding in spec.codings)
-    H, linear = fit_linear(spec, table)
+    coded = tuple(coded_values(coding, table) for coding in spec.codings)
+    H, linear = learn_linear(spec, table)
     return H, PartState(spec, coded, linear)
 
 
@@ -99,7 +112,7 @@ def scale_design(state: PartState, W: Array, table: Table) -> ScaleDesign:
     return ScaleDesign(W, columns, state.offset(table))
 
 
-def _coded_values(coding: Expression, table: Table) -> Array:
+def coded_values(coding: Expression, table: Table) -> Array:
     """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
     column = bare_column(coding, table)
     if column is not None and column.kind == "factor":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,15 +12,16 @@ import pandas as pd
 from tobitgp.data.beside import read_weights
 from tobitgp.data.checks import check_dates
 from tobitgp.data.detects import spell_numbers
-from tobitgp.data.response import Censored, build_response, recognise_text, unknown_rows
+from tobitgp.data.response import Censored, recognise_text
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.data.state import DesignState, fit_design, input_names
 from tobitgp.data.table import Table, column_names, read_table
-from tobitgp.errors import DataError, SpecError, user_level
+from tobitgp.data.used import complete_rows, known_response
+from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.scale import refuse_response
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
 from tobitgp.formula.variables import unknown_column
-from tobitgp.typing import BoolArray, Frame, IntArray
+from tobitgp.typing import BoolArray, Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,87 +111,65 @@ def prepare(
     >>> training.response.upper, training.counts["left"]
     (array([0. , 0.5, 2. ]), 1)
     """
-    _check_option("missing", missing, ("drop", "raise"))
-    _check_option("censored", censored, ("model", "drop", "ignore"))
-    _check_columns(spec, scale, data)
+    check_request(spec, scale, column_names(data), missing, censored)
     inputs = input_names(spec, scale)
-    table = read_table(_spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))
+    table = read_table(spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))
     index, n_data = table.index, table.n
     if n_data == 0:
         raise DataError("The data have no rows")
+    spec = recognise(spec, scale, table)
+    weight = read_weights(weights, data, n_data)
+    kept, complete = complete_rows(spec, inputs, table, weight)
+    complete.judge(missing)
+    table, weight = table.take(kept), weight[kept]
+    response, used, counted = known_response(spec, table, weight, censored)
+    counted.judge()
+    if not used.all():
+        table = table.take(used)
+        kept[kept] = used
+    counts = {**counted.kinds, "dropped": n_data - sum(counted.kinds.values())}
+    design, state = fit_design(spec, table, scale)
+    return TrainingData(response, design, state, index, kept, counts)
+
+
+def check_request(
+    spec: ModelSpec, scale: ScaleSpec | None, columns: Sequence[Any], missing: str, censored: str
+) -> None:
+    """Refuse unknown options, columns that are not there, and a noise scale that depends on the response.
+
+    Raises
+    ------
+    SpecError, FormulaError
+    """
+    _check_option("missing", missing, ("drop", "raise"))
+    _check_option("censored", censored, ("model", "drop", "ignore"))
+    known = set(columns)
+    for part in (spec,) if scale is None else (spec, scale):
+        for variable in sorted(part.variables, key=lambda item: item.start):
+            if variable.name not in known:
+                raise unknown_column(part.formula, variable.name, variable.start, columns)
+    if scale is not None:
+        refuse_response(scale, spec)
+
+
+def recognise(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> ModelSpec:
+    """The model with what the types of its columns say of it; dates in the wrong place are refused."""
     check_dates(spec, table)
     if scale is not None:
         check_dates(scale, table)
-    spec = recognise_text(spec, table)
-    weight = read_weights(weights, data, n_data)
-    kept = _complete_rows(spec, inputs, table, weight > 0, missing)
-    if not kept.any():
-        words = _missing_words(spec, inputs, table.take(weight > 0))
-        raise DataError(f"No row is left: {words}; {int((weight == 0).sum())} of weight 0")
-    table, weight = table.take(kept), weight[kept]
-    response, kind = build_response(spec, table, weight, censored=censored)
-    counts = _count(kind, n_data)
-    if censored == "drop" and kind.any():
-        exact = kind == 0
-        if not exact.any():
-            raise DataError(f"No row is left: all {len(kind)} are censored, and censored='drop' leaves them out")
-        table, response = table.take(exact), _take(response, exact)
-        kept[kept] = exact
-    design, state = fit_design(spec, table, scale)
-    return TrainingData(response, design, state, index, kept, counts)
+    return recognise_text(spec, table)
+
+
+def spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:
+    """Data in which a response of numbers and text, ``<0.5`` among them, is all text."""
+    return spell_numbers(data, text_names(spec, inputs), mixed_only=True)
+
+
+def text_names(spec: ModelSpec, inputs: Sequence[str]) -> list[str]:
+    """Columns of the response that may hold numbers and text."""
+    return [name for name in spec.names("response") if name not in inputs]
 
 
 def _check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
-
-
-def _check_columns(spec: ModelSpec, scale: ScaleSpec | None, data: Frame) -> None:
-    """Refuse columns that are not there, and a noise scale that depends on the response."""
-    present = column_names(data)
-    known = set(present)
-    for part in (spec,) if scale is None else (spec, scale):
-        for variable in sorted(part.variables, key=lambda item: item.start):
-            if variable.name not in known:
-                raise unknown_column(part.formula, variable.name, variable.start, present)
-    if scale is not None:
-        refuse_response(scale, spec)
-
-
-def _spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:
-    """Data in which a response of numbers and text, ``<0.5`` among them, is all text."""
-    return spell_numbers(data, [name for name in spec.names("response") if name not in inputs], mixed_only=True)
-
-
-def _complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, counted: BoolArray, missing: str) -> BoolArray:
-    """Rows that count in which something is known of the response, and no input is missing."""
-    incomplete = counted & (unknown_rows(spec, table) | table.missing(inputs))
-    if incomplete.any():
-        words = _missing_words(spec, inputs, table.take(counted))
-        if missing == "raise":
-            raise DataError(f"{words}; first in {table.rows(incomplete)}")
-        count = int(incomplete.sum())
-        if count < int(counted.sum()):
-            dropped = f"{count} of {table.n} rows {'is' if count == 1 else 'are'} dropped"
-            warnings.warn(f"{dropped}: {words}", UserWarning, stacklevel=user_level())
-    return counted & ~incomplete
-
-
-def _missing_words(spec: ModelSpec, inputs: Sequence[str], table: Table) -> str:
-    names = dict.fromkeys((*spec.names("response"), *inputs))
-    counts = {repr(name): int(table.columns[name].missing.sum()) for name in names}
-    if spec.response.kind == "interval":
-        counts = {f"both ends of {spec.response.label}": int(unknown_rows(spec, table).sum()), **counts}
-    listed = ", ".join(f"{name} ({count})" for name, count in counts.items() if count)
-    return f"missing values in {listed or 'no column'}"
-
-
-def _count(kind: IntArray, n_data: int) -> dict[str, int]:
-    sides = {"exact": 0, "left": -1, "right": 1, "interval": 2}
-    counts = {name: int((kind == side).sum()) for name, side in sides.items()}
-    return {**counts, "dropped": n_data - len(kind)}
-
-
-def _take(response: CensoredResponse, rows: BoolArray) -> CensoredResponse:
-    names = ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit", "weight")
-    return CensoredResponse(*(getattr(response, name)[rows] for name in names))

@@ -13,7 +13,7 @@ from tobitgp.data.ends import check_ends, open_rows, read_end, read_ends
 from tobitgp.data.evaluate import bare_column, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
-from tobitgp.data.table import Table
+from tobitgp.data.table import RowNames, Table
 from tobitgp.data.window import read_window
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
 from tobitgp.formula.spec import Expression, Flag, ModelSpec
@@ -53,9 +53,22 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     return replace(spec, response=replace(spec.response, kind="text"))
 
 
-def build_response(
+def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:
+    """Say what is known of y in every row; see :func:`read_response`.
+
+    Warns
+    -----
+    UserWarning
+        When values lie strictly beyond their limits.
+    """
+    response, _, beyond = read_response(spec, table, weight)
+    warn_beyond(table.name_rows(beyond))
+    return response
+
+
+def read_response(
     spec: ModelSpec, table: Table, weight: Array, *, censored: Censored = "model"
-) -> tuple[CensoredResponse, IntArray]:
+) -> tuple[CensoredResponse, IntArray, BoolArray]:
     """Say what is known of y in every row.
 
     Parameters
@@ -73,6 +86,8 @@ def build_response(
     response : CensoredResponse
     kind : (n,) array of int
         -1 on left-censored rows, 1 on right-censored, 2 between two ends, 0 on exact.
+    beyond : (n,) array of bool
+        Values that lie strictly beyond their limits, at which they are taken as censored.
 
     Raises
     ------
@@ -80,6 +95,7 @@ def build_response(
         For values, ends, limits or codes that make no sense, naming the first rows.
     """
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
+    beyond = np.zeros(table.n, dtype=bool)
     if spec.response.kind == "interval":
         lower, upper = read_ends(spec, table)
     elif spec.flag is not None:
@@ -91,13 +107,22 @@ def build_response(
     else:
         y = _read_value(spec, table)
         limit_lower, limit_upper = read_limits(spec, table)
-        side = _classify(y, limit_lower, limit_upper, table)
+        beyond = (y < limit_lower) | (y > limit_upper)
+        side = (y >= limit_upper).astype(np.intp) - (y <= limit_lower).astype(np.intp)
         lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
     kind = _kinds(lower, upper)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
-    return CensoredResponse(lower, upper, limit_lower, limit_upper, *read_window(spec, table), weight), kind
+    return CensoredResponse(lower, upper, limit_lower, limit_upper, *read_window(spec, table), weight), kind, beyond
+
+
+def warn_beyond(rows: RowNames) -> None:
+    """One warning for values beyond their limits, where there are any."""
+    if rows.count:
+        have, they = ("value lies", "it is") if rows.count == 1 else ("values lie", "they are")
+        message = f"{rows.count} {have} beyond the limits ({rows}); {they} taken as censored at the limit"
+        warnings.warn(message, UserWarning, stacklevel=user_level())
 
 
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
@@ -233,14 +258,3 @@ def _check_order(lower: Array, upper: Array, table: Table) -> None:
             pairs = zip(lower[wrong][:3], upper[wrong][:3], strict=True)
             shown = "; ".join(f"{low:g} and {up:g}" for low, up in pairs)
             raise DataError(f"The lower limit is {words} the upper limit in {table.rows(wrong)} ({shown})")
-
-
-def _classify(y: Array, lower: Array, upper: Array, table: Table) -> IntArray:
-    """-1, 0 or 1 by comparison with the limits; one warning for values beyond them."""
-    beyond = (y < lower) | (y > upper)
-    if beyond.any():
-        count = int(beyond.sum())
-        have, they = ("value lies", "it is") if count == 1 else ("values lie", "they are")
-        message = f"{count} {have} beyond the limits ({table.rows(beyond)}); {they} taken as censored at the limit"
-        warnings.warn(message, UserWarning, stacklevel=user_level())
-    return ((y >= upper).astype(np.intp)) - ((y <= lower).astype(np.intp))

@@ -34,6 +34,11 @@ class CensoredResponse:
     exit: Array
     weight: Array
 
+    def rows(self, at: BoolArray | IntArray) -> CensoredResponse:
+        """Some of the rows."""
+        ends = (self.lower, self.upper, self.limit_lower, self.limit_upper, self.entry, self.exit, self.weight)
+        return CensoredResponse(*(end[at] for end in ends))
+
 
 class Groups(NamedTuple):
     """Group of each row.
@@ -66,7 +71,7 @@ class ScaleDesign:
     columns: tuple[str, ...]
     offset: Array
 
-    def rows(self, at: BoolArray) -> ScaleDesign:
+    def rows(self, at: BoolArray | IntArray) -> ScaleDesign:
         """Some of the rows."""
         return ScaleDesign(self.W[at], self.columns, self.offset[at])
 
@@ -97,7 +102,7 @@ class Design:
     groups: tuple[Groups | None, ...]
     scale: ScaleDesign | None = None
 
-    def rows(self, at: BoolArray) -> Design:
+    def rows(self, at: BoolArray | IntArray) -> Design:
         """Some of the rows."""
         groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
         scale = None if self.scale is None else self.scale.rows(at)

@@ -90,10 +90,28 @@ class DesignState:
         table = table.take(usable)
         check_inputs(names, table)
         groups = find_groups(self.spec, table, self.group_levels)
+        return self._build(table, groups), usable
+
+    def build(self, table: Table) -> Design:
+        """Build the same covariates of other training rows.
+
+        Parameters
+        ----------
+        table : Table
+            Inputs of rows without missing values, no level among them that the state has not.
+
+        Returns
+        -------
+        Design
+        """
+        return self._build(table, find_groups(self.spec, table, self.group_levels))
+
+    def _build(self, table: Table, groups: tuple[Groups | None, ...]) -> Design:
+        parts = self.parts
         numeric = dict.fromkeys(name for part in parts for name in part.spec.names(*NUMERIC_ROLES))
-        table = Table({name: self._recode(table.columns[name], table) for name in numeric}, table.index)
+        table = self.recode(Table({name: table.columns[name] for name in numeric}, table.index))
         H = tuple(part.replay(table) for part in parts)
-        return _assemble(self.spec, table, parts, H, groups), usable
+        return _assemble(self.spec, table, parts, H, groups)
 
     def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
         """Limits of the instrument on new data, for predictions on the observed scale.
@@ -126,6 +144,18 @@ class DesignState:
         table = read_table(new_data, names)
         check_dates(self.spec, table, ("limit",))
         return read_limits(self.spec, table if usable is None else table.take(usable))
+
+    def recode(self, table: Table) -> Table:
+        """A table of inputs with the levels of the training data.
+
+        Raises
+        ------
+        UnseenLevelError
+            If a factor has a level that the training data had not.
+        DataError
+            If a column held numbers in training and holds text now, or the reverse.
+        """
+        return Table({name: self._recode(column, table) for name, column in table.columns.items()}, table.index)
 
     def _recode(self, column: Column, table: Table) -> Column:
         """Give a column of new data the codes of the training levels."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,34 @@ from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 MAX_ROWS_NAMED = 5
 _DURATION_HINT = "make a number of it first, for example .dt.total_seconds()"
+
+
+@dataclass(frozen=True, slots=True)
+class RowNames:
+    """Some rows, by the labels of the first of them.
+
+    Attributes
+    ----------
+    count : int
+    labels : tuple of str
+        At most five.
+    """
+
+    count: int
+    labels: tuple[str, ...]
+
+    def merge(self, other: RowNames) -> RowNames:
+        """These and other rows."""
+        return RowNames(self.count + other.count, (*self.labels, *other.labels)[:MAX_ROWS_NAMED])
+
+    def inside(self, place: str) -> RowNames:
+        """The same, their labels with the piece they are in, where it has a name."""
+        return RowNames(self.count, tuple(f"{label} of {place}" for label in self.labels)) if place else self
+
+    def __str__(self) -> str:
+        more = self.count - len(self.labels)
+        text = f"row{'s' if len(self.labels) > 1 else ''} {', '.join(self.labels)}"
+        return f"{text} and {more} more" if more else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +105,12 @@ class Table:
             return self
         return Table({name: column.take(rows) for name, column in self.columns.items()}, self.index[rows])
 
+    def pick(self, positions: IntArray) -> Table:
+        """Keep the rows at ascending positions."""
+        mask = np.zeros(self.n, dtype=bool)
+        mask[positions] = True
+        return self.take(mask)
+
     def missing(self, names: Iterable[str]) -> BoolArray:
         """Rows in which one of these columns is missing, (n,)."""
         mask = np.zeros(self.n, dtype=bool)
@@ -92,10 +126,12 @@ class Table:
         >>> Table({}, pd.RangeIndex(4)).rows(np.array([True, False, True, False]))
         'rows 0, 2'
         """
-        labels = [str(label) for label in self.index[mask][:MAX_ROWS_NAMED]]
-        more = int(mask.sum()) - len(labels)
-        text = f"row{'s' if len(labels) > 1 else ''} {', '.join(labels)}"
-        return f"{text} and {more} more" if more else text
+        return str(self.name_rows(mask))
+
+    def name_rows(self, mask: BoolArray) -> RowNames:
+        """The rows of a mask, by their labels."""
+        labels = self.index[np.flatnonzero(mask)[:MAX_ROWS_NAMED]]
+        return RowNames(int(mask.sum()), tuple(str(label) for label in labels))
 
 
 def column_names(data: Frame) -> list[Any]:
@@ -262,3 +298,20 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
         return labelled[0] if labelled else pd.RangeIndex(next(iter(lengths.values())))
     first = next(iter(data.values()), ())
     return first.index if isinstance(first, pd.Series) else pd.RangeIndex(len(first))
+
+
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Rows of tables with the same columns and levels, after one another.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        At least one.
+    """
+    columns = {}
+    for name, first in tables[0].columns.items():
+        values = np.concatenate([table.columns[name].values for table in tables])
+        missing = np.concatenate([table.columns[name].missing for table in tables])
+        columns[name] = Column(name, values, missing, first.levels, first.boolean, first.dates)
+    index = pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables]))
+    return Table(columns, index)

@@ -47,6 +47,17 @@ def single_blas_thread() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def hold_threads() -> Iterator[None]:
+    """Let calls of ``map_independent`` from this thread run one after the other: somebody else fills the cores."""
+    before = getattr(_here, "in_pool", False)
+    _here.in_pool = True
+    try:
+        yield
+    finally:
+        _here.in_pool = before
+
+
 def map_independent(function: Callable[[Item], Result], items: Sequence[Item], *, heavy: bool) -> list[Result]:
     """``[function(i) for i in items]``, in threads where each call is heavy enough to pay for them.
 

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.units import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
+from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import LOG_BOUND
 
 
-def warn_unidentified(response: CensoredResponse, design: Design, model: GPModel) -> None:
-    """Say what these data cannot tell."""
-    lower, upper = response.lower, response.upper
-    exact = int((lower == upper).sum())
-    between = bool((np.isfinite(lower) & np.isfinite(upper) & (lower < upper)).any())
+def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
+    """Say what the data cannot tell.
+
+    Parameters
+    ----------
+    measured : Measured
+        What all rows tell.
+    terms : sequence of GPTerm
+    """
+    exact, between, n = measured.n_exact, measured.between, measured.n
     if exact == 0 and not between:
         _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
     elif exact == 1 and not between:
         _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
-    elif exact == len(lower) > 1 and np.ptp(lower) == 0:
+    elif exact == n > 1 and measured.exact[0] == measured.exact[1]:
         _warn("The response is constant: scale and length-scales rest on their priors.")
-    for term, X in zip(model.terms, design.X, strict=True):
-        for text, column in zip(term.inputs, X.T, strict=True):
-            if len(column) > 1 and np.ptp(column) == 0:
+    for term, X in zip(terms, measured.X, strict=True):
+        for text, low, high in zip(term.inputs, X.minimum, X.maximum, strict=True):
+            if n > 1 and low == high:
                 _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
 
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tobitgp.data.limits import with_limits
+from tobitgp.data.moments import merge_moments
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.problem import Problem, Scaling, standardise
+from tobitgp.data.problem import Problem, Units
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
-from tobitgp.errors import DataError, SpecError
+from tobitgp.data.units import (
+    KnownRows,
+    Measured,
+    Scaling,
+    Standard,
+    find_units,
+    measure_response,
+    measure_rows,
+    merge_measured,
+    scale_rows,
+)
+from tobitgp.engines import LocalPieces, Pieces
+from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.given import Given, check_names, linear_means, read_parameters
+from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.processes import (
     DF,
@@ -27,7 +40,6 @@ from tobitgp.inference.processes import (
     term_parameters,
 )
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.side import SIDES
 from tobitgp.prior.block import Grouping, Inputs
 from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.dense import DenseBlock
@@ -123,57 +135,146 @@ def assemble(
         For names that are not parameters of the model, values that are not allowed, or an ``inducing`` that does not
         fit.
     """
-    fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
-    priors = read_mapping("priors", priors)
-    known_rows = outcome(response, log_time=family.log_time, labels=labels)
-    noises = _noise_parameters(family, known_rows, side_noises, labels)
-    hypers = [*(hyper for term in spec.gps for hyper in term_parameters(term)), *noises]
-    names = [hyper.name for hyper in hypers]
-    if not design.columns and not spec.gps:
-        raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
-    _check_columns(design.columns, names)
-    known = [*design.columns, *names]
-    for argument, given in (("fixed", fixed), ("start", start), ("priors", priors or {})):
-        check_names(argument, given, known)
-    _check_start(start, design.columns)
-    _check_sigma(family, fixed, start, priors or {})
+    given = Given.read(inducing, fixed, start, priors, side_noises)
+    plan, rows = plan_rows(spec, response, design, family, given, labels)
+    return plan.build(rows)
 
-    mean, sd = _linear_means(design.columns, fixed, priors)
+
+def plan_rows(
+    spec: ModelSpec,
+    response: CensoredResponse,
+    design: Design,
+    family: Family,
+    given: Given,
+    labels: npt.NDArray[Any] | None = None,
+) -> tuple[Plan, KnownRows]:
+    """The plan of a model whose rows are all here, and these; see :func:`assemble`."""
+    known = outcome(response, log_time=family.log_time, labels=labels)
+    rows = KnownRows(response, known, design)
+    return make_plan(spec, design.columns, LocalPieces([rows]), family, given, row_noises(known, given, labels)), rows
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A model before its rows: how they are standardised, and what its parameters are.
+
+    Attributes
+    ----------
+    family : Family
+    terms : tuple of GPTerm
+    columns : tuple of str
+        Of the linear part.
+    measured : Measured
+        What all rows tell.
+    counts : tuple of (6,) integer arrays
+        Rows of each kind in each piece.
+    standard : Standard
+    linear : LinearPrior or None
+    hypers : tuple of HyperParameter
+    given : Given
+    level : bool
+        Whether a free intercept is among the linear columns.
+    """
+
+    family: Family
+    terms: tuple[GPTerm, ...]
+    columns: tuple[str, ...]
+    measured: Measured
+    counts: tuple[IntArray, ...]
+    standard: Standard
+    linear: LinearPrior | None
+    hypers: tuple[HyperParameter, ...]
+    given: Given
+    level: bool
+
+    def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
+        """The model on some of the rows, or all."""
+        problem, units = scale_problem(rows, self.standard, limits), self.standard.units
+        problem = problem.number_sides() if self.given.side_noises == "row" else problem
+        covariances = [term_covariance(term) for term in self.terms]
+        groups, inputs = rows.design.groups, list(block_inputs(problem, self.linear))
+        dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
+        chosen = _inducing(self.given.inducing, self.terms, units)
+        gps = tuple(
+            GPPrior(inputs[t], covariances[t], chosen[t][0], _grouping(term, groups[t]), chosen[t][1])
+            for t, term in enumerate(self.terms)
+        )
+        parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
+        prior = Prior(dense, gps, self.level)
+        return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, parameters)
+
+
+def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
+    """Rows standardised, with the limits of the instrument where they are asked for."""
+    problem = scale_rows(rows, standard)
+    return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
+
+
+def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, ...]:
+    """Inputs of each block, linear columns first where there are any."""
+    gps = tuple(Inputs(*pair) for pair in zip(problem.X, problem.code, strict=True))
+    return gps if linear is None else (Inputs(linear.features(problem.H, problem.units.scale)), *gps)
+
+
+def make_plan(
+    spec: ModelSpec,
+    columns: tuple[str, ...],
+    pieces: Pieces,
+    family: Family,
+    given: Given,
+    own_noises: Sequence[HyperParameter] = (),
+) -> Plan:
+    """Measure all rows, and settle what does not depend on single ones.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    columns : tuple of str
+        Of the linear part.
+    pieces : Pieces of KnownRows
+    family : Family
+    given : Given
+    own_noises : sequence of HyperParameter
+        Side noises that belong to single rows.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    SpecError
+        For names that are not parameters of the model, or values that are not allowed.
+    """
+    parts: list[Measured] = pieces.collect(measure_rows)
+    measured = merge_measured(parts)
+    noises = [*([DF] if family.estimate_df else []), *own_noises]
+    if given.side_noises == "shared":
+        noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
+    noises.append(SIGMA._replace(known=family.known_sigma))
+    hypers = (*(hyper for term in spec.gps for hyper in term_parameters(term)), *noises)
+    if not columns and not spec.gps:
+        raise SpecError("The formula has neither a linear term nor a gp() term: there is nothing to estimate.")
+    given.check(columns, [hyper.name for hyper in hypers], family)
+
+    mean, sd = linear_means(columns, given)
     intercept = 0 if spec.intercept and np.isnan(sd[0]) else None
     centre = np.zeros(len(mean))
     if intercept is not None:
-        centre = np.average(design.H, axis=0, weights=response.weight)
+        centre = measured.H.mean.copy()
         centre[intercept] = 0.0
-    shifted = replace(design, offset=design.offset + (design.H - centre) @ mean)
-    covariances = [term_covariance(term) for term in spec.gps]
-    scaling = [[_scaling(factor) for factor in covariance.factors] for covariance in covariances]
-    problem = standardise(known_rows, shifted, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
-    problem = problem.number_sides() if side_noises == "row" else problem
+    scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
+    y = merge_moments(pieces.collect(measure_response, centre, mean)).rounded()
+    units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
-    if design.columns:
-        weak = np.where([_is_dropped(priors, c) for c in design.columns], FLAT, WEAK)
-        size = default_sd(design.H, response.weight, problem.units.scale, weak)
+    if columns:
+        weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
+        size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
-    dense = None if linear is None else DenseBlock(linear.features(problem.H, problem.units.scale))
-    gps = tuple(
-        GPPrior(
-            Inputs(problem.X[t], problem.code[t]), covariance, chosen[0], _grouping(term, design.groups[t]), chosen[1]
-        )
-        for t, (term, covariance, chosen) in enumerate(
-            zip(spec.gps, covariances, _inducing(inducing, spec.gps, problem), strict=True)
-        )
-    )
-    unit = _units(covariances, problem, noises)
-    parameters = _parameters(hypers, unit, fixed, start, priors)
-    return GPModel(
-        family,
-        problem,
-        Prior(dense, gps, spec.intercept and sd[0] != 0.0),
-        linear,
-        design.columns,
-        spec.gps,
-        parameters,
-    )
+    standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
+    level = bool(spec.intercept and sd[0] != 0.0)
+    counts = tuple(part.counts for part in parts)
+    return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given, level)
 
 
 def _scaling(factor: KernelFactor) -> Scaling:
@@ -185,90 +286,7 @@ def _grouping(term: GPTerm, groups: Groups | None) -> Grouping | None:
     return None if term.by is None or groups is None else Grouping(term.by.text, groups.size)
 
 
-def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
-    """Refuse names that a dict argument must not hold, with the nearest that it may.
-
-    Raises
-    ------
-    SpecError
-    """
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), list(known), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise SpecError(
-                f"{argument}= names {name!r}, which is no {what} of this model.{hint} It has: {', '.join(known)}."
-            )
-
-
-def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
-    """A copy of a dict argument, None where there is none.
-
-    Raises
-    ------
-    SpecError
-        If it is no dict.
-    """
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        raise SpecError(f"{argument}={given!r}: a dict keyed by parameter name is needed, as {{'sigma': ...}}.")
-    return dict(given)
-
-
-def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse linear columns that cannot be told from one another or from a hyper-parameter."""
-    for i, column in enumerate(columns):
-        if column in names or column in columns[:i]:
-            what = "a hyper-parameter" if column in names else "another linear column"
-            raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
-
-
-def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
-    linear = [c for c in columns if c in start]
-    if linear:
-        raise SpecError(
-            f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
-            "Use fixed= or priors=."
-        )
-
-
-def _check_sigma(family: Family, *given: Mapping[str, Any]) -> None:
-    if family.known_sigma is not None and any(SIGMA.name in mapping for mapping in given):
-        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
-
-
-def _positive(argument: str, name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
-    return float(value)
-
-
-def _is_dropped(priors: Mapping[str, Any] | None, name: str) -> bool:
-    return priors is not None and (not priors or (name in priors and priors[name] is None))
-
-
-def _linear_means(
-    columns: Sequence[str], fixed: Mapping[str, float], priors: Mapping[str, Any] | None
-) -> tuple[Array, Array]:
-    """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
-    mean, sd = np.zeros(len(columns)), np.full(len(columns), np.nan)
-    for j, name in enumerate(columns):
-        prior = (priors or {}).get(name)
-        if isinstance(prior, Normal):
-            mean[j], sd[j] = prior.mean, prior.sd
-        elif prior is not None:
-            raise SpecError(
-                f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
-            )
-        if name in fixed:
-            if not isinstance(fixed[name], Real) or not np.isfinite(fixed[name]):
-                raise SpecError(f"fixed={{{name!r}: {fixed[name]!r}}}: a finite number is needed.")
-            mean[j], sd[j] = float(fixed[name]), 0.0
-    return mean, sd
-
-
-def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[tuple[Any, bool]]:
+def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tuple[Any, bool]]:
     """Each term's choice, locations standardised, and whether it is to be moved."""
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
@@ -285,11 +303,11 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], problem: Problem) -> list[
         elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
             out.append((int(choice), moves))
         else:
-            out.append((_locations(choice, term, problem, t), moves))
+            out.append((_locations(choice, term, units, t), moves))
     return out
 
 
-def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
+def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
     d = len(term.inputs)
     try:
         Z = np.asarray(choice, dtype=float)
@@ -301,80 +319,42 @@ def _locations(choice: Any, term: GPTerm, problem: Problem, t: int) -> Array:
             f"inducing={choice!r} for {term.name}: 'auto', None, a positive number of inputs, or a finite array of "
             f"shape (M, {d}) is allowed."
         )
-    return (Z - problem.units.x_centre[t]) / problem.units.x_scale[t]
+    return (Z - units.x_centre[t]) / units.x_scale[t]
 
 
-def _noise_parameters(
-    family: Family, known: Outcome, side_noises: str | None, labels: npt.NDArray[Any] | None
-) -> list[HyperParameter]:
-    """Degrees of freedom where they are estimated, side noises of the sides or rows that occur, then sigma."""
-    noises = [DF] if family.estimate_df else []
-    if side_noises is not None:
-        below = np.isneginf(known.lower)
-        one_sided = (below | np.isposinf(known.upper)) & np.isinf(known.entry) & np.isinf(known.exit)
-        sides = [SIDE_NOISES[0] if left else SIDE_NOISES[1] for left in below[one_sided]]
-        if side_noises == "row":
-            noises += _row_noises(sides, np.flatnonzero(one_sided), labels)
-        else:
-            noises += [side for side in SIDE_NOISES if side in sides]
-    return [*noises, SIGMA._replace(known=family.known_sigma)]
+def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
+    """A side noise for each row that is censored on one side, where they are asked for.
 
+    They are named after the row's label, or its position where labels are not distinct.
 
-def _row_noises(
-    sides: Sequence[HyperParameter], rows: IntArray, labels: npt.NDArray[Any] | None
-) -> list[HyperParameter]:
-    """A side noise for each row, named after its label, or its position where labels are not distinct."""
+    Raises
+    ------
+    SpecError
+        If there are many.
+    """
+    if given.side_noises != "row":
+        return []
+    below = np.isneginf(known.lower)
+    rows = np.flatnonzero((below | np.isposinf(known.upper)) & np.isinf(known.entry) & np.isinf(known.exit))
     if len(rows) > ROW_NOISES:
         raise SpecError(
             f"tg.VI(side_noise='row') has a parameter for each of {len(rows)} censored rows, and at most {ROW_NOISES} "
             "are allowed; side_noise='shared' has one for each side."
         )
+    sides = [SIDE_NOISES[0] if left else SIDE_NOISES[1] for left in below[rows]]
     chosen = rows if labels is None or len(set(labels[rows].tolist())) < len(rows) else labels[rows]
     return [side._replace(name=f"{side.name}[{label}]") for side, label in zip(sides, chosen, strict=True)]
 
 
-def _units(covariances: Sequence[Covariance], problem: Problem, noises: Sequence[HyperParameter]) -> Array:
+def _units(covariances: Sequence[Covariance], units: Units, hypers: Sequence[HyperParameter]) -> Array:
     """One standardised unit of each hyper-parameter in the user's units."""
-    y, units = problem.units.scale, []
-    for covariance, scale in zip(covariances, problem.units.x_scale, strict=True):
+    y, out = units.scale, []
+    for covariance, scale in zip(covariances, units.x_scale, strict=True):
         sd, rest = y, []
         for factor in covariance.factors:
             own = scale[factor.columns]
             rest += list(own[: factor.n_scales])
             rest += [own[0] if role == "period" else 1.0 for role in factor.kernel.shape]
             sd = sd if factor.kernel.stationary else sd / own[0]
-        units += [sd, *rest]
-    return np.array([*units, *(1.0 if noise is DF else y for noise in noises)])
-
-
-def _parameters(
-    hypers: Sequence[HyperParameter],
-    unit: Array,
-    fixed: Mapping[str, float],
-    start: Mapping[str, float],
-    priors: Mapping[str, Any] | None,
-) -> Parameters:
-    k = len(hypers)
-    mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
-    free = np.ones(k, dtype=bool)
-    for i, hyper in enumerate(hypers):
-        name = hyper.name
-        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
-        prior = (priors or {}).get(name)
-        if isinstance(prior, LogNormal):
-            mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
-        elif prior is not None:
-            raise SpecError(
-                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread) or None, "
-                f"not {prior!r}."
-            )
-        elif _is_dropped(priors, name):
-            sd[i] = np.inf
-        if name in start:
-            first[i] = np.log(_positive("start", name, start[name]) / unit[i])
-        if name in fixed or hyper.known is not None:
-            known = fixed.get(name, hyper.known)
-            none = hyper.role in SIDES and isinstance(known, Real) and known == 0
-            first[i] = -np.inf if none else np.log(_positive("fixed", name, known) / unit[i])
-            free[i] = False
-    return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)
+        out += [sd, *rest]
+    return np.array([*out, *(1.0 if noise is DF else y for noise in hypers[len(out) :])])

@@ -107,6 +107,12 @@ def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) 
     sites : Sites, optional
         To start from, in the problem's order.
     """
+    parts = cut_parts(problem, inputs, sites)
+    return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
+
+
+def cut_parts(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> tuple[Part, ...]:
+    """The parts of :func:`cut`."""
     pieces = max(1, round(problem.n / PART_ROWS))
     starts = np.cumsum([0, *map(len, problem.rows)])
     parts = []
@@ -116,7 +122,7 @@ def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) 
         places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
         own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
         parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own))
-    return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
+    return tuple(parts)
 
 
 def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:

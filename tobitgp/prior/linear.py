@@ -60,19 +60,17 @@ class LinearPrior:
         return beta
 
 
-def default_sd(H: Array, weight: Array, scale: float, factor: Array) -> Array:
+def default_sd(mean: Array, sd: Array, scale: float, factor: Array) -> Array:
     """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size.
 
     Parameters
     ----------
-    H : (n, p) array
-    weight : (n,) array
+    mean, sd : (p,) array
+        Of the columns.
     scale : float
         Standard deviation of the response.
     factor : (p,) array
         10 for weak priors, 1e4 for flat ones.
     """
-    mean = np.average(H, axis=0, weights=weight) if len(H) else np.zeros(H.shape[1])
-    sd = np.sqrt(np.average((H - mean) ** 2, axis=0, weights=weight))
     size = np.where(sd > 1e-12 * np.abs(mean), sd, np.abs(mean))
     return factor * scale / np.where(size > 0, size, 1.0)

@@ -145,7 +145,7 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
     """
     gp = parts.gp
     table = what_was_seen(parts, new).take(asked.usable)
-    response, _ = build_response(replace(parts.spec, truncation=None), table, np.ones(table.n))
+    response = build_response(replace(parts.spec, truncation=None), table, np.ones(table.n))
     mean, sd, sigma = moments(
         parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     )

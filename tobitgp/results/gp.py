@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tobitgp.data.facts import remember
+from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
@@ -67,7 +67,9 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
     ):
         covariates = None if data is None else keep_covariates(spec, training, data)
         names = named_columns([spec], data)
-        facts = with_typical_groups(remember(training, names, covariates, columns_together(training.state)), training)
+        facts = remember(training, names, covariates, columns_together(training.state))
+        weights = group_weights(training.design.groups, training.response.weight)
+        facts = with_typical_groups(facts, training.state, weights)
         self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
 
     @classmethod

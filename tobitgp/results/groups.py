@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,8 @@ import pandas as pd
 
 from tobitgp.data.facts import Facts
 from tobitgp.data.levels import Level
-from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design, Groups
-from tobitgp.data.state import NUMERIC_ROLES
+from tobitgp.data.state import NUMERIC_ROLES, DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import GPTerm
@@ -21,6 +21,7 @@ from tobitgp.results.predict import check_level, statistics
 from tobitgp.results.scales import SCALES
 from tobitgp.results.terms import noise_sds, process_moments
 from tobitgp.results.views import Parts, Source
+from tobitgp.typing import Array
 
 
 def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:
@@ -51,16 +52,23 @@ def group_column(term: GPTerm) -> str | None:
     return None if term.by is None else term.by.text.strip("`")
 
 
-def with_typical_groups(facts: Facts, training: TrainingData) -> Facts:
-    """Facts in which columns of numbers that name groups have their level of most weight for typical value."""
-    columns, state = dict(facts.columns), training.state
-    for term, levels, groups in zip(state.spec.gps, state.group_levels, training.design.groups, strict=True):
+def with_typical_groups(facts: Facts, state: DesignState, weights: Sequence[Array | None]) -> Facts:
+    """Facts in which columns of numbers that name groups have their level of most weight for typical value.
+
+    Parameters
+    ----------
+    facts : Facts
+    state : DesignState
+    weights : sequence of (size,) arrays or None
+        Weight of each group of each process.
+    """
+    columns = dict(facts.columns)
+    for term, levels, weight in zip(state.spec.gps, state.group_levels, weights, strict=True):
         name = group_column(term)
-        if name is None or levels is None or groups is None or name not in columns:
+        if name is None or levels is None or weight is None or name not in columns:
             continue
         also_number = not term.factors and name in state.spec.names(*NUMERIC_ROLES)
         if columns[name].kind == "number" and not also_number:
-            weight = np.bincount(groups.code, weights=training.response.weight, minlength=groups.size)
             columns[name] = replace(columns[name], typical=levels[int(np.argmax(weight))])
     return replace(facts, columns=columns)
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tobitgp.results.groups import group_table
 from tobitgp.results.joint import JointQuestions
+from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.margins import effects_table
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.process_law import ProcessLaw
@@ -27,6 +28,11 @@ class Questions(JointQuestions, Predictions):
     @property
     def _joint(self) -> ProcessLaw:
         return ProcessLaw(self._parts)
+
+    def _without_rows(self) -> Any:
+        from tobitgp.results.storage.rowless import process_without_rows
+
+        return type(self).from_parts(process_without_rows(self._parts))  # type: ignore[attr-defined]
 
     @property
     def parts(self) -> Parts:
@@ -77,7 +83,8 @@ class Questions(JointQuestions, Predictions):
         ----------
         new : DataFrame or dict of columns, optional
             With the columns right of ``~``, for ``"observed"`` those of the limits, and for ``"conditional"`` those of
-            response and censoring; by default the training data.
+            response and censoring; by default the training data. Of a dask DataFrame the result is one, too: its
+            partitions are predicted when they are asked for.
         what : str, optional
             A scale of the table; ``"latent"`` by default.
         interval : float, optional
@@ -126,6 +133,9 @@ class Questions(JointQuestions, Predictions):
         statistic  mean
         0         -4.48
         """
+        if is_dask(new):
+            options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
+            return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
         return predict_table(
             self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )

@@ -16,7 +16,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.model import check_names, read_mapping
+from tobitgp.inference.given import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import covariance, maximise
 from tobitgp.regression.covariance import KINDS

@@ -139,7 +139,7 @@ def _conditional(
     else:
         asked = with_response(parts, new, asked)
         table = what_was_seen(parts, new).take(asked.usable)
-        response = build_response(parts.spec, table, np.ones(table.n))[0]
+        response = build_response(parts.spec, table, np.ones(table.n))
     seen = outcome(response, log_time=parts.family.log_time)
     rows, W = law_of_rows(parts, asked.design)
     if level is None and not se:

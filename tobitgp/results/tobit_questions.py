@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.results.joint import JointQuestions
+from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.tobit_law import EstimateLaw
 from tobitgp.results.tobit_parts import TobitParts
@@ -47,7 +49,8 @@ class TobitQuestions(JointQuestions, Predictions):
         ----------
         new : DataFrame or dict of columns, optional
             With the columns right of ``~`` (and of ``sigma=``), for ``"observed"`` those of the limits, and for
-            ``"conditional"`` those of response and censoring; by default the training data.
+            ``"conditional"`` those of response and censoring; by default the training data. Of a dask DataFrame the
+            result is one, too: its partitions are predicted when they are asked for.
         what : {"latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms"}
             As in :meth:`tobitgp.GPResults.predict`, at the estimates: ``"quantile"`` and ``"prob"`` are plug-in values.
         interval : float, optional
@@ -83,9 +86,15 @@ class TobitQuestions(JointQuestions, Predictions):
         """
         from tobitgp.results.tobit_predict import predict_tobit
 
+        if is_dask(new):
+            options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
+            return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
         return predict_tobit(
             self._parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )
+
+    def _without_rows(self) -> Any:
+        return type(self)(replace(self._parts, training=None, covariates=None))  # type: ignore[call-arg]
 
     def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
         """Residuals of the training rows, censored ones included.

@@ -83,3 +83,13 @@ def test_what_is_no_parquet_is_refused(tmp_path):
     path.write_bytes(b"PAR1 but no more")
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         read_data(path)
+
+
+@pytest.mark.parametrize("pattern", ["", "*.parquet"])
+def test_fit_reads_folders_and_patterns(dated, pattern, tmp_path, capsys):
+    for i in range(3):
+        dated.iloc[10 * i : 10 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    assert main(["fit", FORMULA, str(tmp_path / pattern), "--hyper", "maximize"]) == 0
+    assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
+    assert main(["fit", FORMULA, str(tmp_path / "none*.parquet")]) != 0
+    assert "No file matches" in capsys.readouterr().err

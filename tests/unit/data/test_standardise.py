@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tobitgp.data.outcome import outcome
-from tobitgp.data.problem import standardise
 from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.units import standardise
 from tobitgp.errors import DataError
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.gaussian import log_density_exact
@@ -19,7 +19,7 @@ def problem(lower, upper, *, log_time=False, offset=0.0):
     one = np.ones(n)
     response = CensoredResponse(lower, upper, -np.inf * one, np.inf * one, -np.inf * one, np.inf * one, one)
     design = Design(np.ones((n, 1)), ("Intercept",), (np.arange(n, dtype=float)[:, None],), offset * one, (None,))
-    return standardise(outcome(response, log_time=log_time), design, log_time=log_time, centre=True)
+    return standardise(response, outcome(response, log_time=log_time), design, log_time=log_time, centre=True)
 
 
 def test_rows_are_sorted_by_what_is_known():

@@ -1,0 +1,95 @@
+"""Fits to data in pieces, here and on a cluster, are those of the same rows in memory."""
+
+import gc
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.cluster import local_client
+
+import tobitgp as tg
+
+FORMULA = "y ~ z + gp(x) + re(g) | censor(-0.5, 1.2)"
+SAME = 1e-8
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng, n = np.random.default_rng(5), 2400
+    x, z, g = rng.uniform(0, 10, n), rng.normal(size=n), rng.choice(list("abcde"), n)
+    y = np.sin(x) + 0.3 * z + 0.2 * (g == "a") + 0.3 * rng.normal(size=n)
+    return pd.DataFrame({"x": x, "z": z, "g": g, "y": np.clip(y, -0.5, 1.2), "w": rng.integers(1, 3, n) * 1.0})
+
+
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch):
+    """Fits to more rows than the sample go the way of large data."""
+    monkeypatch.setattr("tobitgp.inference.fit.SAMPLE_ROWS", 500)
+
+
+def assert_same_fit(there, here, new):
+    assert there.log_evidence == pytest.approx(here.log_evidence, abs=SAME)
+    assert there.elbo == pytest.approx(here.elbo, abs=SAME)
+    np.testing.assert_allclose(there.params, here.params, atol=SAME)
+    np.testing.assert_allclose(there.bse, here.bse, atol=SAME)
+    for options in ({"se": True}, {"what": "observed", "interval": 0.9}):
+        np.testing.assert_allclose(there.predict(new, **options), here.predict(new, **options), atol=SAME)
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
+    here = tg.fit(FORMULA, frame, method=method)
+    for i in range(3):
+        frame.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
+    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
+    assert not list(tmp_path.glob("tobitgp-*"))
+
+
+def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
+    frame.to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(tg.errors.SpecError, match="names 'sgma'"):
+        tg.fit(FORMULA, tmp_path / "rows.parquet", fixed={"sgma": 1.0})
+    assert not list(tmp_path.glob("tobitgp-*"))
+
+
+@pytest.mark.parametrize("form", ["dask", "frame", "files"])
+def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    before = set(client.futures)
+    here = tg.fit(FORMULA, frame, weights="w")
+    if form == "files":
+        frame.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
+    data = {"dask": dd.from_pandas(frame, npartitions=3), "frame": frame, "files": tmp_path}[form]
+    assert_same_fit(tg.fit(FORMULA, data, weights="w", engine=client), here, frame.head(20))
+    gc.collect()
+    assert set(client.futures) <= before
+
+
+@pytest.mark.slow
+def test_a_worker_lost_in_mid_fit_changes_only_the_time(frame):
+    dd = pytest.importorskip("dask.dataframe")
+    here = tg.fit(FORMULA, frame)
+    with local_client() as client:
+        data, stages = dd.from_pandas(frame, npartitions=4), []
+
+        def watch(stage, evaluations, value):
+            if stage == "run 1" and not stages:
+                os.kill(next(iter(client.run(os.getpid).values())), 9)
+            stages.append(stage)
+
+        there = tg.fit(FORMULA, data, progress=watch)
+    assert "run 1" in stages
+    assert_same_fit(there, here, frame.head(20))

@@ -1,0 +1,171 @@
+"""Where data in pieces come from, and what is said where they cannot be used."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.pieces import assert_same, cut_source, example, in_memory, in_pieces, quietly, without_places
+
+import tobitgp as tg
+from tobitgp.data.open import open_source
+from tobitgp.data.sources import find_client
+from tobitgp.errors import DataError, FormulaError, SpecError
+
+FORMULA = "y ~ g + gp(x) + re(id) | censor(low, 1.2)"
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return example()
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    for i, part in enumerate((frame.iloc[:25], frame.iloc[25:25], frame.iloc[25:])):
+        part.to_parquet(tmp_path / f"part-{i}.parquet", row_group_size=10)
+    return tmp_path
+
+
+@pytest.mark.parametrize("pattern", ["", "*.parquet", "part-[012].parquet"])
+def test_parquet_files_are_read_as_the_frame_is(frame, folder, pattern, monkeypatch):
+    monkeypatch.setattr("tobitgp.data.parquet.ROWS", 20)
+    (_, _, model), _ = quietly(in_memory, FORMULA, frame)
+    source = open_source(folder / pattern)
+    assert source.columns == tuple(frame.columns)
+    (data, _, sample, _), texts = quietly(in_pieces, FORMULA, source)
+    assert "rows 9 of part-0.parquet, 11 of part-2.parquet" in texts[1]
+    assert len(data.pieces) == 5
+    assert_same(sample.problem, model.problem)
+
+
+def test_a_dask_frame_is_read_as_the_frame_is(frame):
+    dd = pytest.importorskip("dask.dataframe")
+    (_, _, model), theirs = quietly(in_memory, FORMULA, frame)
+    source = open_source(dd.from_pandas(frame, npartitions=4, sort=False))
+    (data, _, sample, _), ours = quietly(in_pieces, FORMULA, source)
+    assert (ours, len(data.pieces)) == (theirs, 4)
+    assert_same(sample.problem, model.problem)
+
+
+def test_only_the_columns_of_the_formula_are_read(folder):
+    pieces = open_source(str(folder)).choose(["x", "y"])
+    frame = pieces.items[-1].load()
+    assert list(frame) == ["x", "y"]
+    assert frame.index[0] == 0
+
+
+def test_results_of_pieces_hold_no_rows(frame, folder):
+    here, _ = quietly(tg.fit, FORMULA, frame)
+    there, texts = quietly(tg.fit, FORMULA, folder)
+    assert sum("are dropped" in text for text in texts) == 1
+    assert there.log_evidence == pytest.approx(here.log_evidence, abs=1e-8)
+    new = frame.dropna().head(3)
+    np.testing.assert_allclose(there.predict(new), here.predict(new), atol=1e-8)
+    assert there.counts.to_dict() == here.counts.to_dict()
+    assert str(there.summary()).splitlines()[3:] == str(here.summary()).splitlines()[3:]
+    with pytest.raises(SpecError, match="made from data in pieces"):
+        there.predict()
+
+
+def test_missing_rows_may_be_refused_with_the_count_of_all(frame):
+    (_, theirs) = _error(in_memory, FORMULA, frame, options={"missing": "raise"})
+    (_, ours) = _error(in_pieces, FORMULA, cut_source(frame, (20, 41)), options={"missing": "raise"})
+    assert ours == theirs
+
+
+def _error(call, *args, **kwargs):
+    with pytest.raises(DataError) as caught:
+        quietly(call, *args, **kwargs)
+    return type(caught.value), without_places(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("change", "formula", "words"),
+    [
+        ({"x": "r45"}, "y ~ gp(x)", "In partition 2: Column 'x' is not a finite number in row r45"),
+        ({"low": "r30"}, FORMULA, "In partition 1: The lower limit low is missing in row r30"),
+        ({}, "y ~ gp(nowhere)", "nowhere"),
+        ({}, "y ~ x + I(2 * x)", "determined by"),
+        ({}, "y ~ x + k:x + I(x * k)", "determined by"),
+        ({}, "y ~ I(0 * x) + z", "0 in every row"),
+        ({}, "Surv(t, k) ~ x", "In partition 0: The event k must be 0 or 1"),
+    ],
+)
+def test_bad_rows_are_named_with_their_piece(frame, change, formula, words):
+    frame = frame.copy()
+    for column, row in change.items():
+        frame.loc[row, column] = np.inf if column == "x" else np.nan
+    with pytest.raises((DataError, FormulaError), match=words):
+        quietly(in_pieces, formula, cut_source(frame, (20, 41)))
+
+
+@pytest.mark.parametrize(
+    ("term", "remedy"),
+    [
+        ("poly(x, 2)", r"poly\(x, 2, raw=True\)"),
+        ("bs(x, df=5)", r"bs\(x, knots="),
+        ("cr(log(x), df=4)", r"cr\(log\(x\), knots="),
+        ("cr(x, knots=[1, 5], constraints='center')", r"bs\(x, knots="),
+        ("center(x)", r"I\(x - m\)"),
+        ("scale(x)", r"I\(\(x - m\) / s\)"),
+    ],
+)
+def test_terms_that_learn_from_all_rows_are_refused(frame, term, remedy):
+    with pytest.raises(SpecError, match=remedy):
+        in_pieces(f"y ~ {term} | censor(-0.6)", cut_source(frame, (20,)))
+
+
+def test_pieces_that_do_not_go_together(frame, folder):
+    frame.iloc[:5].assign(x="a").to_parquet(folder / "part-3.parquet")
+    with pytest.raises(DataError, match=r"Column 'x' holds numbers in part-0.parquet and text in part-3.parquet"):
+        tg.fit("y ~ x", folder, method="ep")
+    frame.iloc[:5].drop(columns="t").to_parquet(folder / "part-3.parquet")
+    with pytest.raises(DataError, match=r"part-0.parquet' has 't', which .*part-3.parquet' lacks"):
+        tg.fit("y ~ x", folder, method="ep")
+    (folder / "part-3.parquet").write_text("not a table")
+    with pytest.raises(DataError, match=r"part-3.parquet' cannot be read as Parquet"):
+        tg.fit("y ~ x", folder, method="ep")
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("nowhere.parquet", "There is no file or folder"),
+        ("*.parquet", "No file matches"),
+        (".", "holds no Parquet file"),
+        ("s3://bucket/part.parquet", "no path in the file system"),
+    ],
+)
+def test_paths_that_lead_nowhere(tmp_path, monkeypatch, path, words):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=words):
+        tg.fit("y ~ x", path)
+
+
+def test_what_needs_rows_in_memory_says_so(frame, folder):
+    with pytest.raises(SpecError, match="Maximum likelihood needs all rows in memory"):
+        quietly(tg.fit, "y ~ x | censor(-0.6)", folder)
+    with pytest.raises(SpecError, match="name of one of their columns"):
+        tg.fit(FORMULA, folder, weights=np.ones(60))
+    with pytest.raises(DataError, match="no column 'v' for the weights"):
+        tg.fit(FORMULA, folder, weights="v")
+    with pytest.raises(SpecError, match="side_noise='shared'"):
+        quietly(tg.fit, FORMULA, folder, method=tg.VI(bound="local", side_noise="row"))
+
+
+@pytest.mark.parametrize("engine", ["dask", 3, object()])
+def test_engines_are_clients(frame, engine):
+    with pytest.raises(SpecError, match="engine="):
+        find_client(engine, frame)
+
+
+def test_frames_without_rows(frame):
+    with pytest.raises(DataError, match="have no rows"):
+        in_pieces("y ~ x", cut_source(frame.iloc[:0], (0, 0)))
+    frame = frame.assign(y=np.nan)
+    with pytest.raises(DataError, match="No row is left"):
+        quietly(in_pieces, "y ~ x", cut_source(frame, (10,)))
+
+
+def test_data_of_another_type():
+    with pytest.raises(DataError, match="DataFrame"):
+        tg.fit("y ~ x", pd.Series([1.0]))

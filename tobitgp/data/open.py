@@ -1,0 +1,37 @@
+"""What may be given as data, and how it is read: in memory as it is, all else in pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tobitgp.data.parquet import is_path, parquet_source
+from tobitgp.data.sources import Source, dask_source, find_client, frame_source, is_dask
+
+
+def open_source(data: Any, engine: Any = None) -> Source | None:
+    """The pieces of data that are not worked on as a whole.
+
+    Parameters
+    ----------
+    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
+    engine : distributed.Client, optional
+        The cluster to work on.
+
+    Returns
+    -------
+    Source or None
+        None for data in memory without a cluster.
+
+    Raises
+    ------
+    DataError
+        If a path leads nowhere, or data are of another type.
+    SpecError
+        If ``engine`` is no client.
+    """
+    client = find_client(engine, data)
+    if is_path(data):
+        return parquet_source(data, client)
+    if is_dask(data):
+        return dask_source(data, client)
+    return None if client is None else frame_source(data, client)

@@ -1,0 +1,205 @@
+"""A formula meets data in pieces: a first pass learns levels, codings and counts, and the rows stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import RowFacts
+from tobitgp.data.inputs import check_slopes
+from tobitgp.data.levels import group_levels
+from tobitgp.data.linear import Independence, check_independence
+from tobitgp.data.parts import learn_part
+from tobitgp.data.piece import Seen, describe, first, keep_rows, make_rows, pick_rows, read_piece, second
+from tobitgp.data.prepare import check_request, recognise, text_names
+from tobitgp.data.response import Censored
+from tobitgp.data.schema import head as head_of
+from tobitgp.data.schema import merge_schemas, recode
+from tobitgp.data.sources import Source
+from tobitgp.data.state import DesignState, input_names
+from tobitgp.data.table import Column, Table, join_tables
+from tobitgp.data.transforms import representatives, row_wise
+from tobitgp.data.used import Complete, Counted
+from tobitgp.engines import Pieces, Store
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.formula.spec import ModelSpec, ScaleSpec
+from tobitgp.typing import IntArray
+
+EXAMPLES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class PiecesData:
+    """Everything a fit needs from data in pieces.
+
+    Attributes
+    ----------
+    pieces : Pieces of RowPiece
+        Some may be without rows.
+    columns : tuple of str
+        Of the linear part.
+    state : DesignState
+    found : RowFacts
+        What is remembered of the rows.
+    examples : Table
+        Inputs in some of the rows.
+    counts : dict of int
+        As in ``TrainingData``.
+    store : Store or None
+        Where arrays of pieces in this process are kept.
+    """
+
+    pieces: Pieces
+    columns: tuple[str, ...]
+    state: DesignState
+    found: RowFacts
+    examples: Table
+    counts: dict[str, int]
+    store: Store | None
+
+
+def prepare_pieces(
+    spec: ModelSpec,
+    source: Source,
+    *,
+    scale: ScaleSpec | None = None,
+    weights: str | None = None,
+    missing: Literal["drop", "raise"] = "drop",
+    censored: Censored = "model",
+    store: Store | None = None,
+) -> PiecesData:
+    """Read the training rows where they are; see :func:`tobitgp.data.prepare.prepare`.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    source : Source
+    scale : ScaleSpec, optional
+    weights : str, optional
+        Column of the frequency weights.
+    missing : {"drop", "raise"}
+    censored : {"model", "drop", "ignore"}
+    store : Store, optional
+        For pieces in this process.
+
+    Returns
+    -------
+    PiecesData
+
+    Raises
+    ------
+    FormulaError, DataError
+        As for data in memory; messages name the piece.
+    SpecError
+        For unknown options, weights that are no column, and terms that learn from all rows at once.
+
+    Warns
+    -----
+    UserWarning
+        Once for all pieces, when rows are dropped, and when values lie strictly beyond their limits.
+    """
+    check_request(spec, scale, source.columns, missing, censored)
+    _check_weights(weights, source.columns)
+    parts = [spec] if scale is None else [spec, scale]
+    for part in parts:
+        row_wise(part)
+    inputs = input_names(spec, scale)
+    names = tuple(dict.fromkeys((*spec.names(), *inputs)))
+    frames = source.choose([*names, *([weights] if weights and weights not in names else [])])
+    tables = frames.map(read_piece, spec, inputs, names, weights, store)
+    described = tables.collect(describe, inputs)
+    if not sum(n for n, _ in described):
+        raise DataError("The data have no rows")
+    schema = merge_schemas([item for _, item in described], text_names(spec, inputs))
+    spec = recognise(spec, scale, head_of(schema))
+
+    kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, store)
+    seen: list[Seen] = kept.collect(second)
+    reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
+    counted = reduce(Counted.merge, [item.counted for item in seen])
+    counted.judge()
+
+    state = _learn(spec, scale, inputs, seen)
+    made = kept.map(make_rows, state, store)
+    learnt = made.collect(second)
+    for i, learned in enumerate(state.parts):
+        found = reduce(Independence.merge, [item.independence[i] for item in learnt])
+        check_independence(found, learned.linear.columns, learned.spec.part)
+    check_slopes(spec, tuple(np.max(X, axis=0)[None] for X in zip(*(item.largest for item in learnt), strict=True)))
+    examples = kept.collect(pick_rows, _some([item.counted.used for item in seen]))
+    n_data = sum(item.complete.n for item in seen)
+    data = PiecesData(
+        made.map(first),
+        state.linear.columns,
+        state,
+        reduce(RowFacts.merge, [item.facts for item in learnt]),
+        state.recode(join_tables(examples)),
+        {**counted.kinds, "dropped": n_data - sum(counted.kinds.values())},
+        store,
+    )
+    if store is not None:
+        store.forget("tables")
+    return data
+
+
+def _check_weights(weights: Any, columns: Sequence[Any]) -> None:
+    if weights is None:
+        return
+    if not isinstance(weights, str):
+        raise SpecError("weights= of data in pieces is the name of one of their columns.")
+    if weights not in columns:
+        raise DataError(f"The data have no column {weights!r} for the weights{nearest(weights, list(columns))}")
+
+
+def _learn(spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], seen: Sequence[Seen]) -> DesignState:
+    """What is to be replayed, from rows that stand for all and from the levels of all."""
+    distinct = {name: _union([item.distinct[name] for item in seen]) for name in seen[0].distinct}
+    used = {
+        name: tuple(column.levels[int(code)] for code in column.values)
+        for name, column in distinct.items()
+        if column.levels is not None
+    }
+    table = join_tables([item.examples for item in seen])
+    parts = [spec] if scale is None else [spec, scale]
+    table = table.take(np.logical_or.reduce([representatives(part, table) for part in parts]))
+    columns = {n: recode(c, used[n]) if n in used else c for n, c in table.columns.items()}
+    states = [learn_part(part, Table(columns, table.index))[1] for part in parts]
+    groups = group_levels(spec, Table(distinct, pd.RangeIndex(0)))
+    levels = {name: used.get(name) for name in inputs}
+    return DesignState(
+        spec, levels, states[0].coded, states[0].linear, groups, states[1] if scale is not None else None
+    )
+
+
+def _union(columns: Sequence[Column]) -> Column:
+    values = np.unique(np.concatenate([column.values for column in columns]))
+    first = columns[0]
+    return Column(first.name, values, np.zeros(len(values), dtype=bool), first.levels, first.boolean, first.dates)
+
+
+def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
+    """Positions in each piece of rows to take examples from: all, or some where there are many."""
+    total = sum(counts)
+    chosen = np.arange(total)
+    if total > EXAMPLES:
+        chosen = np.sort(np.random.default_rng(0).choice(total, EXAMPLES, replace=False))
+    return split_positions(chosen, counts)
+
+
+def split_positions(positions: IntArray, counts: Sequence[int]) -> tuple[IntArray, ...]:
+    """Ascending positions among all rows as positions in each piece.
+
+    Examples
+    --------
+    >>> split_positions(np.array([0, 3, 4]), [2, 3])
+    (array([0]), array([1, 2]))
+    """
+    starts = np.cumsum([0, *counts])
+    cuts = np.split(positions, np.searchsorted(positions, starts[1:-1]))
+    return tuple(at - start for at, start in zip(cuts, starts[:-1], strict=True))

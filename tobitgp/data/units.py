@@ -1,0 +1,353 @@
+"""From rows in the user's units to standardised ones: measured where they are, scaled by what all of them tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from tobitgp.data.moments import Moments
+from tobitgp.data.outcome import Outcome
+from tobitgp.data.problem import KINDS, Problem, Rows, Units, Window
+from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.errors import DataError
+from tobitgp.typing import Array, IntArray
+
+
+class Scaling(NamedTuple):
+    """How some inputs of a process are standardised.
+
+    Attributes
+    ----------
+    columns : slice
+        Of the process's inputs.
+    centred : bool
+        Take their means away; not where zero has a meaning.
+    own : bool
+        Scale every input on its own, or all by one factor, which keeps distances as they are up to that factor.
+    """
+
+    columns: slice
+    centred: bool = True
+    own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """Some of the rows, in the order of the data.
+
+    Attributes
+    ----------
+    response : CensoredResponse
+    known : Outcome
+        The same on the scale that is modelled.
+    design : Design
+    number : int
+        Of the piece that they are.
+    """
+
+    response: CensoredResponse
+    known: Outcome
+    design: Design
+    number: int = 0
+
+    def rows(self, at: IntArray) -> KnownRows:
+        """Some of them; ``log_jacobian`` stays that of all."""
+        return KnownRows(self.response.rows(at), self.known.rows(at), self.design.rows(at), self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What some of the rows tell of all.
+
+    Attributes
+    ----------
+    counts : (6,) integer array
+        Rows of each kind: exact, one-sided, interval, and these three once more for truncated rows.
+    weight, exact_weight : float
+        Sums of weights, of all rows and of exact ones.
+    log_jacobian : float
+        As in `Outcome`.
+    sides : (2,) array of bool
+        Whether rows without a window are left-, and right-censored.
+    between : bool
+        Whether a value was seen between two ends.
+    exact : (float, float)
+        Least and largest exact value.
+    H : Moments
+    X : tuple of Moments
+        Of each process's inputs.
+    """
+
+    counts: IntArray
+    weight: float
+    exact_weight: float
+    log_jacobian: float
+    sides: tuple[bool, bool]
+    between: bool
+    exact: tuple[float, float]
+    H: Moments
+    X: tuple[Moments, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def n_exact(self) -> int:
+        """Number of exact rows."""
+        return int(self.counts[0] + self.counts[len(KINDS)])
+
+    def merge(self, other: Measured) -> Measured:
+        """What both sets of rows tell together."""
+        return Measured(
+            self.counts + other.counts,
+            self.weight + other.weight,
+            self.exact_weight + other.exact_weight,
+            self.log_jacobian + other.log_jacobian,
+            (self.sides[0] or other.sides[0], self.sides[1] or other.sides[1]),
+            self.between or other.between,
+            (min(self.exact[0], other.exact[0]), max(self.exact[1], other.exact[1])),
+            self.H.merge(other.H),
+            tuple(a.merge(b) for a, b in zip(self.X, other.X, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """How rows are standardised.
+
+    Attributes
+    ----------
+    units : Units
+    centre, mean : (p,) array
+        ``(H - centre) @ mean`` is known of the response beside its offset.
+    kinds : tuple of int
+        Kinds that occur, as :func:`row_kinds` numbers them.
+    """
+
+    units: Units
+    centre: Array
+    mean: Array
+    kinds: tuple[int, ...]
+
+    def known_mean(self, design: Design) -> Array:
+        """What is added to f once back in the user's units, (n,)."""
+        return _offset(design, self.centre, self.mean) + self.units.centre
+
+
+def measure_rows(piece: KnownRows) -> Measured:
+    """What some rows tell of response and covariates."""
+    known, response, weight = piece.known, piece.response, piece.known.weight
+    exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
+    below, above = np.isneginf(known.lower), np.isposinf(known.upper)
+    between = np.isfinite(response.lower) & np.isfinite(response.upper) & (response.lower < response.upper)
+    values = response.lower[exact]
+    return Measured(
+        np.bincount(row_kinds(known), minlength=2 * len(KINDS)).astype(np.intp),
+        float(weight.sum()),
+        float(weight[exact].sum()),
+        known.log_jacobian,
+        (bool((below & open_window).any()), bool((above & ~below & open_window).any())),
+        bool(between.any()),
+        (float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))),
+        Moments.of(piece.design.H, weight),
+        tuple(Moments.of(X, weight) for X in piece.design.X),
+    )
+
+
+def measure_response(piece: KnownRows, centre: Array, mean: Array) -> Moments:
+    """Moments of values, limits and interval mid-points, with what is known of them taken away.
+
+    Parameters
+    ----------
+    piece : KnownRows
+    centre, mean : (p,) array
+        As in `Standard`.
+    """
+    lower, upper, _ = _shifted(piece, centre, mean)
+    y = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
+    finite = np.isfinite(y)
+    return Moments.of(y[finite][:, None], piece.known.weight[finite])
+
+
+def merge_measured(parts: Sequence[Measured]) -> Measured:
+    """What all rows tell, from at least one part of them; moments are rounded."""
+    found = reduce(Measured.merge, parts)
+    return replace(found, H=found.H.rounded(), X=tuple(moments.rounded() for moments in found.X))
+
+
+def find_units(
+    measured: Measured,
+    response: Moments,
+    *,
+    log_time: bool,
+    centre: bool,
+    scaling: Sequence[Sequence[Scaling]] | None = None,
+) -> Units:
+    """Units from the moments of all rows.
+
+    Parameters
+    ----------
+    measured : Measured
+    response : Moments
+        As :func:`measure_response` gives them.
+    log_time : bool
+        To be told with the units.
+    centre : bool
+        Take the mean away; only right where the model has a free intercept.
+    scaling : sequence of sequences of Scaling, optional
+        Of each process's inputs; centred and on their own by default.
+
+    Returns
+    -------
+    Units
+
+    Raises
+    ------
+    DataError
+        If the spread of the response or of an input cannot be computed with.
+    """
+    shift, scale = _location_scale(response, centre)
+    rules = scaling or [[Scaling(slice(None))]] * len(measured.X)
+    of_x = [_input_units(moments, rule) for moments, rule in zip(measured.X, rules, strict=True)]
+    log_jacobian = measured.log_jacobian - measured.exact_weight * float(np.log(scale))
+    return Units(shift, scale, log_time, tuple(c for c, _ in of_x), tuple(s for _, s in of_x), log_jacobian)
+
+
+def scale_rows(piece: KnownRows, standard: Standard) -> Problem:
+    """Scale response and inputs, and sort the rows by what is known of them.
+
+    Parameters
+    ----------
+    piece : KnownRows
+    standard : Standard
+
+    Returns
+    -------
+    Problem
+        With rows of every kind in ``standard.kinds``, none of some where there are none.
+    """
+    known, design, units = piece.known, piece.design, standard.units
+    lower, upper, offset = _shifted(piece, standard.centre, standard.mean)
+    kind = row_kinds(known)
+    order = np.argsort(kind, kind="stable")
+    ends = [(end - units.centre) / units.scale for end in (lower, upper, known.entry - offset, known.exit - offset)]
+    widths = [known.width / units.scale, known.span / units.scale]
+    X = tuple((X - c)[order] / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True))
+    rows = _split(standard.kinds, kind[order], *(values[order] for values in (*ends, *widths, known.weight)))
+    code = tuple(None if g is None else g.code[order] for g in design.groups)
+    return Problem(rows, order, design.H[order], X, code, units)
+
+
+def standardise(
+    response: CensoredResponse,
+    known: Outcome,
+    design: Design,
+    *,
+    log_time: bool,
+    centre: bool,
+    scaling: Sequence[Sequence[Scaling]] | None = None,
+) -> Problem:
+    """Measure and scale rows that are all there are, with no coefficient known.
+
+    Parameters
+    ----------
+    response : CensoredResponse
+    known : Outcome
+        On log time already where the model is.
+    design : Design
+    log_time, centre, scaling
+        As in :func:`find_units`.
+
+    Returns
+    -------
+    Problem
+    """
+    piece, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
+    y = measure_response(piece, none, none).rounded()
+    measured = merge_measured([measure_rows(piece)])
+    units = find_units(measured, y, log_time=log_time, centre=centre, scaling=scaling)
+    return scale_rows(piece, Standard(units, none, none, tuple(np.flatnonzero(measured.counts).tolist())))
+
+
+def row_kinds(known: Outcome) -> IntArray:
+    """Kind of each row, (n,): its place in ``KINDS``, counted on for truncated rows."""
+    interval = np.isfinite(known.lower) & np.isfinite(known.upper) & ~known.exact
+    truncated = np.isfinite(known.entry) | np.isfinite(known.exit)
+    return np.where(known.exact, 0, np.where(interval, 2, 1)) + len(KINDS) * truncated
+
+
+def _shifted(piece: KnownRows, centre: Array, mean: Array) -> tuple[Array, Array, Array]:
+    """Ends without what is known of them, and that."""
+    offset = _offset(piece.design, centre, mean)
+    return piece.known.lower - offset, piece.known.upper - offset, offset
+
+
+def _offset(design: Design, centre: Array, mean: Array) -> Array:
+    return design.offset + (design.H - centre) @ mean if mean.any() else design.offset
+
+
+def _location_scale(y: Moments, centre: bool) -> tuple[float, float]:
+    """Weighted mean and sd of the finite representatives."""
+    if y.weight <= 0.0:
+        return 0.0, 1.0
+    mean, spread = float(y.mean[0]), float(y.spread[0])
+    _check_size("the response", y.spread)
+    if spread <= 8.0 * np.finfo(float).eps * abs(mean):
+        spread = abs(mean) if mean else 1.0
+    return (mean if centre else 0.0), spread
+
+
+def _input_units(X: Moments, rules: Sequence[Scaling]) -> tuple[Array, Array]:
+    """Centres and scales (d,) of a process's inputs."""
+    centre, scale = np.zeros(len(X.mean)), np.ones(len(X.mean))
+    for rule in rules:
+        at = rule.columns
+        if rule.centred:
+            centre[at] = X.mean[at]
+        scale[at] = _column_scale((X.spread if rule.centred else X.size)[at], rule.own)
+    return centre, scale
+
+
+def _column_scale(sd: Array, own: bool) -> Array:
+    """Scales of columns from their sds, or one for all."""
+    if not len(sd):
+        return sd
+    _check_size("an input of gp()", sd)
+    if not own:
+        sd = np.full_like(sd, np.sqrt(np.mean(sd * sd)))
+    return np.where(sd > 0, sd, 1.0)
+
+
+def _check_size(what: str, sd: Array) -> None:
+    """Refuse scales whose squares leave the range of floating-point numbers."""
+    if ((sd > 1e140) | ((sd < 1e-140) & (sd > 0.0))).any():
+        raise DataError(f"The spread of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1.")
+
+
+def _split(
+    kinds: tuple[int, ...],
+    kind: IntArray,
+    lower: Array,
+    upper: Array,
+    entry: Array,
+    exit: Array,
+    width: Array,
+    span: Array,
+    weight: Array,
+) -> tuple[Rows, ...]:
+    """Rows of one kind each; the kinds of truncated rows count on from those of the others."""
+    out = []
+    for code in kinds:
+        at = kind == code
+        name = KINDS[code % len(KINDS)]
+        lo, up = lower[at], upper[at]
+        sign = np.where(np.isinf(lo), -1.0, 1.0) if name == "one-sided" else np.zeros(len(lo))
+        window = Window(entry[at], exit[at], span[at]) if code >= len(KINDS) else None
+        out.append(Rows(name, lo, up, np.where(np.isinf(lo), up, lo), sign, weight[at], width[at], window))
+    return tuple(out)

@@ -1,0 +1,177 @@
+"""Which rows of the data are used, and what is known of their response: counted where the rows are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.response import Censored, read_response, unknown_rows, warn_beyond
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.table import RowNames, Table
+from tobitgp.errors import DataError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.typing import Array, BoolArray
+
+SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Which rows are complete.
+
+    Attributes
+    ----------
+    n : int
+        Rows of the data.
+    weightless : int
+        Rows of weight 0, which may miss anything.
+    incomplete : RowNames
+        Rows that count, and miss something.
+    missing : dict of int
+        For each column, or for both ends of the response, how often it is missing in rows that count.
+    """
+
+    n: int
+    weightless: int
+    incomplete: RowNames
+    missing: dict[str, int]
+
+    def merge(self, other: Complete) -> Complete:
+        """Of both sets of rows."""
+        return Complete(
+            self.n + other.n,
+            self.weightless + other.weightless,
+            self.incomplete.merge(other.incomplete),
+            {name: count + other.missing[name] for name, count in self.missing.items()},
+        )
+
+    @property
+    def words(self) -> str:
+        """What is missing."""
+        listed = ", ".join(f"{name} ({count})" for name, count in self.missing.items() if count)
+        return f"missing values in {listed or 'no column'}"
+
+    def judge(self, missing: Literal["drop", "raise"]) -> None:
+        """Say which rows are left out.
+
+        Raises
+        ------
+        DataError
+            If rows are incomplete and none is to be, or none is left.
+
+        Warns
+        -----
+        UserWarning
+            When rows are dropped.
+        """
+        count, counted = self.incomplete.count, self.n - self.weightless
+        if count and missing == "raise":
+            raise DataError(f"{self.words}; first in {self.incomplete}")
+        if count == counted:
+            raise DataError(f"No row is left: {self.words}; {self.weightless} of weight 0")
+        if count:
+            dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"
+            warnings.warn(f"{dropped}: {self.words}", UserWarning, stacklevel=user_level())
+
+
+class Counted(NamedTuple):
+    """Rows of each kind, left out or not, and those beyond their limits.
+
+    Attributes
+    ----------
+    kinds : dict of int
+        Rows that are ``exact``, ``left``, ``right`` and ``interval`` censored.
+    used : int
+        Rows that are not left out.
+    beyond : RowNames
+    """
+
+    kinds: dict[str, int]
+    used: int
+    beyond: RowNames
+
+    def merge(self, other: Counted) -> Counted:
+        """Of both sets of rows."""
+        kinds = {name: count + other.kinds[name] for name, count in self.kinds.items()}
+        return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond))
+
+    def judge(self) -> None:
+        """Say which values were taken for others.
+
+        Raises
+        ------
+        DataError
+            If no row is left.
+
+        Warns
+        -----
+        UserWarning
+            When values lie strictly beyond their limits.
+        """
+        warn_beyond(self.beyond)
+        if not self.used:
+            n = sum(self.kinds.values())
+            raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out")
+
+
+def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
+    """Rows of positive weight in which something is known of the response, and no input is missing.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    inputs : sequence of str
+    table : Table
+    weight : (n,) array
+
+    Returns
+    -------
+    kept : (n,) array of bool
+    complete : Complete
+    """
+    counted = weight > 0
+    unknown = unknown_rows(spec, table)
+    incomplete = counted & (unknown | table.missing(inputs))
+    names = dict.fromkeys((*spec.names("response"), *inputs))
+    missing = {repr(name): int((table.columns[name].missing & counted).sum()) for name in names}
+    if spec.response.kind == "interval":
+        missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}
+    found = Complete(table.n, int((~counted).sum()), table.name_rows(incomplete), missing)
+    return counted & ~incomplete, found
+
+
+def known_response(
+    spec: ModelSpec, table: Table, weight: Array, censored: Censored
+) -> tuple[CensoredResponse, BoolArray, Counted]:
+    """What is known of the response in complete rows, and which of them are used.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    table : Table
+        Of n complete rows.
+    weight : (n,) array
+    censored : {"model", "drop", "ignore"}
+
+    Returns
+    -------
+    response : CensoredResponse
+        Of the rows used.
+    used : (n,) array of bool
+    counted : Counted
+    """
+    response, kind, beyond = read_response(spec, table, weight, censored=censored)
+    used = kind == 0 if censored == "drop" else np.ones(table.n, dtype=bool)
+    kinds = {name: int((kind == side).sum()) for name, side in SIDES.items()}
+    counted = Counted(kinds, int(used.sum()), table.name_rows(beyond))
+    return response if used.all() else response.rows(used), used, counted
+
+
+def merge_all(parts: Sequence[Complete]) -> Complete:
+    """Of all rows, from at least one part."""
+    return reduce(Complete.merge, parts)

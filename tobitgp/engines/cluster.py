@@ -1,0 +1,103 @@
+"""Pieces that live on the workers of a dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tobitgp.engines.threads import hold_threads, single_blas_thread
+from tobitgp.errors import TobitGPError
+
+_SMALL = 10_000  # bytes of arguments that may travel with every task
+
+
+class DaskPieces:
+    """Pieces held as futures of a ``distributed.Client``, worked on where they are.
+
+    Whatever a task needs is the result of another task, or stands in its own description, so that the scheduler makes
+    again what is lost with a worker; that is why nothing is scattered. Futures are released with the object.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+    """
+
+    __slots__ = ("_client", "_futures")
+
+    def __init__(self, client: Any, futures: Sequence[Any]):
+        self._client, self._futures = client, tuple(futures)
+
+    @classmethod
+    def from_values(cls, client: Any, values: Sequence[Any]) -> DaskPieces:
+        """Pieces sent from here, each the result of a task of its own."""
+        return cls(client, [client.submit(_identity, value, pure=False, key=_key("give")) for value in values])
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def map(self, function: Callable[..., Any], *args: Any) -> DaskPieces:
+        """``function(piece, *args)`` of every piece, kept on the workers.
+
+        What the function raises is raised where the pieces are collected.
+        """
+        return DaskPieces(self._client, self._submit(function, args))
+
+    def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """``function(piece, *args)`` of every piece, in their order.
+
+        Raises
+        ------
+        Exception
+            What the function raised, as itself; of several pieces the first one's.
+        """
+        found = list(self._client.gather(self._submit(function, args)))
+        for item in found:
+            if isinstance(item, _Failure):
+                raise item.error
+        return found
+
+    def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+        name = getattr(function, "__name__", "call")
+        sent: Any = args
+        if _size(args) > _SMALL:
+            sent = self._client.submit(_identity, args, pure=False, key=_key("arguments"))
+        return [
+            self._client.submit(_call, function, piece, sent, pure=False, key=_key(name)) for piece in self._futures
+        ]
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An error raised on purpose, which is a result: the cluster's log has no use for it."""
+
+    error: TobitGPError
+
+
+def _call(function: Callable[..., Any], piece: Any, args: tuple[Any, ...]) -> Any:
+    """Run on a worker, whose threads are the cluster's to give out."""
+    if isinstance(piece, _Failure):
+        return piece
+    with single_blas_thread(), hold_threads():
+        try:
+            return function(piece, *args)
+        except TobitGPError as error:
+            return _Failure(error.with_traceback(None))
+
+
+def _key(name: str) -> str:
+    from uuid import uuid4
+
+    return f"tobitgp-{name.strip('_')}-{uuid4().hex}"
+
+
+def _size(args: tuple[Any, ...]) -> int:
+    """Bytes of arguments once pickled."""
+    from distributed.protocol.pickle import dumps
+
+    return len(dumps(args))

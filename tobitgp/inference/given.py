@@ -1,0 +1,198 @@
+"""What a user gave by the names of parameters: known values, starts, priors."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.processes import SIGMA, HyperParameter
+from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.side import SIDES
+from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a user asks of the parameters of a process.
+
+    Attributes
+    ----------
+    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
+        Locations in the user's units.
+    fixed, start : dict of parameter name to value
+        Natural scale, the user's units.
+    priors : dict of parameter name to prior, or None
+        None: weak priors on all; an empty dict: on none; an entry of None drops one.
+    side_noises : {"shared", "row"} or None
+        Whether ``sigma_lower`` and ``sigma_upper`` are parameters where rows are censored on their sides, or one of
+        them for each such row.
+    """
+
+    inducing: Any
+    fixed: dict[str, Any]
+    start: dict[str, Any]
+    priors: dict[str, Any] | None
+    side_noises: Literal["shared", "row"] | None
+
+    @classmethod
+    def read(
+        cls,
+        inducing: Any = "auto",
+        fixed: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        priors: Mapping[str, LogNormal | Normal | None] | None = None,
+        side_noises: Literal["shared", "row"] | None = None,
+    ) -> Given:
+        """Copies of what was given.
+
+        Raises
+        ------
+        SpecError
+            If it is no dict where one is needed.
+        """
+        return cls(
+            inducing,
+            read_mapping("fixed", fixed) or {},
+            read_mapping("start", start) or {},
+            read_mapping("priors", priors),
+            side_noises,
+        )
+
+    def check(self, columns: Sequence[str], names: Sequence[str], family: Family) -> None:
+        """Refuse names that are no parameters, and values that go with none.
+
+        Raises
+        ------
+        SpecError, DataError
+        """
+        _check_columns(columns, names)
+        known = [*columns, *names]
+        for argument, given in (("fixed", self.fixed), ("start", self.start), ("priors", self.priors or {})):
+            check_names(argument, given, known)
+        _check_start(self.start, columns)
+        _check_sigma(family, self.fixed, self.start, self.priors or {})
+
+    def drops(self, name: str) -> bool:
+        """Whether the prior of a parameter is dropped."""
+        return self.priors is not None and (not self.priors or (name in self.priors and self.priors[name] is None))
+
+
+def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
+    """Refuse names that a dict argument must not hold, with the nearest that it may.
+
+    Raises
+    ------
+    SpecError
+    """
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), list(known), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise SpecError(
+                f"{argument}= names {name!r}, which is no {what} of this model.{hint} It has: {', '.join(known)}."
+            )
+
+
+def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
+    """A copy of a dict argument, None where there is none.
+
+    Raises
+    ------
+    SpecError
+        If it is no dict.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise SpecError(f"{argument}={given!r}: a dict keyed by parameter name is needed, as {{'sigma': ...}}.")
+    return dict(given)
+
+
+def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse linear columns that cannot be told from one another or from a hyper-parameter."""
+    for i, column in enumerate(columns):
+        if column in names or column in columns[:i]:
+            what = "a hyper-parameter" if column in names else "another linear column"
+            raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
+
+
+def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
+    linear = [c for c in columns if c in start]
+    if linear:
+        raise SpecError(
+            f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
+            "Use fixed= or priors=."
+        )
+
+
+def _check_sigma(family: Family, *given: Mapping[str, Any]) -> None:
+    if family.known_sigma is not None and any(SIGMA.name in mapping for mapping in given):
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
+
+
+def _positive(argument: str, name: str, value: Any) -> float:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
+    return float(value)
+
+
+def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
+    """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
+    fixed, mean, sd = given.fixed, np.zeros(len(columns)), np.full(len(columns), np.nan)
+    for j, name in enumerate(columns):
+        prior = (given.priors or {}).get(name)
+        if isinstance(prior, Normal):
+            mean[j], sd[j] = prior.mean, prior.sd
+        elif prior is not None:
+            raise SpecError(
+                f"priors={{{name!r}: ...}}: a linear coefficient takes tg.Normal(mean, sd) or None, not {prior!r}."
+            )
+        if name in fixed:
+            if not isinstance(fixed[name], Real) or not np.isfinite(fixed[name]):
+                raise SpecError(f"fixed={{{name!r}: {fixed[name]!r}}}: a finite number is needed.")
+            mean[j], sd[j] = float(fixed[name]), 0.0
+    return mean, sd
+
+
+def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given) -> Parameters:
+    """Hyper-parameters with their priors, freedom and starts.
+
+    Parameters
+    ----------
+    hypers : sequence of HyperParameter
+    unit : (k,) array
+        One standardised unit of each in the user's units.
+    given : Given
+    """
+    fixed, start, k = given.fixed, given.start, len(hypers)
+    mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
+    free = np.ones(k, dtype=bool)
+    for i, hyper in enumerate(hypers):
+        name = hyper.name
+        mean[i], sd[i] = default_prior(hyper.role, hyper.n_inputs)
+        prior = (given.priors or {}).get(name)
+        if isinstance(prior, LogNormal):
+            mean[i], sd[i] = np.log(prior.median / unit[i]), prior.spread
+        elif prior is not None:
+            raise SpecError(
+                f"priors={{{name!r}: ...}}: a hyper-parameter takes tg.LogNormal(median, spread) or None, "
+                f"not {prior!r}."
+            )
+        elif given.drops(name):
+            sd[i] = np.inf
+        if name in start:
+            first[i] = np.log(_positive("start", name, start[name]) / unit[i])
+        if name in fixed or hyper.known is not None:
+            known = fixed.get(name, hyper.known)
+            none = hyper.role in SIDES and isinstance(known, Real) and known == 0
+            first[i] = -np.inf if none else np.log(_positive("fixed", name, known) / unit[i])
+            free[i] = False
+    return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)

@@ -1,0 +1,154 @@
+"""From rows in pieces to what a fit works on: a sample in memory, and all rows where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tobitgp.data.joined import join
+from tobitgp.data.outcome import outcome
+from tobitgp.data.piece import RowPiece, first, naming
+from tobitgp.data.pieces import PiecesData, split_positions
+from tobitgp.data.problem import Rows, draw_rows
+from tobitgp.data.units import KnownRows, Standard, row_kinds
+from tobitgp.engines import LocalPieces, Pieces, Store
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference import fit
+from tobitgp.inference.given import Given
+from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
+from tobitgp.inference.parts import Part, Whole, cut_parts, examples
+from tobitgp.likelihoods import Family
+from tobitgp.prior.linear import LinearPrior
+from tobitgp.typing import IntArray
+
+
+def assemble_pieces(
+    spec: ModelSpec,
+    data: PiecesData,
+    family: Family,
+    given: Given,
+    *,
+    limits: bool = False,
+    size: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> tuple[Plan, GPModel, Whole | None]:
+    """Standardise rows where they are; see :func:`tobitgp.inference.model.assemble`.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    data : PiecesData
+    family : Family
+    given : Given
+    limits : bool
+        Whether rows carry the limits of the instrument.
+    size : int, optional
+        Rows of the sample, about, all where there are no more; 20,000 without.
+    rng : int, Generator or None
+        Chooses them; it is not used where all are the sample.
+
+    Returns
+    -------
+    plan : Plan
+    model : GPModel
+        On the sample, in the units of all rows. It holds the rows that ``Problem.subset`` would choose, in their order.
+    whole : Whole or None
+        All rows where they are; None where the sample holds them.
+
+    Raises
+    ------
+    DataError
+        If rows cannot be used, naming their piece.
+    SpecError
+        As data in memory, and where a parameter would belong to a single row.
+    """
+    if given.side_noises == "row":
+        raise SpecError(
+            "tg.VI(side_noise='row') has a parameter for each censored row, which data in pieces do not name; "
+            "side_noise='shared' has one for each side."
+        )
+    size = fit.SAMPLE_ROWS if size is None else size
+    pieces = data.pieces.map(know_rows, family.log_time, data.store)
+    plan = make_plan(spec, data.columns, pieces, family, given)
+    model = plan.build(take_sample(pieces, plan, size, rng), limits=limits)
+    if plan.measured.n <= size:
+        return plan, model, None
+    whole = gather_parts(pieces, plan, limits=limits, store=data.store)
+    if data.store is not None:
+        data.store.forget("known")
+    return plan, model, whole
+
+
+def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
+    """All rows, standardised where they are.
+
+    Parameters
+    ----------
+    pieces : Pieces of KnownRows
+    plan : Plan
+        Of these pieces.
+    limits : bool
+        Whether rows carry the limits of the instrument.
+    store : Store or None
+        Where arrays of pieces in this process are kept.
+    """
+    made = pieces.map(make_parts, plan.standard, plan.linear, limits, store)
+    if isinstance(made, LocalPieces):
+        parts: Pieces = LocalPieces([part for few in made.items for part in few])
+    else:
+        parts = made.map(first)
+    kinds = examples([join(rows) for rows in zip(*parts.collect(example_rows), strict=True)])
+    return Whole(parts, kinds, plan.measured.n, plan.measured.weight)
+
+
+def know_rows(piece: RowPiece, log_time: bool, store: Store | None) -> KnownRows:
+    """What is known of a piece's rows on the scale that is modelled."""
+    with naming(piece.place):
+        known = outcome(piece.response, log_time=log_time, labels=piece.labels.to_numpy())
+    rows = KnownRows(piece.response, known, piece.design, piece.number)
+    return rows if store is None else store.keep("known", rows)
+
+
+def make_parts(
+    rows: KnownRows, standard: Standard, linear: LinearPrior | None, limits: bool, store: Store | None
+) -> tuple[Part, ...]:
+    """A piece's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
+    problem = scale_problem(rows, standard, limits)
+    inputs = block_inputs(problem, linear)
+    if store is None:
+        return (Part(problem.rows, inputs),)
+    return store.keep("parts", cut_parts(problem, inputs))
+
+
+def example_rows(part: Part) -> tuple[Rows, ...]:
+    """A row of every kind, or none where there is none."""
+    return tuple(examples([rows])[0] if len(rows) else rows for rows in part.rows)
+
+
+def take_sample(pieces: Pieces, plan: Plan, size: int, rng: int | np.random.Generator | None = None) -> KnownRows:
+    """Rows of all pieces, every kind in proportion, in the order of the data.
+
+    Parameters
+    ----------
+    pieces : Pieces of KnownRows
+    plan : Plan
+        Of these pieces.
+    size, rng
+        As in :func:`assemble_pieces`.
+    """
+    kinds, totals = plan.standard.kinds, [int(plan.measured.counts[k]) for k in plan.standard.kinds]
+    drawn = [np.arange(n) for n in totals] if sum(totals) <= size else draw_rows(totals, size, rng)
+    split = [
+        split_positions(at, [int(counts[k]) for counts in plan.counts]) for k, at in zip(kinds, drawn, strict=True)
+    ]
+    chosen = [dict(zip(kinds, at, strict=True)) for at in zip(*split, strict=True)]
+    return join(pieces.collect(take_rows, chosen))
+
+
+def take_rows(rows: KnownRows, chosen: Sequence[dict[int, IntArray]]) -> KnownRows:
+    """Rows of a piece at positions among those of each kind, given for every piece."""
+    kind = row_kinds(rows.known)
+    at = [np.flatnonzero(kind == k)[positions] for k, positions in chosen[rows.number].items()]
+    return rows.rows(np.sort(np.concatenate(at)))

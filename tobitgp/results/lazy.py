@@ -1,0 +1,55 @@
+"""Predictions in the partitions of a dask DataFrame, made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pandas as pd
+
+from tobitgp.data.sources import is_dask as is_dask
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """A fit without its rows, and what is asked of it.
+
+    Attributes
+    ----------
+    results : object
+        With a method ``predict``.
+    options : dict
+        Of that.
+    """
+
+    results: Any
+    options: dict[str, Any]
+
+    def __call__(self, frame: pd.DataFrame) -> pd.Series[Any] | pd.DataFrame:
+        """Predictions in one partition."""
+        table: pd.Series[Any] | pd.DataFrame = self.results.predict(frame, **self.options)
+        return table
+
+    def __dask_tokenize__(self) -> str:
+        return uuid4().hex
+
+
+def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]) -> Any:
+    """Predictions with the partitions and the index of a dask DataFrame.
+
+    Parameters
+    ----------
+    rowless : callable
+        Gives the fit without its rows: it travels to where the partitions are.
+    new : dask DataFrame
+    options : dict
+        Of ``predict``; what is wrong with them, or with the columns of the data, is said at once.
+
+    Returns
+    -------
+    dask Series or DataFrame
+    """
+    predictor = Predictor(rowless(), options)
+    return new.map_partitions(predictor, meta=predictor(new._meta))
