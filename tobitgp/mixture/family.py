@@ -34,7 +34,8 @@ class Terms(NamedTuple):
     Attributes
     ----------
     log_p : (K, n) array
-        Log density of exact rows, log probability of the interval of the others.
+        Log density of exact rows, log probability of the interval of the others. It will be overwritten, and shares no
+        memory with the statistics.
     statistics : tuple of (K, n) or (n,) arrays
         What the update of the components needs, its expectation inside the interval.
     """

@@ -197,6 +197,7 @@ class Points:
     def between(self, old: State, new: State, step: float) -> State | None:
         """See `Model`."""
         weights = (1.0 - step) * old.weights + step * new.weights
+        weights = weights / weights.sum()  # long steps blow up a rounding error of the sum, and the likelihood likes it
         components = (1.0 - step) * old.components + step * new.components
         possible = self.family.possible(components, self.floor) and bool((weights >= 0.0).all())
         return State(weights, components) if possible else None

@@ -89,7 +89,13 @@ def partial_fit(
     seen = stream.seen + working.total
     size = (seen if stream.total is None else stream.total) / working.total
     state = step_along(
-        stream.model, stream.state, working.parts, size, stream.step, stream.settings, np.random.default_rng(rng)
+        stream.model,
+        stream.state,
+        working.parts,
+        size,
+        stream.step,
+        stream.settings,
+        np.random.default_rng(0 if rng is None else rng),
     )
     return replace(stream, state=state, step=stream.step + 1, seen=seen)
 

@@ -44,6 +44,7 @@ class Weibull:
     parameters: ClassVar[tuple[str, ...]] = ("scale", "shape")
     hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b", "sd_log_shape")
 
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """See `Family`."""
         u, shape = theta[0][:, None], theta[1][:, None]
@@ -56,7 +57,7 @@ class Weibull:
         if rows.kind == "right":
             w = -np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
             along = w * low
-            return Terms(w, (1.0 - w, along, w, along, along * low))
+            return Terms(w.copy(), (1.0 - w, along, w, along, along * low))
         if rows.kind == "left":
             w = np.exp(np.clip(u + shape * high, -_LARGEST_T, _LARGEST_T))
             g = w / np.expm1(w)

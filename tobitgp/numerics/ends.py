@@ -77,11 +77,10 @@ def between(a: Array, half: Array) -> tuple[Array, Array, Array]:
     >>> print(*(one.round(6) for one in between(np.array([-1.0]), np.array([1.0]))))
     [-0.381715] [0.] [0.291125]
     """
-    centre = a + half
-    side = np.where(centre < 0.0, -1.0, 1.0)
-    centre = np.abs(centre)
-    low, high = np.maximum(centre - half, -_EVERYTHING), centre + half
-    D = 2.0 * centre * half
+    centre, b = a + half, a + 2.0 * half
+    turned = centre < 0.0
+    low, high = np.maximum(np.where(turned, -b, a), -_EVERYTHING), np.where(turned, -a, b)
+    D = 2.0 * np.abs(centre) * half
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
         left = np.exp(-D)
         scale = 1.0 / (_ROOT_PI_OVER_2 * (erfcx(_ROOT_HALF * low) - left * erfcx(_ROOT_HALF * high)))
@@ -90,8 +89,8 @@ def between(a: Array, half: Array) -> tuple[Array, Array, Array]:
         second = 1.0 + (low - high * left) * scale
     narrow = (half < _NARROW) & (D < _FLAT)
     if narrow.any():
-        c, r = centre[narrow], half[narrow]
+        c, r = np.abs(centre[narrow]), half[narrow]
         log_p[narrow], mean, complement = moments(c - r, c + r, c, r, rows=3)
         first[narrow], second[narrow] = mean, (1.0 - complement) + mean * mean
-    first *= side
+    np.negative(first, out=first, where=turned)
     return log_p, first, second
