@@ -78,6 +78,7 @@ class StudentT:
     def quantile(self, q: Array) -> Array:
         """See `Law`."""
         z = np.array([student_t.ppf(q, float(df)) for df in self.df])
+        z = np.where(q <= 0.0, -np.inf, z)
         return _restore(z, self.loc, self.scale, self.logarithm)
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
