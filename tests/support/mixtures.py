@@ -6,8 +6,9 @@ from tobitgp.mixture.ascent import evaluate
 from tobitgp.mixture.families import MIXTURE_FAMILIES, read_prior
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import arrange, choose_units, read_rows
+from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import starts
+from tobitgp.mixture.units import choose_units
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess
 
 NAMES = tuple(MIXTURE_FAMILIES)

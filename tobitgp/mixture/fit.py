@@ -17,9 +17,10 @@ from tobitgp.mixture.fitted import MixtureFit, describe
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import Raw, Working, arrange, choose_units, crude_values, read_rows, subset
+from tobitgp.mixture.rows import Raw, Working, arrange, read_rows, subset
 from tobitgp.mixture.starts import starts
 from tobitgp.mixture.stochastic import Stream, partial_fit, run
+from tobitgp.mixture.units import choose_units, crude_values
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.typing import Array
 

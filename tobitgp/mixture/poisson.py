@@ -15,9 +15,10 @@ import numpy as np
 from scipy.special import digamma
 
 from tobitgp.mixture.checks import Support
+from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
 from tobitgp.mixture.family import Sums, Terms
 from tobitgp.mixture.gamma import gamma_divergence, gamma_information, line
-from tobitgp.mixture.law import Law, NegativeBinomial, PoissonLaw
+from tobitgp.mixture.law import Law
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.counts import log_at_least, log_below, log_between, log_count
 from tobitgp.typing import Array

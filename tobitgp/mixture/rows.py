@@ -176,7 +176,7 @@ def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) ->
     -------
     Working
     """
-    lower, upper, width = _to_working(family, raw, units)
+    lower, upper, width = to_working(family, raw, units)
     exact = raw.lower == raw.upper
     masks = {
         "exact": exact,
@@ -200,41 +200,6 @@ def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) ->
     return Working(tuple(parts), units, constant, total, seen)
 
 
-def choose_units(family: Scaled, raw: Raw) -> Units:
-    """Location and scale of the rows, limits and midpoints standing for what is censored.
-
-    Returns
-    -------
-    Units
-        Mean and standard deviation, of logarithms where those are modelled; the median of times.
-    """
-    if family.free_of == "nothing" or not len(raw.lower):
-        return Units()
-    values, weight = crude_values(family, raw)
-    if family.free_of == "scale":
-        order = np.argsort(values)
-        middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
-        return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
-    centre = float(np.average(values, weights=weight))
-    spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
-    return Units(centre, spread if spread > 1e-12 * abs(centre) else 1.0)
-
-
-def crude_values(family: Scaled, raw: Raw) -> tuple[Array, Array]:
-    """One value a row, (n,), on the scale of Units, and the rows' weights.
-
-    Limits far beyond everything else say little, and are drawn in.
-    """
-    lower, upper, _ = _to_working(family, raw, Units())
-    two_sided = np.isfinite(lower) & np.isfinite(upper)
-    values = np.where(two_sided, 0.5 * lower + 0.5 * upper, np.where(np.isfinite(lower), lower, upper))
-    inside = values[two_sided]
-    if len(inside) > 1 and inside.max() > inside.min():
-        span = inside.max() - inside.min()
-        values = np.clip(values, inside.min() - span, inside.max() + span)
-    return values, raw.weight
-
-
 def subset(working: Working, size: int) -> Working:
     """About ``size`` rows in place of all, every kind in proportion and evenly over its values.
 
@@ -252,7 +217,7 @@ def subset(working: Working, size: int) -> Working:
     return Working(tuple(parts), working.units, working.constant, working.total, working.exact)
 
 
-def _to_working(family: Scaled, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
+def to_working(family: Scaled, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
     """Ends and width on the scale that is modelled, (n,) each."""
     lower, upper = raw.lower, raw.upper
     shift, scale = units

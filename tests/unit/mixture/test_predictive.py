@@ -6,7 +6,8 @@ import pytest
 from scipy.integrate import quad
 from support.mixtures import NAMES
 
-from tobitgp.mixture.law import Burr, NegativeBinomial, Normal, PoissonLaw, StudentT, Weibull
+from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
+from tobitgp.mixture.law import Burr, Normal, StudentT, Weibull
 from tobitgp.mixture.predictive import Predictive
 
 TWO = np.ones(2)

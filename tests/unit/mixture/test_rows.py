@@ -4,7 +4,8 @@ from support.responses import response
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture, rows_of
-from tobitgp.mixture.rows import Units, arrange, choose_units, read_rows, subset
+from tobitgp.mixture.rows import Units, arrange, read_rows, subset
+from tobitgp.mixture.units import choose_units
 
 INF = np.inf
 BAD = [
