@@ -28,25 +28,25 @@ class NegativeBinomial:
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
-        y = np.maximum(np.floor(x), 0.0)
+        y = _whole(x)
         a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
         with np.errstate(divide="ignore"):
-            return np.where(x >= 0.0, np.log(betainc(a, y + 1.0, p)), -np.inf)
+            out = np.where(np.isposinf(x), 0.0, np.log(betainc(a, y + 1.0, p)))
+        return np.where(x >= 0.0, out, -np.inf)
 
     def log_sf(self, x: Array) -> Array:
         """See `Law`."""
-        y = np.maximum(np.floor(x), 0.0)
+        y = _whole(x)
         a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
         tail = np.asarray(betaincc(a, y + 1.0, p))
         with np.errstate(divide="ignore"):
             out = np.array(np.log(tail))
         if (tail < 1e-250).any():
             out = np.where(tail < 1e-250, self._far(y), out)
-        return np.where(x >= 0.0, out, 0.0)
+        return np.where(x >= 0.0, np.where(np.isposinf(x), -np.inf, out), 0.0)
 
     def _far(self, y: Array) -> Array:
         """Log probability of more than y, added up from y + 1 on."""
-        y = np.where(np.isfinite(y), y, 0.0)
         total = term = np.ones((len(self.a), len(y)))
         for j in range(1, 100_000):
             term = term * (self.a[:, None] + y + j) / ((y + 1.0 + j) * (1.0 + self.b[:, None]))
@@ -82,13 +82,15 @@ class PoissonLaw:
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
-        y = np.maximum(np.floor(x), 0.0)
-        return np.where(x >= 0.0, log_below(y + 1.0, self.rate[:, None]), -np.inf)
+        y = _whole(x)
+        out = np.where(np.isposinf(x), 0.0, log_below(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, -np.inf)
 
     def log_sf(self, x: Array) -> Array:
         """See `Law`."""
-        y = np.maximum(np.floor(x), 0.0)
-        return np.where(x >= 0.0, log_at_least(y + 1.0, self.rate[:, None]), 0.0)
+        y = _whole(x)
+        out = np.where(np.isposinf(x), -np.inf, log_at_least(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, 0.0)
 
     def quantile(self, q: Array) -> Array:
         """See `Law`; a bound of Cantelli's."""
@@ -101,6 +103,11 @@ class PoissonLaw:
     def moments(self) -> tuple[Array, Array]:
         """See `Law`."""
         return self.rate, self.rate
+
+
+def _whole(x: Array) -> Array:
+    """Whole numbers of at least 0, also for what lies outside."""
+    return np.where(np.isfinite(x), np.maximum(np.floor(x), 0.0), 0.0)
 
 
 def _cantelli(mean: Array, variance: Array, q: Array) -> Array:

@@ -57,7 +57,7 @@ class Predictive:
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Log of `cdf`."""
-        return self._mix(self.law.log_cdf, x)
+        return _complete(self._mix(self.law.log_cdf, x), self._mix(self.law.log_sf, x))
 
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
@@ -65,7 +65,7 @@ class Predictive:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Log of `sf`."""
-        return self._mix(self.law.log_sf, x)
+        return _complete(self._mix(self.law.log_sf, x), self._mix(self.law.log_cdf, x))
 
     def hazard(self, x: ArrayLike) -> Any:
         """Density over survival; of counts, the probability of x among values of at least x."""
@@ -91,7 +91,7 @@ class Predictive:
         array
         """
         lower, upper = np.broadcast_arrays(np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64))
-        values = self._log_masses(lower.ravel(), upper.ravel())
+        values = log_masses(self.law, lower.ravel(), upper.ravel())
         with np.errstate(divide="ignore"):
             out = np.logaddexp.reduce(values + np.log(self.weights)[:, None], axis=0)
         return out.reshape(lower.shape)[()]
@@ -100,7 +100,7 @@ class Predictive:
         """Probability of each component for rows in (lower, upper], (n, K), under the predictive laws."""
         lower, upper = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper))
         with np.errstate(divide="ignore"):
-            gamma = self._log_masses(lower, upper) + np.log(self.weights)[:, None]
+            gamma = log_masses(self.law, lower, upper) + np.log(self.weights)[:, None]
         return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
 
     def ppf(self, q: ArrayLike) -> Any:
@@ -143,20 +143,6 @@ class Predictive:
             out = np.logaddexp.reduce(of(x.ravel()) + np.log(self.weights)[:, None], axis=0)
         return np.where(np.isnan(x), np.nan, out.reshape(x.shape))[()]
 
-    def _log_masses(self, lower: Array, upper: Array) -> Array:
-        """Of each component, (K, n)."""
-        exact = lower == upper
-        out = np.empty((len(self.weights), len(lower)))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            out[:, exact] = self.law.log_density(lower[exact])
-            low, high = lower[~exact], upper[~exact]
-            below, above = self.law.log_cdf(high), self.law.log_sf(low)
-            left = below < above
-            near = np.where(left, below, above)
-            far = np.where(left, self.law.log_cdf(low), self.law.log_sf(high))
-            out[:, ~exact] = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
-        return out
-
     def _search(self, q: Array) -> Array:
         """Bisect between the smallest and the largest of the components' quantiles."""
         bounds = self.law.quantile(q)
@@ -171,3 +157,25 @@ class Predictive:
             enough = self.cdf(middle) >= q
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return np.asarray(high)
+
+
+def _complete(log_p: Any, log_rest: Any) -> Any:
+    """Log probability, from that of the rest where it is near to 0."""
+    with np.errstate(divide="ignore"):
+        return np.where(log_p > log_rest, np.log1p(-np.exp(np.minimum(log_rest, 0.0))), log_p)[()]
+
+
+def log_masses(law: Law, lower: Array, upper: Array) -> Array:
+    """Log probability of (lower, upper] under each law, (K, n); log density where the ends (n,) are equal."""
+    exact = lower == upper
+    out = np.empty((len(law.moments()[0]), len(lower)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        out[:, exact] = law.log_density(lower[exact])
+        low, high = lower[~exact], upper[~exact]
+        below, above = law.log_cdf(high), law.log_sf(low)
+        left = below < above
+        near = np.where(left, below, above)
+        far = np.where(left, law.log_cdf(low), law.log_sf(high))
+        inside = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
+        out[:, ~exact] = np.where(np.isneginf(near), -np.inf, inside)
+    return out

@@ -96,6 +96,16 @@ def test_mean_and_variance_are_those_of_the_quantile_function(name):
         assert var == pytest.approx(sum(parts[1]) - sum(parts[0]) ** 2, rel=2e-2)
 
 
+@every
+def test_ends_of_the_line(name):
+    p = mixture(name)
+    assert (p.cdf(np.inf), p.sf(np.inf), p.cdf(-np.inf), p.sf(-np.inf)) == (1.0, 0.0, 0.0, 1.0)
+    assert p.log_mass(-np.inf, np.inf) == pytest.approx(0.0, abs=1e-12)
+    assert p.log_mass(3.0, np.inf) == pytest.approx(p.logsf(3.0), rel=1e-12)
+    assert p.log_mass(-np.inf, 3.0) == pytest.approx(p.logcdf(3.0), rel=1e-12)
+    assert np.isnan(p.logpdf(np.nan))
+
+
 def test_components_of_rows():
     p = mixture("normal")
     r = p.components(np.array([-3.0, 2.0, -np.inf]), np.array([-3.0, 2.0, np.inf]))
@@ -115,6 +125,9 @@ def test_far_tails_keep_their_digits():
             lambda y: mp.gamma(a + y) / mp.gamma(a) / mp.factorial(y) * (b / (b + 1)) ** a / (b + 1) ** y, [301, 400]
         )
         assert nb.logsf(300.0) == pytest.approx(float(mp.log(total)), rel=1e-10)
+    assert Predictive(np.full(3, 1 / 3), Weibull(np.ones(3), np.ones(3))).cumulative_hazard(1e-12) == pytest.approx(
+        1e-12
+    )
     lomax = Predictive(np.ones(1), Burr(np.ones(1), np.ones(1), np.array([2.0])))
     assert lomax.logsf(1e200) == pytest.approx(-2.0 * 200 * np.log(10.0), rel=1e-12)
     assert lomax.hazard(1e200) == pytest.approx(2e-200, rel=1e-12)
