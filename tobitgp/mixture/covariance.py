@@ -142,7 +142,10 @@ def _sandwich(fit: MixtureFit, curvature: Array, unit: Array, free: BoolArray) -
     basis = np.eye(len(unit))[:, free]
     if not isinstance(fit.model, Bayes):
         basis = block_diag(null_space(unit[None, : fit.k]), np.eye(len(unit) - fit.k))
-    values, vectors = np.linalg.eigh(basis.T @ curvature @ basis)
+    inner = basis.T @ curvature @ basis
+    if not np.isfinite(inner).all():
+        return np.full((len(G), len(G)), np.nan)
+    values, vectors = np.linalg.eigh(inner)
     good = values > _LEAST
     along = G @ basis @ vectors
     V = np.asarray((along[:, good] / values[good]) @ along[:, good].T)

@@ -25,6 +25,7 @@ from tobitgp.typing import Array
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
+_LARGEST_LOG = 700.0
 _SHAPE_INFORMATION = 1.8236806608528794  # of log shape in one exact row, pi^2/6 + (1 - Euler's constant)^2
 _LARGEST_MOVE = 2.0  # of u in one step
 
@@ -149,10 +150,11 @@ class Weibull:
         """See `Family`."""
         return bool(((theta[1] >= SMALLEST_SHAPE) & (theta[1] <= LARGEST_SHAPE)).all())
 
+    @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""
         u, shape = theta
-        scale = np.exp(units.shift - u / shape)
+        scale = np.exp(np.minimum(units.shift - u / shape, _LARGEST_LOG))
         slopes = np.zeros((2, *theta.shape))
         slopes[0, 0], slopes[0, 1], slopes[1, 1] = -scale / shape, scale * u / shape**2, 1.0
         return np.stack([scale, shape]), slopes

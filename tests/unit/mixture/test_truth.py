@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from lifelines.datasets import load_lung, load_rossi
 from scipy import stats
 from scipy.special import gammaln, logsumexp
 from sklearn.mixture import BayesianGaussianMixture
@@ -190,3 +191,23 @@ def test_bound_by_sampling_from_the_posterior():
         value += stats.norm.logpdf(x, mu[at], 1 / np.sqrt(lam[at]))
     assert abs(value.mean() - fit.elbo) < 4 * value.std() / np.sqrt(draws)
     assert value.std() / np.sqrt(draws) < 0.05
+
+
+BOUNDS = {"rossi": (-434.05, -429.75, -437.85), "ncctg": (-312.14, -300.46, -306.36)}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_of_two_survival_data_sets(name):
+    """Bounds that another implementation of the corrected updates reached, K = 1, 2, 3, on standardised times."""
+    if name == "rossi":
+        time, event = (load_rossi()[column].to_numpy(float) for column in ("week", "arrest"))
+    else:
+        time, event = (load_lung()[column].to_numpy(float) for column in ("time", "status"))
+    z = (time - time.mean()) / time.std()
+    prior = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}
+    for k, want in enumerate(BOUNDS[name], start=1):
+        fit = fit_mixture(z, np.where(event == 1, z, np.inf), k=k, prior=prior, method=VBCM(n_init=5))
+        assert fit.elbo == pytest.approx(want, abs=0.01)
+        if name == "rossi" and k == 2:
+            assert fit.parameters["mean"][1] == pytest.approx(2.37, abs=0.01)
+            assert "beyond the data" in fit.notes[0]
