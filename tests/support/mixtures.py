@@ -1,0 +1,75 @@
+"""Random censored rows of each family of components, and fits without the way through fit_mixture."""
+
+import numpy as np
+
+from tobitgp.mixture.ascent import evaluate
+from tobitgp.mixture.families import MIXTURE_FAMILIES, read_prior
+from tobitgp.mixture.model import Bayes, Points
+from tobitgp.mixture.passes import chunks_of
+from tobitgp.mixture.rows import arrange, read_rows
+from tobitgp.mixture.starts import starts
+from tobitgp.mixture.units import choose_units
+from tobitgp.mixture.weights import Dirichlet, DirichletProcess
+
+NAMES = tuple(MIXTURE_FAMILIES)
+DRAWS = {
+    "gaussian": lambda rng, n: rng.normal(rng.normal(0.0, 3.0, size=3)[rng.integers(0, 3, n)]),
+    "lognormal": lambda rng, n: np.exp(rng.normal(rng.normal(0.0, 1.5, size=3)[rng.integers(0, 3, n)], 0.6)),
+    "exponential": lambda rng, n: rng.exponential(np.exp(rng.normal(0.0, 1.5, size=3))[rng.integers(0, 3, n)]),
+    "poisson": lambda rng, n: rng.poisson(np.exp(rng.normal(1.0, 1.2, size=3))[rng.integers(0, 3, n)]).astype(float),
+    "weibull": lambda rng, n: np.exp(rng.normal(size=3))[rng.integers(0, 3, n)] * rng.weibull(1.7, n),
+}
+
+
+def censor(rng, name, y):
+    """Exact, left-, right- and interval-censored rows about values y, each with limits of its own."""
+    n, spread = len(y), y.std() + 0.1
+    away, more = rng.exponential(spread, n), rng.exponential(spread, n)
+    if name == "poisson":
+        away, more = np.ceil(away), np.ceil(more)
+    elif name != "gaussian":
+        away = np.minimum(away, 0.7 * y)
+    kind = rng.integers(0, 4, n)
+    lower = np.select([kind == 1, kind == 0], [-np.inf, y], y - away)
+    upper = np.select([kind == 2, kind == 0], [np.inf, y], y + more)
+    return lower, upper
+
+
+def random_rows(rng, name, n=None):
+    n = int(rng.integers(5, 121)) if n is None else n
+    y = DRAWS[name](rng, n)
+    if name == "gaussian":
+        y = y * 10.0 ** rng.uniform(-3, 3) + 10.0 * rng.normal()
+    return (*censor(rng, name, y), rng.integers(1, 4, n).astype(float) if rng.random() < 0.3 else np.ones(n))
+
+
+def problem(name, lower, upper, weight=None, *, k=2, weights=None, prior=None, em=False, collapse=True):
+    """Model and working rows, as fit_mixture makes them."""
+    family = MIXTURE_FAMILIES[name]
+    raw = read_rows(family, lower, upper, weight)
+    units = choose_units(family, raw)
+    working = arrange(family, raw, units, collapse=collapse)
+    if em:
+        return Points(family, k, 1e-3), working
+    return Bayes(
+        family, read_prior(family, prior, units, max(raw.upper[raw.upper < np.inf].mean(), 1.0)), weights, k
+    ), working
+
+
+def largest_drop(name, sets, seed, *, em=False, sweeps=60):
+    """Largest relative fall of the objective over plain sweeps from both kinds of starts."""
+    rng, worst = np.random.default_rng(seed), 0.0
+    for i in range(sets):
+        lower, upper, weight = random_rows(rng, name)
+        k = int(rng.integers(1, min(6, len(lower))))
+        weights = DirichletProcess() if i % 3 == 2 else Dirichlet(10.0 ** rng.uniform(-1, 1))
+        model, working = problem(name, lower, upper, weight, k=k, weights=weights, em=em)
+        chunks = chunks_of(working, k)
+        for state in starts(model, working, k, 5, rng)[::4]:
+            value, sums = evaluate(model, chunks, state)
+            for _ in range(sweeps):
+                state = model.cautious(state, sums)
+                before, (value, sums) = value, evaluate(model, chunks, state)
+                worst = max(worst, (before - value) / max(1.0, abs(before)))
+                assert np.isfinite(value)
+    return worst

@@ -1,0 +1,137 @@
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from support.mixtures import NAMES
+
+from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
+from tobitgp.mixture.law import Burr, Normal, StudentT, Weibull
+from tobitgp.mixture.predictive import Predictive
+
+TWO = np.ones(2)
+LAWS = {
+    "student": StudentT(np.array([-3.0, 2.0]), np.array([1.0, 0.4]), np.array([3.0, 40.0])),
+    "log student": StudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0]), logarithm=True),
+    "normal": Normal(np.array([-3.0, 2.0]), np.array([1.0, 0.4])),
+    "log normal": Normal(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), logarithm=True),
+    "lomax": Burr(np.array([3.0, 0.5]), TWO, np.array([4.0, 8.0])),
+    "burr": Burr(np.array([3.0, 0.5]), np.array([2.5, 0.7]), np.array([4.0, 8.0])),
+    "exponential": Weibull(np.array([3.0, 0.5]), TWO),
+    "weibull": Weibull(np.array([3.0, 0.5]), np.array([2.5, 0.7])),
+    "negative binomial": NegativeBinomial(np.array([2.5, 30.0]), np.array([1.5, 2.0])),
+    "poisson": PoissonLaw(np.array([1.5, 12.0])),
+}
+CONTINUOUS = [name for name, law in LAWS.items() if not law.discrete]
+every = pytest.mark.parametrize("name", LAWS)
+Q = np.array([1e-10, 1e-4, 0.1, 0.5, 0.77, 0.999])
+
+
+def mixture(name):
+    return Predictive(np.array([0.3, 0.7]), LAWS[name])
+
+
+@every
+def test_quantiles_invert_the_cdf(name):
+    p = mixture(name)
+    x = p.ppf(Q)
+    if p.law.discrete:
+        assert (p.cdf(x) >= Q).all()
+        assert (p.cdf(x - 1.0) < Q).all()
+    else:
+        np.testing.assert_allclose(p.cdf(x), Q, rtol=1e-8)
+    np.testing.assert_allclose(p.cdf(x) + p.sf(x), 1.0, rtol=1e-13)
+    assert p.ppf(1.0) == np.inf
+    assert np.isnan(p.ppf(1.5))
+    assert p.ppf(0.0) == (-np.inf if name in ("student", "normal") else 0.0)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_density_integrates_to_the_mass(name):
+    p = mixture(name)
+    edges = p.ppf(np.array([0.02, 0.1, 0.3, 0.5, 0.8, 0.97]))
+    mass = sum(quad(p.pdf, low, high, epsabs=0, limit=200)[0] for low, high in pairwise(edges))
+    assert mass == pytest.approx(0.95, rel=1e-8)
+    assert p.log_mass(edges[0], edges[-1]) == pytest.approx(np.log(0.95), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["negative binomial", "poisson"])
+def test_probabilities_of_counts_add_up(name):
+    p, y = mixture(name), np.arange(400.0)
+    np.testing.assert_allclose(np.cumsum(p.pdf(y)), p.cdf(y), rtol=1e-12)
+    np.testing.assert_allclose(p.hazard(y[:30]), p.pdf(y[:30]) / (p.sf(y[:30]) + p.pdf(y[:30])), rtol=1e-10)
+    assert p.mean() == pytest.approx(p.pdf(y) @ y, rel=1e-10)
+    assert p.var() == pytest.approx(p.pdf(y) @ (y - p.mean()) ** 2, rel=1e-9)
+    assert p.pdf(2.5) == 0.0
+    assert p.log_mass(2.0, 5.0) == pytest.approx(np.log(p.pdf(y[3:6]).sum()), rel=1e-12)
+
+
+@every
+def test_draws_have_the_law(name):
+    p = mixture(name)
+    x = p.rvs(40_000, rng=1)
+    for q in (0.1, 0.5, 0.9):
+        at = p.ppf(q)
+        assert (x <= at).mean() == pytest.approx(p.cdf(at), abs=0.01)
+    assert np.ndim(p.rvs()) == 0
+    np.testing.assert_array_equal(p.rvs((2, 3)), p.rvs((2, 3)))
+
+
+@every
+def test_mean_and_variance_are_those_of_the_quantile_function(name):
+    p = mixture(name)
+    mean, var = p.mean(), p.var()
+    if name == "log student":
+        assert mean == np.inf
+        return
+    low, high = (p.ppf(1e-9), p.ppf(1 - 1e-9)) if not p.law.discrete else (0.0, 500.0)
+    if p.law.discrete:
+        return
+    breaks = p.ppf(np.array([1e-9, 0.01, 0.3, 0.6, 0.9, 0.999, 1 - 1e-9]))
+    parts = [[quad(lambda x, r=r: x**r * p.pdf(x), a, b, limit=200)[0] for a, b in pairwise(breaks)] for r in (1, 2)]
+    assert low < high
+    assert mean == pytest.approx(sum(parts[0]), rel=2e-3, abs=1e-3)
+    if name != "student":  # three degrees of freedom: the tails hold much of the variance
+        assert var == pytest.approx(sum(parts[1]) - sum(parts[0]) ** 2, rel=2e-2)
+
+
+@every
+def test_ends_of_the_line(name):
+    p = mixture(name)
+    assert (p.cdf(np.inf), p.sf(np.inf), p.cdf(-np.inf), p.sf(-np.inf)) == (1.0, 0.0, 0.0, 1.0)
+    assert p.log_mass(-np.inf, np.inf) == pytest.approx(0.0, abs=1e-12)
+    assert p.log_mass(3.0, np.inf) == pytest.approx(p.logsf(3.0), rel=1e-12)
+    assert p.log_mass(-np.inf, 3.0) == pytest.approx(p.logcdf(3.0), rel=1e-12)
+    assert np.isnan(p.logpdf(np.nan))
+
+
+def test_components_of_rows():
+    p = mixture("normal")
+    r = p.components(np.array([-3.0, 2.0, -np.inf]), np.array([-3.0, 2.0, np.inf]))
+    np.testing.assert_allclose(r.sum(axis=1), 1.0)
+    assert r[0, 0] > 0.99
+    assert r[1, 1] > 0.99
+    np.testing.assert_allclose(r[2], [0.3, 0.7])
+
+
+def test_far_tails_keep_their_digits():
+    with mp.workdps(40):
+        normal = mixture("normal")
+        assert normal.logsf(60.0) == pytest.approx(float(mp.log(0.3 * mp.erfc(mp.mpf(63) / mp.sqrt(2)) / 2)), rel=1e-12)
+        nb = Predictive(np.ones(1), NegativeBinomial(np.array([2.5]), np.array([50.0])))
+        a, b = mp.mpf(2.5), mp.mpf(50)
+        total = mp.nsum(
+            lambda y: mp.gamma(a + y) / mp.gamma(a) / mp.factorial(y) * (b / (b + 1)) ** a / (b + 1) ** y, [301, 400]
+        )
+        assert nb.logsf(300.0) == pytest.approx(float(mp.log(total)), rel=1e-10)
+    assert Predictive(np.full(3, 1 / 3), Weibull(np.ones(3), np.ones(3))).cumulative_hazard(1e-12) == pytest.approx(
+        1e-12
+    )
+    lomax = Predictive(np.ones(1), Burr(np.ones(1), np.ones(1), np.array([2.0])))
+    assert lomax.logsf(1e200) == pytest.approx(-2.0 * 200 * np.log(10.0), rel=1e-12)
+    assert lomax.hazard(1e200) == pytest.approx(2e-200, rel=1e-12)
+
+
+def test_names_cover_the_families():
+    assert set(NAMES) == {"gaussian", "lognormal", "exponential", "poisson", "weibull"}

@@ -1,0 +1,33 @@
+"""Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
+
+from tobitgp.mixture.covariance import linear_response, posterior_covariance
+from tobitgp.mixture.families import MIXTURE_FAMILIES
+from tobitgp.mixture.fit import fit_mixture, start_stream, stream_parameters
+from tobitgp.mixture.fitted import MixtureFit
+from tobitgp.mixture.impute import impute
+from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.predictive import Predictive
+from tobitgp.mixture.rows import rows_of
+from tobitgp.mixture.stochastic import Stream, partial_fit
+from tobitgp.mixture.weights import Dirichlet, DirichletProcess
+
+__all__ = [
+    "EMCM",
+    "MIXTURE_FAMILIES",
+    "MIXTURE_METHODS",
+    "SVBCM",
+    "VBCM",
+    "Dirichlet",
+    "DirichletProcess",
+    "MixtureFit",
+    "Predictive",
+    "Stream",
+    "fit_mixture",
+    "impute",
+    "linear_response",
+    "partial_fit",
+    "posterior_covariance",
+    "rows_of",
+    "start_stream",
+    "stream_parameters",
+]

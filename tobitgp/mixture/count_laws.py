@@ -1,0 +1,117 @@
+"""Laws of one count, one for each component; see `tobitgp.mixture.law`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import betainc, betaincc, gammaln
+
+from tobitgp.numerics.counts import log_at_least, log_below, log_count
+from tobitgp.typing import Array, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeBinomial:
+    """Poisson counts whose rate is gamma(a, b): negative binomial, of success probability b / (b + 1); (K,) each."""
+
+    a: Array
+    b: Array
+    discrete: ClassVar[bool] = True
+
+    def log_density(self, x: Array) -> Array:
+        """See `Law`."""
+        a, b, y = self.a[:, None], self.b[:, None], np.maximum(x, 0.0)
+        out = gammaln(a + y) - gammaln(a) - gammaln(y + 1.0) - a * np.log1p(1.0 / b) - y * np.log1p(b)
+        return np.where((x >= 0.0) & (x == np.floor(x)), out, -np.inf)
+
+    def log_cdf(self, x: Array) -> Array:
+        """See `Law`."""
+        y = _whole(x)
+        a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
+        with np.errstate(divide="ignore"):
+            out = np.where(np.isposinf(x), 0.0, np.log(betainc(a, y + 1.0, p)))
+        return np.where(x >= 0.0, out, -np.inf)
+
+    def log_sf(self, x: Array) -> Array:
+        """See `Law`."""
+        y = _whole(x)
+        a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
+        tail = np.asarray(betaincc(a, y + 1.0, p))
+        with np.errstate(divide="ignore"):
+            out = np.array(np.log(tail))
+        if (tail < 1e-250).any():
+            out = np.where(tail < 1e-250, self._far(y), out)
+        return np.where(x >= 0.0, np.where(np.isposinf(x), -np.inf, out), 0.0)
+
+    def _far(self, y: Array) -> Array:
+        """Log probability of more than y, added up from y + 1 on."""
+        total = term = np.ones((len(self.a), len(y)))
+        for j in range(1, 100_000):
+            term = term * (self.a[:, None] + y + j) / ((y + 1.0 + j) * (1.0 + self.b[:, None]))
+            total = total + term
+            if not (term > 1e-17 * total).any():
+                break
+        return self.log_density(y + 1.0) + np.log(total)
+
+    def quantile(self, q: Array) -> Array:
+        """See `Law`; a bound of Cantelli's."""
+        return _cantelli(*self.moments(), q)
+
+    def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
+        """See `Law`."""
+        return np.asarray(rng.poisson(rng.gamma(self.a[which], 1.0 / self.b[which])), dtype=np.float64)
+
+    def moments(self) -> tuple[Array, Array]:
+        """See `Law`."""
+        mean = self.a / self.b
+        return mean, mean * (1.0 + 1.0 / self.b)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonLaw:
+    """Poisson laws of rates (K,)."""
+
+    rate: Array
+    discrete: ClassVar[bool] = True
+
+    def log_density(self, x: Array) -> Array:
+        """See `Law`."""
+        return np.where((x >= 0.0) & (x == np.floor(x)), log_count(np.maximum(x, 0.0), self.rate[:, None]), -np.inf)
+
+    def log_cdf(self, x: Array) -> Array:
+        """See `Law`."""
+        y = _whole(x)
+        out = np.where(np.isposinf(x), 0.0, log_below(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, -np.inf)
+
+    def log_sf(self, x: Array) -> Array:
+        """See `Law`."""
+        y = _whole(x)
+        out = np.where(np.isposinf(x), -np.inf, log_at_least(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, 0.0)
+
+    def quantile(self, q: Array) -> Array:
+        """See `Law`; a bound of Cantelli's."""
+        return _cantelli(*self.moments(), q)
+
+    def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
+        """See `Law`."""
+        return np.asarray(rng.poisson(self.rate[which]), dtype=np.float64)
+
+    def moments(self) -> tuple[Array, Array]:
+        """See `Law`."""
+        return self.rate, self.rate
+
+
+def _whole(x: Array) -> Array:
+    """Whole numbers of at least 0, also for what lies outside."""
+    return np.where(np.isfinite(x), np.maximum(np.floor(x), 0.0), 0.0)
+
+
+def _cantelli(mean: Array, variance: Array, q: Array) -> Array:
+    """Value that is not exceeded with probability q at least."""
+    with np.errstate(divide="ignore"):
+        odds = q / (1.0 - q)
+    return np.ceil(mean[:, None] + np.sqrt(variance[:, None] * odds))

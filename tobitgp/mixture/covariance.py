@@ -1,0 +1,167 @@
+r"""Covariance of the parameters of a fitted mixture.
+
+A posterior of variational Bayes counts a censored row as one that was seen, so that its variances are too small: with
+one exponential component by the factor (a_0 + exact rows) / (a_0 + rows). Linear response mends this. With L the bound
+as a function of the coordinates phi of the posterior, and G the derivative of the posterior means of the parameters in
+phi, it is
+
+.. math:: V = G\,(-\partial^2 L / \partial\varphi^2)^{-1}\, G',
+
+while the posterior itself has Fisher's information in place of the second derivative. At point estimates the same
+expression is the inverse of the observed information. The gradient is closed, and its derivative is taken by
+differences.
+
+References
+----------
+Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *Journal of Machine Learning
+Research* 19(51), 1-49, section 2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import block_diag, null_space
+
+from tobitgp.engines import single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.mixture.ascent import evaluate
+from tobitgp.mixture.fitted import MixtureFit
+from tobitgp.mixture.model import Bayes, State
+from tobitgp.mixture.passes import chunks_of
+from tobitgp.mixture.rows import arrange, read_rows
+from tobitgp.numerics.differences import slope
+from tobitgp.typing import Array, BoolArray
+
+_STEP = 0.05  # of a posterior standard deviation
+_NOTHING = 1e-12
+_LEAST = 1e-8  # smallest ratio of curvature to information that is taken for one
+
+
+def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
+    """Covariance of the parameters by linear response, or from the observed information of point estimates.
+
+    Takes four passes over the rows for each coordinate of the posterior, of which a Gaussian component has four and one
+    of its weight.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    lower, upper, weight : (n,) array
+        The rows of the fit.
+
+    Returns
+    -------
+    (p, p) array
+        In the order of ``fit.names``, in the user's units. NaN for parameters that these rows do not determine: where
+        the objective is not curved downwards.
+
+    Examples
+    --------
+    One exponential component of which half the rows are censored: the variance is that of the exact posterior.
+
+    >>> from tobitgp.mixture.fit import fit_mixture
+    >>> y = np.linspace(0.1, 2.0, 20)
+    >>> upper = np.where(y > 1.0, np.inf, y)
+    >>> fit = fit_mixture(np.minimum(y, 1.0), upper, family="exponential", k=1, prior={"a": 2.0, "b": 1.0})
+    >>> rate, exact = fit.parameters["rate"][0], fit.exact
+    >>> V = linear_response(fit, np.minimum(y, 1.0), upper)
+    >>> print((V[1, 1] / (rate**2 / (2.0 + exact))).round(3))
+    1.0
+    """
+    model, family = fit.model, fit.model.family
+    raw = read_rows(family, lower, upper, weight)
+    working = arrange(family, raw, fit.units)
+    chunks = chunks_of(working, fit.k)
+    at = np.concatenate([fit.state.weights, fit.state.components.ravel()])
+    unit = _units(fit)
+
+    def gradient(x: Array) -> Array:
+        state = State(x[: len(fit.state.weights)], x[len(fit.state.weights) :].reshape(fit.state.components.shape))
+        return model.gradient(state, evaluate(model, chunks, state)[1])
+
+    with single_blas_thread(), np.errstate(all="ignore"):
+        curvature = np.empty((len(at), len(at)))
+        for j in range(len(at)):
+            way = np.zeros(len(at))
+            way[j] = unit[j]
+            curvature[j] = -slope(lambda s, way=way: gradient(at + s * way), _STEP) * unit  # type: ignore[misc]
+    free = _free(fit)
+    return _sandwich(fit, 0.5 * (curvature + curvature.T), unit, free)
+
+
+def posterior_covariance(fit: MixtureFit) -> Array:
+    """Covariance of the parameters under the posterior itself, too small where rows are censored; (p, p).
+
+    Raises
+    ------
+    SpecError
+        For point estimates, which have none.
+    """
+    model = fit.model
+    if not isinstance(model, Bayes):
+        raise SpecError("Point estimates have no posterior; linear_response gives their covariance.")
+    m, (p, k) = len(fit.state.weights), fit.state.components.shape
+    information = np.zeros((m + p * k, m + p * k))
+    information[:m, :m] = model.weights.information(fit.state.weights)
+    of_components = np.zeros((p, k, p, k))
+    of_components[:, np.arange(k), :, np.arange(k)] = np.moveaxis(model.family.information(fit.state.components), 2, 0)
+    information[m:, m:] = of_components.reshape(p * k, p * k)
+    unit = _units(fit)
+    return _sandwich(fit, information * unit * unit[:, None], unit, _free(fit))
+
+
+def _units(fit: MixtureFit) -> Array:
+    """Sizes of the coordinates' steps: a standard deviation under the posterior, or about one."""
+    state = fit.state
+    if isinstance(fit.model, Bayes):
+        of_weights = np.diag(fit.model.weights.information(state.weights))
+        of_components = np.einsum("ppk->pk", fit.model.family.information(state.components)).ravel()
+        information = np.concatenate([of_weights, of_components])
+        return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
+    root = np.sqrt(np.maximum(fit.counts[np.argsort(fit.order)], 1.0))
+    spread = np.exp(state.components[1]) if fit.model.family.free_of == "location and scale" else np.ones(fit.k)
+    of_components = np.tile(1.0 / root, (len(state.components), 1))
+    of_components[0] *= spread
+    of_weights = np.sqrt(np.maximum(state.weights * (1.0 - state.weights), 1e-12) / fit.total)
+    return np.concatenate([of_weights, of_components.ravel()])
+
+
+def _free(fit: MixtureFit) -> BoolArray:
+    """Coordinates that are estimated; a known concentration is not, nor the weight of a single component."""
+    free = np.ones(fit.state.weights.size + fit.state.components.size, dtype=np.bool_)
+    free[: fit.state.weights.size] = fit.k > 1
+    known = isinstance(fit.model, Bayes) and getattr(fit.model.weights, "concentration", 1.0) is not None
+    if known and fit.state.weights.size != fit.k:
+        free[fit.state.weights.size - 1] = False
+    return free
+
+
+def _sandwich(fit: MixtureFit, curvature: Array, unit: Array, free: BoolArray) -> Array:
+    """G C^-1 G', the directions of point weights confined to those that keep their sum."""
+    G = _slopes(fit) * unit
+    basis = np.eye(len(unit))[:, free]
+    if not isinstance(fit.model, Bayes):
+        basis = block_diag(null_space(unit[None, : fit.k]), np.eye(len(unit) - fit.k))
+    inner = basis.T @ curvature @ basis
+    if not np.isfinite(inner).all():
+        return np.full((len(G), len(G)), np.nan)
+    values, vectors = np.linalg.eigh(inner)
+    good = values > _LEAST
+    along = G @ basis @ vectors
+    V = np.asarray((along[:, good] / values[good]) @ along[:, good].T)
+    unknown = (along[:, ~good] ** 2).sum(axis=1) > 1e-6 * (along**2).sum(axis=1)
+    V[unknown] = V[:, unknown] = np.nan
+    return V
+
+
+def _slopes(fit: MixtureFit) -> Array:
+    """Derivatives of the parameters in the coordinates, (p, coordinates)."""
+    m, k, order = fit.state.weights.size, fit.k, fit.order
+    of_weights = fit.model.estimated_weights(fit.state)[1]
+    values, of_components = fit.model.estimates(fit.state, fit.units)
+    G = np.zeros((k + values.size, m + fit.state.components.size))
+    G[:k, :m] = of_weights[order]
+    for r in range(len(values)):
+        for p in range(len(fit.state.components)):
+            G[k * (1 + r) + np.arange(k), m + p * k + order] = of_components[r, p, order]
+    return G

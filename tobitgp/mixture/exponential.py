@@ -1,0 +1,135 @@
+r"""Exponential components with a gamma posterior of the rate.
+
+References
+----------
+Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 37-46
+and table 1, whose prior g(eta | xi, nu) is Gamma(nu + 1, xi) here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import digamma
+
+from tobitgp.mixture.checks import Support
+from tobitgp.mixture.family import Sums, Terms
+from tobitgp.mixture.gamma import gamma_divergence, gamma_information, line
+from tobitgp.mixture.law import Burr, Law, Weibull
+from tobitgp.mixture.rows import Rows, Units
+from tobitgp.numerics.decay import share
+from tobitgp.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Components of density ``rate exp(-rate y)``; see `tobitgp.mixture.family.Family`.
+
+    The statistic is y; the point parameter is log rate.
+    """
+
+    name: ClassVar[str] = "exponential"
+    support: ClassVar[Support] = "positive"
+    logarithm: ClassVar[bool] = False
+    free_of: ClassVar[Literal["scale"]] = "scale"
+    parameters: ClassVar[tuple[str, ...]] = ("rate",)
+    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    def terms(self, rows: Rows, theta: Array) -> Terms:
+        """See `Family`; table 1 and eq. 43."""
+        rate = np.exp(theta[0])[:, None]
+        if rows.kind == "exact":
+            return Terms(theta[0][:, None] - rate * rows.lower, (rows.lower,))
+        if rows.kind == "right":
+            return Terms(-rate * rows.lower, (rows.lower + 1.0 / rate,))
+        width = rows.upper if rows.kind == "left" else rows.width
+        t = rate * width
+        log_p, inside = np.log(-np.expm1(-t)), width * share(t)
+        if rows.kind == "interval":
+            log_p -= rate * rows.lower
+            inside += rows.lower
+        return Terms(log_p, (inside,))
+
+    def reference(self, k: int) -> Array:
+        """See `Family`."""
+        return np.zeros((1, k))
+
+    def location(self, theta: Array) -> Array:
+        """See `Family`."""
+        return -theta[0]
+
+    def spread(self, values: Array) -> Array:
+        """See `Family`."""
+        return np.log(np.maximum(values, 1e-6))
+
+    def default_prior(self, typical: float) -> Array:
+        """A gamma(2, 1) rate where the median of the times is 1."""
+        return np.array([2.0, 1.0])
+
+    def prior_to_working(self, prior: Array, units: Units) -> Array:
+        """See `Family`."""
+        return np.array([prior[0], prior[1] / units.scale])
+
+    def plug_in(self, q: Array) -> tuple[Array, Array]:
+        """See `Family`."""
+        a, b = q
+        return np.log(a / b)[None], digamma(a) - np.log(a)
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
+        """See `Family`; eqs. 37-39."""
+        return np.stack([prior[0] + sums.counts, prior[1] + sums.statistics[0]])
+
+    cautious = posterior
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        """See `Family`."""
+        return gamma_divergence(q[0], q[1], prior[0], prior[1])
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """See `Family`."""
+        return line(old, new, step)
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        way = self.posterior(prior, q, sums) - q
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
+
+    def information(self, q: Array) -> Array:
+        """See `Family`."""
+        return gamma_information(q[0], q[1])
+
+    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`."""
+        a, b = q
+        rate = a / b / units.scale
+        return rate[None], np.stack([rate / a, -rate / b])[None]
+
+    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
+        """See `Family`; ``floor`` bounds the mean of the times from below, in medians."""
+        total = np.maximum(sums.statistics[0], floor * sums.counts)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sums.counts > 0.0, np.log(sums.counts / total), theta[0])[None]
+
+    def score(self, theta: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        return sums.counts - np.exp(theta) * sums.statistics
+
+    def possible(self, theta: Array, floor: float) -> bool:
+        """See `Family`."""
+        return bool((theta <= -np.log(floor) + 1e-12).all())
+
+    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`."""
+        rate = np.exp(theta) / units.scale
+        return rate, rate[None]
+
+    def predictive(self, q: Array, units: Units) -> Law:
+        """See `Family`; eq. 46, a Lomax law."""
+        a, b = q
+        return Burr(units.scale * b, np.ones_like(b), a)
+
+    def point_law(self, theta: Array, units: Units) -> Law:
+        """See `Family`."""
+        return Weibull(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))

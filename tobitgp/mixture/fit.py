@@ -1,0 +1,228 @@
+"""Fit a mixture to censored rows, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tobitgp.engines import map_independent, single_blas_thread
+from tobitgp.errors import DataError, SpecError
+from tobitgp.mixture.ascent import Climb, Stop, climb, evaluate
+from tobitgp.mixture.checks import check_number
+from tobitgp.mixture.families import read_prior, resolve_mixture_family
+from tobitgp.mixture.family import Family
+from tobitgp.mixture.fitted import MixtureFit, describe
+from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
+from tobitgp.mixture.model import Bayes, Model, Points, State
+from tobitgp.mixture.passes import chunks_of
+from tobitgp.mixture.rows import Raw, Working, arrange, read_rows, subset
+from tobitgp.mixture.starts import starts
+from tobitgp.mixture.stochastic import Stream, partial_fit, run
+from tobitgp.mixture.units import choose_units, crude_values
+from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
+from tobitgp.typing import Array
+
+STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
+_HEAVY = 200_000  # entries of a pass from which starts go in threads
+
+
+def fit_mixture(
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    *,
+    family: str = "gaussian",
+    k: int = 2,
+    method: Method | None = None,
+    weights: Weights | None = None,
+    prior: Mapping[str, Any] | None = None,
+    rng: int | np.random.Generator | None = None,
+    labels: Array | None = None,
+) -> MixtureFit:
+    """Fit a mixture to rows that are exact, left-, right- or interval-censored.
+
+    Above 50,000 distinct rows the starts ascend on 20,000 of them, evenly spread, and the highest end goes on over all.
+
+    Parameters
+    ----------
+    lower, upper : (n,) array
+        The value lies in (lower, upper]; equal ends are an exact value, an infinite one a one-sided row.
+    weight : (n,) array, optional
+        Frequency weights.
+    family : str
+        A key of ``MIXTURE_FAMILIES``.
+    k : int
+        Number of components; most of them under a `DirichletProcess`.
+    method : VBCM, SVBCM or EMCM, optional
+        VBCM by default.
+    weights : Dirichlet or DirichletProcess, optional
+        Prior of the weights; ``Dirichlet(1.0)`` by default. None for EMCM.
+    prior : mapping of str to float, optional
+        Of every component, in the user's units, by the names in the family's ``hyperparameters``; by default a weak
+        one on standardised data.
+    rng : int, Generator or None
+        None is deterministic.
+    labels : (n,) array, optional
+        What messages call the rows.
+
+    Returns
+    -------
+    MixtureFit
+        Components ordered by mean.
+
+    Raises
+    ------
+    SpecError
+        For a family, number of components or prior that makes no sense.
+    DataError
+        Naming rows that are impossible under the family; if no row says anything.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
+    >>> fit = fit_mixture(np.minimum(y, 4.0), np.where(y > 4.0, np.inf, y), k=2)
+    >>> print(fit.parameters["mean"].round(1), fit.weights.round(2), fit.converged)
+    [-3.1  2.9] [0.5 0.5] True
+    """
+    method = VBCM() if method is None else method
+    rng = np.random.default_rng(0 if rng is None else rng)
+    rows, raw = _read(family, lower, upper, weight, labels)
+    process = isinstance(weights, DirichletProcess)
+    k = min(check_number(k), len(raw.lower)) if process else check_number(k, len(raw.lower))
+    units = choose_units(rows, raw)
+    working = arrange(rows, raw, units)
+    model = _model(rows, k, method, weights, read_prior(rows, prior, units, _typical(rows, raw)))
+    with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
+        best, ends = _ascend(model, working, k, method, rng)
+        if process:
+            best = _sort_sticks(model, working, best, method)
+        return describe(model, method, working, best, ends, raw)
+
+
+def start_stream(
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    *,
+    family: str = "gaussian",
+    k: int = 2,
+    method: SVBCM | None = None,
+    weights: Weights | None = None,
+    prior: Mapping[str, Any] | None = None,
+    total: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Stream:
+    """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
+
+    Parameters
+    ----------
+    lower, upper, weight, family, k, weights, prior, rng
+        As of `fit_mixture`. Units and default prior are those of these rows, and stay.
+    method : SVBCM, optional
+        Step lengths and kind of statistics.
+    total : float, optional
+        Weight of all rows there will be, if it is known.
+
+    Returns
+    -------
+    Stream
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.concatenate([rng.normal(-3, 1, 500), rng.normal(3, 1, 500)])
+    >>> y = rng.permutation(y)
+    >>> stream = start_stream(y[:100], y[:100], k=2)
+    >>> for batch in np.split(y[100:], 9):
+    ...     stream = partial_fit(stream, batch, batch)
+    >>> print(stream.step, stream.seen, stream_parameters(stream)["mean"].round(0))
+    10 1000.0 [-3.  3.]
+    """
+    method = SVBCM() if method is None else method
+    rows, raw = _read(family, lower, upper, weight, None)
+    units = choose_units(rows, raw)
+    k = check_number(k, len(raw.lower))
+    model = _model(rows, k, method, weights, read_prior(rows, prior, units, _typical(rows, raw)))
+    rng = np.random.default_rng(0 if rng is None else rng)
+    state = starts(model, arrange(rows, raw, units), k, 1, rng)[0]
+    return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
+
+
+def stream_parameters(stream: Stream) -> dict[str, Array]:
+    """Estimates of a stream, by name, components ordered by mean, (K,) each."""
+    from_state = stream.model.family.location(stream.model.view(stream.state).theta)
+    order = np.argsort(from_state)
+    values, _ = stream.model.estimates(stream.state, stream.units)
+    named = dict(zip(stream.model.family.parameters, values[:, order], strict=True))
+    return {"weight": stream.model.estimated_weights(stream.state)[0][order], **named}
+
+
+def _read(family: str, lower: Array, upper: Array, weight: Array | None, labels: Array | None) -> tuple[Family, Raw]:
+    rows = resolve_mixture_family(family)
+    raw = read_rows(rows, lower, upper, weight, labels)
+    if not len(raw.lower):
+        raise DataError("There is no row that says anything of the response.")
+    return rows, raw
+
+
+def _typical(family: Family, raw: Raw) -> float:
+    mean = float(np.average(crude_values(family, raw)[0], weights=raw.weight))
+    return mean if mean > 0.0 else 1.0
+
+
+def _model(family: Family, k: int, method: Method, weights: Weights | None, prior: Array) -> Model:
+    if isinstance(method, EMCM):
+        if weights is not None:
+            raise SpecError(f"weights={weights!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
+        return Points(family, k, method.floor)
+    return Bayes(family, prior, Dirichlet() if weights is None else weights, k)
+
+
+def _stop(method: Method, total: float) -> Stop:
+    return Stop(max(method.tol * total, 1e-9), method.max_iter, method.relax, method.check)
+
+
+def _ascend(model: Model, working: Working, k: int, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
+    """The highest end, and the ends of all starts."""
+    rows = sum(len(part) for part in working.parts)
+    staged = rows > STAGED_ABOVE
+    some = subset(working, STAGE_ROWS) if staged else working
+    stop, chunks = _stop(method, working.total), chunks_of(some, k)
+    begins = starts(model, some, k, method.n_init, rng)
+    if isinstance(method, SVBCM):
+        begins = [run(model, working, state, method, rng) for state in begins]
+        if not method.polish:
+            climbs = [_stand_still(model, working, state) for state in begins]
+            return _highest(climbs), np.array([one.value for one in climbs])
+
+    def one(state: State) -> Climb:
+        return climb(model, chunks, state, stop)
+
+    climbs = map_independent(one, begins, heavy=len(begins) > 1 and k * sum(map(len, chunks)) > _HEAVY)
+    best = _highest(climbs)
+    if staged:
+        best = climb(model, chunks_of(working, k), best.state, stop)
+    return best, np.array([one.value for one in climbs])
+
+
+def _stand_still(model: Model, working: Working, state: State) -> Climb:
+    value, sums = evaluate(model, chunks_of(working, len(model.view(state).log_weight)), state)
+    return Climb(state, sums, np.array([value]), 1, True)
+
+
+def _highest(climbs: list[Climb]) -> Climb:
+    return max(climbs, key=lambda one: one.value)
+
+
+def _sort_sticks(model: Model, working: Working, best: Climb, method: Method) -> Climb:
+    """Go on from components in the order of their size, which suits sticks, and keep the higher end."""
+    order = np.argsort(-best.sums.counts)
+    sums = best.sums._replace(counts=best.sums.counts[order])
+    assert isinstance(model, Bayes)
+    weights = model.weights.posterior(best.state.weights, sums.counts)
+    start = State(weights, best.state.components[:, order])
+    again = climb(model, chunks_of(working, len(order)), start, _stop(method, working.total))
+    return _highest([best, again])

@@ -1,0 +1,215 @@
+"""The outcome of a fit, with all that results need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from tobitgp.engines import row_chunks
+from tobitgp.mixture.ascent import Climb
+from tobitgp.mixture.methods import Method
+from tobitgp.mixture.model import Bayes, Model, State
+from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
+from tobitgp.mixture.predictive import Predictive
+from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows
+from tobitgp.typing import Array, IntArray
+
+_CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit:
+    """A fitted mixture. Component arrays are ordered by mean.
+
+    Attributes
+    ----------
+    model : Model
+        `Bayes` or `Points`, on the scale that is modelled.
+    method : VBCM, SVBCM or EMCM
+    state : State
+        Posterior or point estimates, on the scale that is modelled, in the model's own order of components.
+    order : (K,) integer array
+        Where each component stands in the state; not 0, 1, ... only under a Dirichlet process.
+    units : Units
+        Of the scale that is modelled.
+    objective : float
+        Evidence lower bound, or log likelihood, of the response as written.
+    trace : (T,) array
+        Objective after each accepted pass of the last ascent.
+    ends : (R,) array
+        What the starts reached; on a part of the rows where there are more than 50,000.
+    converged : bool
+    passes : int
+        Passes of the last ascent.
+    counts, exact_counts : (K,) array
+        Expected weight of rows, and of exact rows, of each component.
+    total, exact : float
+        Weight of all rows that say something, and of the exact ones.
+    notes : tuple of str
+        What a user should be warned of.
+    """
+
+    model: Model
+    method: Method
+    state: State
+    order: IntArray
+    units: Units
+    objective: float
+    trace: Array
+    ends: Array
+    converged: bool
+    passes: int
+    counts: Array
+    exact_counts: Array
+    total: float
+    exact: float
+    notes: tuple[str, ...]
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return len(self.order)
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound; NaN for point estimates."""
+        return self.objective if isinstance(self.model, Bayes) else float("nan")
+
+    @property
+    def elbo_of_any_order(self) -> float:
+        """Evidence lower bound plus log K!, since labels may be exchanged; without it few components are favoured."""
+        return self.elbo + float(gammaln(self.k + 1.0))
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log likelihood of point estimates; NaN for posteriors."""
+        return float("nan") if isinstance(self.model, Bayes) else self.objective
+
+    @property
+    def weights(self) -> Array:
+        """Estimated weights, (K,)."""
+        return self.model.estimated_weights(self.state)[0][self.order]
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Estimated parameters of the components by name, (K,) each, in the user's units."""
+        values, _ = self.model.estimates(self.state, self.units)
+        return dict(zip(self.model.family.parameters, values[:, self.order], strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters, ``weight[1]``, ..., in the order of `values`."""
+        kinds = ("weight", *self.model.family.parameters)
+        return tuple(f"{kind}[{i}]" for kind in kinds for i in range(1, self.k + 1))
+
+    @property
+    def values(self) -> Array:
+        """Estimates of all parameters, (K + R K,)."""
+        return np.concatenate([self.weights, *self.parameters.values()])
+
+    @property
+    def n_effective(self) -> int:
+        """Number of components that hold more than a row and more than a hundredth of the rows."""
+        return int((self.counts > max(1.0, 0.01 * self.total)).sum())
+
+    def predictive(self) -> Predictive:
+        """Law of a new value: parameters integrated over their posterior, or at their estimates."""
+        return Predictive(self.weights, self.model.law(State(self.state.weights, self._ordered), self.units))
+
+    def plug_in(self) -> Predictive:
+        """Law of a new value at the estimated parameters."""
+        theta = self.model.view(State(self.state.weights, self._ordered)).theta
+        return Predictive(self.weights, self.model.family.point_law(theta, self.units))
+
+    def responsibilities(self, lower: Array, upper: Array) -> Array:
+        """Probability of each component for rows in (lower, upper], under q.
+
+        Parameters
+        ----------
+        lower, upper : (n,) array
+            As of `tobitgp.mixture.fit.fit_mixture`.
+
+        Returns
+        -------
+        (n, K) array
+            The weights, for rows that say nothing.
+
+        Raises
+        ------
+        DataError
+            Naming rows that are impossible under the family.
+        """
+        lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        family = self.model.family
+        raw = read_rows(family, lower, upper)
+        out = np.tile(self.weights, (len(lower), 1))
+        theta, log_weight, _ = self.model.view(self.state)
+        for part, at in parts_of(self, raw):
+            for rows in row_chunks(0, len(part), _CHUNK):
+                r = probabilities(part[rows], family, theta, log_weight)
+                out[raw.position[at[rows]]] = r[self.order].T
+        return out
+
+    @property
+    def _ordered(self) -> Array:
+        return self.state.components[:, self.order]
+
+
+def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
+    """Rows of each kind, and their positions among the raw ones."""
+    working = arrange(fit.model.family, raw, fit.units, collapse=False)
+    kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], default=3)
+    return [(part, np.flatnonzero(kinds == code)) for code, part in zip(np.unique(kinds), working.parts, strict=True)]
+
+
+def describe(model: Model, method: Method, working: Working, best: Climb, ends: Array, raw: Raw) -> MixtureFit:
+    """Put the components in order, and say what a user should be warned of."""
+    theta, log_weight, _ = model.view(best.state)
+    order = np.argsort(model.family.location(theta), kind="stable")
+    state = model.permute(best.state, order)
+    exact = [rows for rows in chunks_of(working, len(order)) if rows.kind == "exact"]
+    exact_counts = sum_over(exact, model.family, theta, log_weight).counts[order]
+    law = model.family.point_law(theta[:, order], working.units)
+    medians = law.moments()[0] if law.discrete else law.quantile(np.array([0.5]))[:, 0]
+    return MixtureFit(
+        model,
+        method,
+        best.state if state is None else state,
+        order if state is None else np.arange(len(order)),
+        working.units,
+        best.value + working.constant,
+        best.trace + working.constant,
+        ends + working.constant,
+        best.converged,
+        best.passes,
+        best.sums.counts[order],
+        exact_counts,
+        working.total,
+        working.exact,
+        _notes(method, best, working, exact_counts, best.sums.counts[order], medians, raw),
+    )
+
+
+def _notes(
+    method: Method, best: Climb, working: Working, exact: Array, counts: Array, medians: Array, raw: Raw
+) -> tuple[str, ...]:
+    notes = []
+    if not best.converged:
+        notes.append(f"Not settled after {best.passes} passes; raise max_iter (now {method.max_iter}).")
+    if working.exact == 0.0:
+        notes.append("Every row is censored: what the components are rests on limits and the prior alone.")
+        return tuple(notes)
+    ends = np.concatenate([raw.lower, raw.upper])
+    ends = ends[np.isfinite(ends)]
+    held = counts > max(1.0, 0.01 * working.total)
+    for i in np.flatnonzero(held):
+        if exact[i] < 1.0:
+            notes.append(f"Component {i + 1} holds {exact[i]:.2g} exact rows in expectation; the prior places it.")
+        elif not ends.min() <= medians[i] <= ends.max():
+            notes.append(
+                f"The median of component {i + 1}, {medians[i]:.4g}, lies beyond the data ({ends.min():.4g} to "
+                f"{ends.max():.4g}): its shape and the prior place it."
+            )
+    return tuple(notes)

@@ -1,0 +1,188 @@
+r"""Gaussian components, and log-normal ones, which are Gaussian in the logarithm.
+
+Prior and posterior of mean and precision are normal-gamma, :math:`\mu|\lambda \sim N(m, 1/(\tau\lambda))`,
+:math:`\lambda \sim \mathrm{Gamma}(a, b)`. All sums are taken about the current plug-in mean, so that nothing cancels
+however far the values lie from 0.
+
+References
+----------
+Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
+with the variance 1/lambda in place of 1/tau in eqs. 28-31.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import digamma
+
+from tobitgp.mixture.checks import Support
+from tobitgp.mixture.family import Sums, Terms
+from tobitgp.mixture.gamma import gamma_divergence, gamma_information
+from tobitgp.mixture.law import Law, Normal, StudentT
+from tobitgp.mixture.rows import Rows, Units
+from tobitgp.numerics.ends import between, lower_tail
+from tobitgp.typing import Array
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Components N(mean, sd^2) of the response, or of its logarithm; see `tobitgp.mixture.family.Family`.
+
+    Statistics are the standardised value z and its square; point parameters are mean and log sd.
+    """
+
+    name: str = "gaussian"
+    support: Support = "real"
+    logarithm: bool = False
+    free_of: ClassVar[Literal["location and scale"]] = "location and scale"
+    parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
+    hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "tau", "a", "b")
+
+    def terms(self, rows: Rows, theta: Array) -> Terms:
+        """See `Family`."""
+        mean, sd = theta[0][:, None], np.exp(theta[1])[:, None]
+        if rows.kind == "interval":
+            log_p, *statistics = between((rows.lower - mean) / sd, 0.5 * (rows.width / sd))
+            return Terms(log_p, tuple(statistics))
+        z = (rows.lower if rows.kind == "right" else rows.upper) - mean
+        z /= sd
+        if rows.kind == "exact":
+            square = z * z
+            log_p = -0.5 * square
+            log_p -= theta[1][:, None] + _HALF_LOG_2PI
+            return Terms(log_p, (z, square))
+        if rows.kind == "right":
+            np.negative(z, out=z)
+        log_p, h = lower_tail(z)
+        z *= h
+        np.subtract(1.0, z, out=z)
+        return Terms(log_p, (h if rows.kind == "right" else np.negative(h, out=h), z))
+
+    def reference(self, k: int) -> Array:
+        """See `Family`."""
+        return np.zeros((2, k))
+
+    def location(self, theta: Array) -> Array:
+        """See `Family`."""
+        return theta[0]
+
+    def spread(self, values: Array) -> Array:
+        """See `Family`."""
+        return values
+
+    def default_prior(self, typical: float) -> Array:
+        """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1) precision, in standardised units."""
+        return np.array([0.0, 1e-3, 1.0, 1.0])
+
+    def prior_to_working(self, prior: Array, units: Units) -> Array:
+        """See `Family`."""
+        mean, tau, a, b = prior
+        return np.array([(mean - units.shift) / units.scale, tau, a, b / units.scale**2])
+
+    def plug_in(self, q: Array) -> tuple[Array, Array]:
+        """See `Family`."""
+        mean, tau, a, b = q
+        return np.stack([mean, 0.5 * np.log(b / a)]), 0.5 * (digamma(a) - np.log(a)) - 0.5 / tau
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
+        """See `Family`; eqs. 20-22."""
+        mean0, tau0, a0, b0 = prior
+        centre, scatter = _centre_and_scatter(theta, sums, mean0)
+        tau = tau0 + sums.counts
+        shrunk = sums.counts / tau
+        mean = mean0 + shrunk * (centre - mean0)
+        b = b0 + 0.5 * (scatter + tau0 * shrunk * (centre - mean0) ** 2)
+        return np.stack([mean, tau, a0 + 0.5 * sums.counts, b])
+
+    cautious = posterior
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        """See `Family`."""
+        mean, tau, a, b = q
+        mean0, tau0, a0, b0 = prior
+        ratio = tau0 / tau
+        of_mean = 0.5 * (ratio - 1.0 - np.log(ratio) + tau0 * (a / b) * (mean - mean0) ** 2)
+        return np.asarray(of_mean + gamma_divergence(a, b, a0, b0))
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """See `Family`; the natural parameters are (tau m, tau, 2a, 2b + tau m^2)."""
+        (m0, tau0, a0, b0), (m1, tau1, a1, b1) = old, new
+        w0, w1 = (1.0 - step) * tau0, step * tau1
+        tau = w0 + w1
+        a, b = (1.0 - step) * a0 + step * a1, (1.0 - step) * b0 + step * b1
+        if not ((tau > 0.0).all() and (a > 0.0).all()):
+            return None
+        b = b + 0.5 * w0 * w1 / tau * (m1 - m0) ** 2
+        return np.stack([m0 + w1 / tau * (m1 - m0), tau, a, b]) if (b > 0.0).all() else None
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        """See `Family`; Fisher's information times the natural gradient, which is the way to `posterior`."""
+        new = self.posterior(prior, self.plug_in(q)[0], sums)
+        way = new - q
+        pull = new[1] * way[0]
+        way[3] += 0.5 * pull * way[0]
+        way[0] = pull / q[1]
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
+
+    def information(self, q: Array) -> Array:
+        """See `Family`."""
+        _, tau, a, b = q
+        out = np.zeros((4, 4, q.shape[1]))
+        out[0, 0], out[1, 1] = tau * a / b, 0.5 / tau**2
+        out[2:, 2:] = gamma_information(a, b)
+        return out
+
+    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`; sd is 1 / sqrt(E lambda)."""
+        mean, _, a, b = q
+        sd = units.scale * np.sqrt(b / a)
+        slopes = np.zeros((2, *q.shape))
+        slopes[0, 0] = units.scale
+        slopes[1, 2], slopes[1, 3] = -0.5 * sd / a, 0.5 * sd / b
+        return np.stack([units.shift + units.scale * mean, sd]), slopes
+
+    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
+        """See `Family`; ``floor`` bounds the variance from below, in standardised units."""
+        centre, scatter = _centre_and_scatter(theta, sums, theta[0])
+        variance = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
+        return np.stack([centre, 0.5 * np.log(np.maximum(variance, floor))])
+
+    def score(self, theta: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        z, square = sums.statistics
+        return np.stack([z * np.exp(-theta[1]), square - sums.counts])
+
+    def possible(self, theta: Array, floor: float) -> bool:
+        """See `Family`."""
+        return bool((theta[1] >= 0.5 * np.log(floor) - 1e-12).all())
+
+    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`."""
+        sd = units.scale * np.exp(theta[1])
+        slopes = np.zeros((2, *theta.shape))
+        slopes[0, 0], slopes[1, 1] = units.scale, sd
+        return np.stack([units.shift + units.scale * theta[0], sd]), slopes
+
+    def predictive(self, q: Array, units: Units) -> Law:
+        """See `Family`; eq. 34."""
+        mean, tau, a, b = q
+        scale = units.scale * np.sqrt(b / a * (1.0 + 1.0 / tau))
+        return StudentT(units.shift + units.scale * mean, scale, 2.0 * a, self.logarithm)
+
+    def point_law(self, theta: Array, units: Units) -> Law:
+        """See `Family`."""
+        return Normal(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]), self.logarithm)
+
+
+def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, Array]:
+    """Weighted mean and sum of squares about it, (K,) each; an empty component has its mean at ``empty``."""
+    z, square = sums.statistics
+    sd = np.exp(theta[1])
+    away = np.divide(z, sums.counts, out=np.zeros_like(z), where=sums.counts > 0.0)
+    centre = np.where(sums.counts > 0.0, theta[0] + sd * away, empty)
+    return centre, sd * sd * np.maximum(square - z * away, 0.0)

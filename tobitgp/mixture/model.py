@@ -1,0 +1,225 @@
+"""The two objectives over the same passes: the evidence lower bound, and the log likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tobitgp.mixture.family import Family, Sums
+from tobitgp.mixture.law import Law
+from tobitgp.mixture.rows import Units
+from tobitgp.mixture.weights import Weights
+from tobitgp.typing import Array, IntArray
+
+
+class State(NamedTuple):
+    """Where an ascent stands.
+
+    Attributes
+    ----------
+    weights : (M,) array
+        Posterior of the weights (see `tobitgp.mixture.weights`), or the weights themselves.
+    components : (P, K) array
+        Posteriors of the components, or their point parameters.
+    """
+
+    weights: Array
+    components: Array
+
+
+class View(NamedTuple):
+    """A state as a pass needs it: plug-in parameters (D, K), log weights (K,), and what the sum over rows loses."""
+
+    theta: Array
+    log_weight: Array
+    penalty: float
+
+
+class Model(Protocol):
+    """An objective ``sum_n w_n log sum_k exp(gamma_nk) - penalty``, and its ascent steps."""
+
+    @property
+    def family(self) -> Family:
+        """Family of the components."""
+        ...
+
+    def view(self, state: State) -> View:
+        """The state as a pass needs it."""
+        ...
+
+    def first(self, theta: Array, sums: Sums) -> State:
+        """A state from sums about theta."""
+        ...
+
+    def improve(self, state: State, sums: Sums) -> State:
+        """The next state."""
+        ...
+
+    def cautious(self, state: State, sums: Sums) -> State:
+        """The next state, by steps that cannot lower the objective."""
+        ...
+
+    def between(self, old: State, new: State, step: float) -> State | None:
+        """The state at a step from old to new, 1 being new; None where there is none."""
+        ...
+
+    def gradient(self, state: State, sums: Sums) -> Array:
+        """Derivative of the objective in the coordinates of the state, flat."""
+        ...
+
+    def estimated_weights(self, state: State) -> tuple[Array, Array]:
+        """Estimates of the weights (K,), and their derivatives in the state's weights, (K, M)."""
+        ...
+
+    def estimates(self, state: State, units: Units) -> tuple[Array, Array]:
+        """The user's parameters (R, K), and their derivatives in the state's components, (R, P, K)."""
+        ...
+
+    def law(self, state: State, units: Units) -> Law:
+        """Law of a new value under each component."""
+        ...
+
+    def permute(self, state: State, order: IntArray) -> State | None:
+        """The state with its components in another order; None where the order is part of the model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bayes:
+    """The evidence lower bound of a mixture, right after the latent variables were updated.
+
+    Attributes
+    ----------
+    family : Family
+    prior : (P,) array
+        Of every component, on the scale that is modelled.
+    weights : Weights
+        Prior of the weights.
+    k : int
+        Number of components.
+    """
+
+    family: Family
+    prior: Array
+    weights: Weights
+    k: int
+
+    def view(self, state: State) -> View:
+        """See `Model`; eqs. 25, 32 and 41 of Kohjima et al. (2019)."""
+        theta, offset = self.family.plug_in(state.components)
+        penalty = self.weights.divergence(state.weights)
+        penalty += float(self.family.divergence(state.components, self.prior).sum())
+        return View(theta, self.weights.expected_log(state.weights) + offset, penalty)
+
+    def first(self, theta: Array, sums: Sums) -> State:
+        """See `Model`."""
+        weights = self.weights.posterior(self.weights.start(self.k), sums.counts)
+        return State(weights, self.family.posterior(self.prior, theta, sums))
+
+    def improve(self, state: State, sums: Sums) -> State:
+        """See `Model`."""
+        theta, _ = self.family.plug_in(state.components)
+        components = self.family.posterior(self.prior, theta, sums)
+        return State(self.weights.posterior(state.weights, sums.counts), components)
+
+    def cautious(self, state: State, sums: Sums) -> State:
+        """See `Model`."""
+        theta, _ = self.family.plug_in(state.components)
+        components = self.family.cautious(self.prior, theta, sums)
+        return State(self.weights.posterior(state.weights, sums.counts), components)
+
+    def between(self, old: State, new: State, step: float) -> State | None:
+        """See `Model`; straight in natural parameters."""
+        weights = (1.0 - step) * old.weights + step * new.weights
+        components = self.family.between(old.components, new.components, step)
+        return State(weights, components) if components is not None and (weights > 0.0).all() else None
+
+    def gradient(self, state: State, sums: Sums) -> Array:
+        """See `Model`."""
+        weights = self.weights.gradient(state.weights, sums.counts)
+        return np.concatenate([weights, self.family.gradient(state.components, self.prior, sums).ravel()])
+
+    def estimated_weights(self, state: State) -> tuple[Array, Array]:
+        """Expected weights (K,) and their derivatives in the state's weights, (K, M)."""
+        return self.weights.mean(state.weights)
+
+    def estimates(self, state: State, units: Units) -> tuple[Array, Array]:
+        """See `Model`."""
+        return self.family.estimates(state.components, units)
+
+    def law(self, state: State, units: Units) -> Law:
+        """See `Model`; parameters are integrated out."""
+        return self.family.predictive(state.components, units)
+
+    def permute(self, state: State, order: IntArray) -> State | None:
+        """The state with its components in another order; None where the order is part of the model."""
+        weights = self.weights.permute(state.weights, order)
+        return None if weights is None else State(weights, state.components[:, order])
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The log likelihood of a mixture at point estimates (EMCM).
+
+    Attributes
+    ----------
+    family : Family
+    k : int
+    floor : float
+        Smallest variance of a Gaussian component, where the variance of the rows is 1; smallest mean of an exponential
+        component, where the median is 1; smallest rate of a Poisson component. Without one the likelihood is infinite.
+    """
+
+    family: Family
+    k: int
+    floor: float
+
+    def view(self, state: State) -> View:
+        """See `Model`."""
+        with np.errstate(divide="ignore"):
+            return View(state.components, np.log(state.weights), 0.0)
+
+    def first(self, theta: Array, sums: Sums) -> State:
+        """See `Model`."""
+        return State(sums.counts / sums.counts.sum(), self.family.maximum(theta, sums, self.floor))
+
+    def improve(self, state: State, sums: Sums) -> State:
+        """See `Model`."""
+        return self.first(state.components, sums)
+
+    def cautious(self, state: State, sums: Sums) -> State:
+        """See `Model`."""
+        components = self.family.maximum(state.components, sums, self.floor, cautious=True)
+        return State(sums.counts / sums.counts.sum(), components)
+
+    def between(self, old: State, new: State, step: float) -> State | None:
+        """See `Model`."""
+        weights = (1.0 - step) * old.weights + step * new.weights
+        weights = weights / weights.sum()  # long steps blow up a rounding error of the sum, and the likelihood likes it
+        components = (1.0 - step) * old.components + step * new.components
+        possible = self.family.possible(components, self.floor) and bool((weights >= 0.0).all())
+        return State(weights, components) if possible else None
+
+    def gradient(self, state: State, sums: Sums) -> Array:
+        """See `Model`; of the weights in the direction that keeps their sum."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_weights = np.where(state.weights > 0.0, sums.counts / state.weights, 0.0) - sums.counts.sum()
+        return np.concatenate([of_weights, self.family.score(state.components, sums).ravel()])
+
+    def estimated_weights(self, state: State) -> tuple[Array, Array]:
+        """The weights (K,) and their derivatives in the state's weights, (K, K)."""
+        return state.weights, np.eye(self.k)
+
+    def estimates(self, state: State, units: Units) -> tuple[Array, Array]:
+        """See `Model`."""
+        return self.family.point_estimates(state.components, units)
+
+    def law(self, state: State, units: Units) -> Law:
+        """See `Model`."""
+        return self.family.point_law(state.components, units)
+
+    def permute(self, state: State, order: IntArray) -> State | None:
+        """The state with its components in another order."""
+        return State(state.weights[order], state.components[:, order])

@@ -1,0 +1,181 @@
+"""Predictive distribution of a mixture, as scipy's frozen distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tobitgp.errors import SpecError
+from tobitgp.mixture.law import Law
+from tobitgp.typing import Array
+
+_HALVINGS = 200
+
+
+class Predictive:
+    """A mixture of K laws of one value.
+
+    Every question broadcasts over arrays of values. Log probabilities keep relative precision in both tails.
+
+    Parameters
+    ----------
+    weights : (K,) array
+        They sum to 1.
+    law : Law
+        Student's t, Lomax and negative binomial laws, for posteriors.
+
+    Examples
+    --------
+    >>> from tobitgp.mixture.law import Burr
+    >>> lifetime = Predictive(np.ones(1), Burr(np.array([10.0]), np.ones(1), np.array([2.0])))
+    >>> print(lifetime.sf(10.0), lifetime.ppf(0.75), lifetime.mean())
+    0.25 10.0 10.0
+    """
+
+    __slots__ = ("law", "weights")
+
+    def __init__(self, weights: Array, law: Law) -> None:
+        self.weights = np.asarray(weights, dtype=np.float64)
+        self.law = law
+
+    def __repr__(self) -> str:
+        return f"Predictive({len(self.weights)} x {type(self.law).__name__})"
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density, or probability of a count, at x."""
+        return np.exp(self.logpdf(x))
+
+    def logpdf(self, x: ArrayLike) -> Any:
+        """Log of `pdf`; -inf where nothing can lie."""
+        return self._mix(self.law.log_density, x)
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Probability of at most x."""
+        return np.exp(self.logcdf(x))
+
+    def logcdf(self, x: ArrayLike) -> Any:
+        """Log of `cdf`."""
+        return _complete(self._mix(self.law.log_cdf, x), self._mix(self.law.log_sf, x))
+
+    def sf(self, x: ArrayLike) -> Any:
+        """Probability of more than x."""
+        return np.exp(self.logsf(x))
+
+    def logsf(self, x: ArrayLike) -> Any:
+        """Log of `sf`."""
+        return _complete(self._mix(self.law.log_sf, x), self._mix(self.law.log_cdf, x))
+
+    def hazard(self, x: ArrayLike) -> Any:
+        """Density over survival; of counts, the probability of x among values of at least x."""
+        if self.law.discrete:
+            return np.exp(self.logpdf(x) - self.logsf(np.asarray(x, dtype=np.float64) - 1.0))
+        return np.exp(self.logpdf(x) - self.logsf(x))
+
+    def cumulative_hazard(self, x: ArrayLike) -> Any:
+        """Minus the log of `sf`."""
+        return -self.logsf(x)
+
+    def log_mass(self, lower: ArrayLike, upper: ArrayLike) -> Any:
+        """Log probability of (lower, upper], and log density where the two are equal.
+
+        Its mean over new rows is the test log-likelihood by which mixtures are compared.
+
+        Parameters
+        ----------
+        lower, upper : array
+
+        Returns
+        -------
+        array
+        """
+        lower, upper = np.broadcast_arrays(np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64))
+        values = log_masses(self.law, lower.ravel(), upper.ravel())
+        with np.errstate(divide="ignore"):
+            out = np.logaddexp.reduce(values + np.log(self.weights)[:, None], axis=0)
+        return out.reshape(lower.shape)[()]
+
+    def components(self, lower: ArrayLike, upper: ArrayLike) -> Array:
+        """Probability of each component for rows in (lower, upper], (n, K), under the predictive laws."""
+        lower, upper = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper))
+        with np.errstate(divide="ignore"):
+            gamma = log_masses(self.law, lower, upper) + np.log(self.weights)[:, None]
+        return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """Quantile: the smallest value whose `cdf` is at least q; NaN for q outside 0 to 1."""
+        q = np.asarray(q, dtype=np.float64)
+        flat = q.ravel()
+        good = (flat > 0.0) & (flat < 1.0)
+        out = np.full(flat.shape, np.nan)
+        ends = self.law.quantile(np.array([0.0, 1.0]))
+        out[flat == 0.0] = 0.0 if self.law.discrete else ends[:, 0].min()
+        out[flat == 1.0] = np.inf
+        if good.any():
+            out[good] = self._search(flat[good])
+        return out.reshape(q.shape)[()]
+
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
+        """Random values; ``rng=None`` is deterministic."""
+        rng = np.random.default_rng(0 if rng is None else rng)
+        n = int(np.prod(1 if size is None else size))
+        which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
+        values = self.law.draw(which, rng)
+        return values[0] if size is None else values.reshape(size)
+
+    def mean(self) -> float:
+        """Mean; infinite or NaN where a component has none."""
+        with np.errstate(invalid="ignore"):
+            return float(self.weights @ self.law.moments()[0])
+
+    def var(self) -> float:
+        """Variance; infinite or NaN where a component has none."""
+        mean, variance = self.law.moments()
+        with np.errstate(invalid="ignore"):
+            return float(self.weights @ (variance + (mean - self.weights @ mean) ** 2))
+
+    def _mix(self, of: Any, x: ArrayLike) -> Any:
+        x = np.asarray(x, dtype=np.float64)
+        if x.dtype != np.float64:
+            raise SpecError("Values are numbers.")
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            out = np.logaddexp.reduce(of(x.ravel()) + np.log(self.weights)[:, None], axis=0)
+        return np.where(np.isnan(x), np.nan, out.reshape(x.shape))[()]
+
+    def _search(self, q: Array) -> Array:
+        """Bisect between the smallest and the largest of the components' quantiles."""
+        bounds = self.law.quantile(q)
+        held = self.weights > 0.0
+        low, high = bounds[held].min(axis=0), bounds[held].max(axis=0)
+        if self.law.discrete:
+            low = np.full_like(low, -1.0)
+        for _ in range(_HALVINGS):
+            middle = np.floor(0.5 * (low + high)) if self.law.discrete else 0.5 * low + 0.5 * high
+            if ((middle == low) | (middle == high)).all():
+                break
+            enough = self.cdf(middle) >= q
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.asarray(high)
+
+
+def _complete(log_p: Any, log_rest: Any) -> Any:
+    """Log probability, from that of the rest where it is near to 0."""
+    with np.errstate(divide="ignore"):
+        return np.where(log_p > log_rest, np.log1p(-np.exp(np.minimum(log_rest, 0.0))), log_p)[()]
+
+
+def log_masses(law: Law, lower: Array, upper: Array) -> Array:
+    """Log probability of (lower, upper] under each law, (K, n); log density where the ends (n,) are equal."""
+    exact = lower == upper
+    out = np.empty((len(law.moments()[0]), len(lower)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        out[:, exact] = law.log_density(lower[exact])
+        low, high = lower[~exact], upper[~exact]
+        below, above = law.log_cdf(high), law.log_sf(low)
+        left = below < above
+        near = np.where(left, below, above)
+        far = np.where(left, law.log_cdf(low), law.log_sf(high))
+        inside = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
+        out[:, ~exact] = np.where(np.isneginf(near), -np.inf, inside)
+    return out

@@ -1,0 +1,244 @@
+"""Rows as a mixture takes them: by kind, on the scale that is modelled, equal ones put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import gammaln
+
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.errors import SpecError
+from tobitgp.mixture.checks import Support, refuse_impossible
+from tobitgp.typing import Array, IntArray
+
+Kind = Literal["exact", "left", "right", "interval"]
+KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
+_SAMPLE = 4096
+_MOSTLY_DISTINCT = 0.8
+
+
+class Scaled(Protocol):
+    """What of a family decides the scale its rows are modelled on."""
+
+    @property
+    def support(self) -> Support:
+        """Values that are possible."""
+        ...
+
+    @property
+    def logarithm(self) -> bool:
+        """Whether the logarithm is modelled."""
+        ...
+
+    @property
+    def free_of(self) -> Literal["location and scale", "scale", "nothing"]:
+        """What is taken away inside."""
+        ...
+
+
+class Units(NamedTuple):
+    """Modelled value = (y - shift) / scale, y the response or its logarithm."""
+
+    shift: float = 0.0
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one kind, on the scale that is modelled.
+
+    Attributes
+    ----------
+    kind : {"exact", "left", "right", "interval"}
+    lower, upper : (n,) array
+        The value lies in (lower, upper]; equal on exact rows.
+    width : (n,) array
+        ``upper - lower``, taken before anything was rounded away.
+    weight : (n,) array
+        Frequency weights, > 0.
+    """
+
+    kind: Kind
+    lower: Array
+    upper: Array
+    width: Array
+    weight: Array
+
+    def __getitem__(self, rows: slice | IntArray) -> Rows:
+        """Some of the rows."""
+        return Rows(self.kind, self.lower[rows], self.upper[rows], self.width[rows], self.weight[rows])
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+
+class Raw(NamedTuple):
+    """Rows that say something, in the user's units, checked; (n,) each, and where they stood among all given."""
+
+    lower: Array
+    upper: Array
+    weight: Array
+    position: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """All that a fit sees of the rows.
+
+    Attributes
+    ----------
+    parts : tuple of Rows
+        One for each kind that occurs.
+    units : Units
+    constant : float
+        What the log likelihood of these rows needs to be that of the response as written.
+    total, exact : float
+        Weight of all rows and of the exact ones.
+    """
+
+    parts: tuple[Rows, ...]
+    units: Units
+    constant: float
+    total: float
+    exact: float
+
+
+def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
+    """Ends and weights of a response, (n,) each.
+
+    Raises
+    ------
+    SpecError
+        If rows are truncated: their normaliser mixes the components, and no update is closed any more.
+    """
+    if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
+        raise SpecError(
+            "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
+            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
+        )
+    return response.lower, response.upper, response.weight
+
+
+def read_rows(
+    family: Scaled, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
+) -> Raw:
+    """Check rows and bring them to a common form.
+
+    Rows that exclude nothing, such as a right-censored time at 0, are left out: they contribute exactly 0.
+    Limits of counts become whole numbers, and an interval that holds one count is that count.
+
+    Parameters
+    ----------
+    family : Family
+    lower, upper : (n,) array
+        Ends of (lower, upper]; equal on exact rows, infinite on one-sided ones.
+    weight : (n,) array, optional
+        Frequency weights, 1 by default; rows of weight 0 are left out.
+    labels : (n,) array, optional
+        What messages call the rows.
+
+    Returns
+    -------
+    Raw
+
+    Raises
+    ------
+    DataError
+        Naming rows that are impossible under the family.
+    """
+    lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
+    refuse_impossible(family.support, family.logarithm, lower, upper, weight, labels)
+    if family.support != "real":
+        lower[(lower < 0.0) if family.support == "counts" else (lower <= 0.0) & (lower != upper)] = -np.inf
+    if family.support == "counts":
+        lower, upper = np.floor(lower), np.floor(upper)
+        with np.errstate(invalid="ignore"):
+            single = upper - np.maximum(lower, -1.0) == 1.0
+        lower[single] = upper[single]
+    says = ~(np.isneginf(lower) & np.isposinf(upper)) & (weight > 0.0)
+    return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
+
+
+def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
+    """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
+
+    Parameters
+    ----------
+    family : Family
+    raw : Raw
+    units : Units
+    collapse : bool
+
+    Returns
+    -------
+    Working
+    """
+    lower, upper, width = to_working(family, raw, units)
+    exact = raw.lower == raw.upper
+    masks = {
+        "exact": exact,
+        "left": np.isneginf(raw.lower),
+        "right": np.isposinf(raw.upper),
+        "interval": ~exact & np.isfinite(raw.lower) & np.isfinite(raw.upper),
+    }
+    parts = []
+    for kind in KINDS:
+        at = masks[kind]
+        if at.any():
+            part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
+            parts.append(_put_together(part) if collapse else part)
+    y, w = raw.lower[exact], raw.weight[exact]
+    total, seen = float(raw.weight.sum()), float(w.sum())
+    constant = -seen * float(np.log(units.scale))
+    if family.logarithm:
+        constant -= float(w @ np.log(y))
+    if family.support == "counts":
+        constant -= float(w @ gammaln(y + 1.0))
+    return Working(tuple(parts), units, constant, total, seen)
+
+
+def subset(working: Working, size: int) -> Working:
+    """About ``size`` rows in place of all, every kind in proportion and evenly over its values.
+
+    The weights keep their sum, so that priors keep their say.
+    """
+    rows = sum(len(part) for part in working.parts)
+    parts = []
+    for part in working.parts:
+        keep = min(len(part), max(2, round(size * len(part) / rows)))
+        order = np.lexsort((part.upper, part.lower))
+        edges = np.linspace(0.0, len(part), keep + 1)
+        some = part[order[(0.5 * (edges[1:] + edges[:-1])).astype(np.intp)]]
+        factor = part.weight.sum() / some.weight.sum()
+        parts.append(Rows(part.kind, some.lower, some.upper, some.width, some.weight * factor))
+    return Working(tuple(parts), working.units, working.constant, working.total, working.exact)
+
+
+def to_working(family: Scaled, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
+    """Ends and width on the scale that is modelled, (n,) each."""
+    lower, upper = raw.lower, raw.upper
+    shift, scale = units
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if family.logarithm:
+            width = np.where(lower > 0.0, np.log1p((upper - lower) / np.maximum(lower, 1e-300)), np.inf) / scale
+            lower, upper = np.log(np.maximum(lower, 0.0)), np.log(upper)
+        else:
+            width = (upper - lower) / scale
+    return (lower - shift) / scale, (upper - shift) / scale, width
+
+
+def _put_together(part: Rows) -> Rows:
+    """Give equal rows one place with the sum of their weights, where a sample shows that many are equal."""
+    step = max(1, len(part) // _SAMPLE)
+    ends = part.lower + 1j * part.upper if part.kind == "interval" else part.upper
+    if part.kind == "right":
+        ends = part.lower
+    sample = ends[::step]
+    if len(np.unique(sample)) > _MOSTLY_DISTINCT * len(sample):
+        return part
+    _, first, inverse = np.unique(ends, return_index=True, return_inverse=True)
+    weight = np.bincount(inverse.ravel(), weights=part.weight).astype(np.float64)
+    return Rows(part.kind, part.lower[first], part.upper[first], part.width[first], weight)

@@ -1,0 +1,206 @@
+r"""Weibull components: a gamma posterior of the rate, a point estimate of the shape.
+
+With y = log(time / unit) a time has :math:`\log f = t + \log\kappa - y - e^t`, :math:`t = u + \kappa y`, u the log
+rate, so that log densities and log masses of intervals are concave in (u, kappa) together. Given responsibilities the
+bound is a penalised likelihood in u and kappa, :math:`a = a_0 + N_k` being best whatever they are; one Newton step of
+it is taken in each pass. Under a posterior of the shape nothing would be closed any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from tobitgp.mixture.checks import Support
+from tobitgp.mixture.family import Sums, Terms
+from tobitgp.mixture.gamma import gamma_divergence, gamma_information
+from tobitgp.mixture.law import Burr, Law
+from tobitgp.mixture.law import Weibull as WeibullLaw
+from tobitgp.mixture.rows import Rows, Units
+from tobitgp.numerics.decay import share
+from tobitgp.typing import Array
+
+SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
+_LARGEST_T = 300.0
+_LARGEST_LOG = 700.0
+_SHAPE_INFORMATION = 1.8236806608528794  # of log shape in one exact row, pi^2/6 + (1 - Euler's constant)^2
+_LARGEST_MOVE = 2.0  # of u in one step
+
+
+@dataclass(frozen=True, slots=True)
+class Weibull:
+    """Components of survival function ``exp(-(y / scale)^shape)``; see `tobitgp.mixture.family.Family`.
+
+    Statistics are e^t, the derivative of the log density in the shape, and the second ones in u and the shape. Point
+    parameters are u and the shape; a posterior is (a, b, shape), a prior (a, b, sd of log shape).
+    """
+
+    name: ClassVar[str] = "weibull"
+    support: ClassVar[Support] = "positive"
+    logarithm: ClassVar[bool] = True
+    free_of: ClassVar[Literal["scale"]] = "scale"
+    parameters: ClassVar[tuple[str, ...]] = ("scale", "shape")
+    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b", "sd_log_shape")
+
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
+    def terms(self, rows: Rows, theta: Array) -> Terms:
+        """See `Family`."""
+        u, shape = theta[0][:, None], theta[1][:, None]
+        low, high = rows.lower, rows.upper
+        if rows.kind == "exact":
+            t = np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T)
+            w = np.exp(t)
+            first = w, 1.0 / shape + low - w * low
+            return Terms(t + np.log(shape) - w, (*first, -w, -w * low, -w * low * low - 1.0 / shape**2))
+        if rows.kind == "right":
+            w = -np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
+            along = w * low
+            return Terms(w.copy(), (1.0 - w, along, w, along, along * low))
+        if rows.kind == "left":
+            w = np.exp(np.clip(u + shape * high, -_LARGEST_T, _LARGEST_T))
+            g = w / np.expm1(w)
+            g2 = g * (1.0 - w - g)
+            return Terms(np.log(-np.expm1(-w)), (w * share(w), g * high, g2, g2 * high, g2 * high * high))
+        return _interval_terms(rows, u, shape)
+
+    def reference(self, k: int) -> Array:
+        """See `Family`."""
+        return np.stack([np.zeros(k), np.ones(k)])
+
+    def location(self, theta: Array) -> Array:
+        """See `Family`."""
+        return np.asarray(gammaln(1.0 + 1.0 / theta[1]) - theta[0] / theta[1])
+
+    def spread(self, values: Array) -> Array:
+        """See `Family`."""
+        return values
+
+    def default_prior(self, typical: float) -> Array:
+        """A gamma(2, 1) rate where the median of the times is 1, and a log shape of mean 0 and sd 1."""
+        return np.array([2.0, 1.0, 1.0])
+
+    def prior_to_working(self, prior: Array, units: Units) -> Array:
+        """Return the prior as it is: its rate is that of ``(time / median)^shape`` always."""
+        return prior
+
+    def plug_in(self, q: Array) -> tuple[Array, Array]:
+        """See `Family`."""
+        a, b, shape = q
+        return np.stack([np.log(a / b), shape]), digamma(a) - np.log(a)
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
+        """See `Family`; not certain to raise the bound, unlike `cautious`."""
+        a = prior[0] + sums.counts
+        u, shape = _newton(theta, sums, prior[0], prior[1], prior[2] ** -2.0)
+        return np.stack([a, a * np.exp(-u), shape])
+
+    def cautious(self, prior: Array, theta: Array, sums: Sums) -> Array:
+        """See `Family`; the shape stays."""
+        total = sums.statistics[0] * np.exp(-theta[0])
+        return np.stack([prior[0] + sums.counts, prior[1] + total, theta[1]])
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        """See `Family`; the penalty ``(log shape / sd)^2 / 2`` of the shape is part of it."""
+        return np.asarray(gamma_divergence(q[0], q[1], prior[0], prior[1]) + 0.5 * (np.log(q[2]) / prior[2]) ** 2)
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """See `Family`; straight in a, u and the shape."""
+        a, shape = (1.0 - step) * old[0] + step * new[0], (1.0 - step) * old[2] + step * new[2]
+        u = (1.0 - step) * np.log(old[0] / old[1]) + step * np.log(new[0] / new[1])
+        if not ((a > 0.0).all() and (shape >= SMALLEST_SHAPE).all() and (shape <= LARGEST_SHAPE).all()):
+            return None
+        return np.stack([a, a * np.exp(-u), shape])
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        way = self.cautious(prior, self.plug_in(q)[0], sums) - q
+        out = np.einsum("pqk,qk->pk", self.information(q), way)
+        out[2] = sums.statistics[1] - np.log(q[2]) / (q[2] * prior[2] ** 2)
+        return np.asarray(out)
+
+    def information(self, q: Array) -> Array:
+        """See `Family`; for the shape, which has no posterior, that of as many exact rows at a known rate."""
+        out = np.zeros((3, 3, q.shape[1]))
+        out[:2, :2] = gamma_information(q[0], q[1])
+        out[2, 2] = _SHAPE_INFORMATION * q[0] / q[2] ** 2
+        return out
+
+    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`."""
+        a, b, shape = q
+        values, slopes = self.point_estimates(np.stack([np.log(a / b), shape]), units)
+        return values, np.stack([slopes[:, 0] / a, -slopes[:, 0] / b, slopes[:, 1]], axis=1)
+
+    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
+        """See `Family`; one Newton step, or the rate alone. There is no floor: shapes are held between .01 and 100."""
+        if cautious:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                move = np.log(sums.counts / sums.statistics[0])
+            return np.stack([theta[0] + np.where(np.isfinite(move), move, 0.0), theta[1]])
+        return np.stack(_newton(theta, sums, 0.0, 0.0, 0.0))
+
+    def score(self, theta: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
+
+    def possible(self, theta: Array, floor: float) -> bool:
+        """See `Family`."""
+        return bool(((theta[1] >= SMALLEST_SHAPE) & (theta[1] <= LARGEST_SHAPE)).all())
+
+    @np.errstate(over="ignore")
+    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+        """See `Family`."""
+        u, shape = theta
+        scale = np.exp(np.minimum(units.shift - u / shape, _LARGEST_LOG))
+        slopes = np.zeros((2, *theta.shape))
+        slopes[0, 0], slopes[0, 1], slopes[1, 1] = -scale / shape, scale * u / shape**2, 1.0
+        return np.stack([scale, shape]), slopes
+
+    def predictive(self, q: Array, units: Units) -> Law:
+        """See `Family`; a Burr law at the estimated shape."""
+        a, b, shape = q
+        return Burr(np.exp(units.shift + np.log(b) / shape), shape, a)
+
+    def point_law(self, theta: Array, units: Units) -> Law:
+        """See `Family`."""
+        return WeibullLaw(*self.point_estimates(theta, units)[0])
+
+
+def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
+    """Mass exp(-A) - exp(-B) of an interval, A and B its ends as cumulative hazards, and D = B - A."""
+    low, high = rows.lower, rows.upper
+    A = np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
+    log_D = np.log(A) + np.log(np.expm1(np.minimum(shape * rows.width, _LARGEST_T)))
+    D = np.exp(np.clip(log_D, -_LARGEST_T, _LARGEST_T))
+    along = D * high + A * rows.width  # derivative of D in the shape
+    bent = D * high * high + A * rows.width * (low + high)
+    j = 1.0 / np.expm1(D)
+    jj = -(j + j * j)
+    log_p = np.log(-np.expm1(-D)) - A
+    first = A + D * share(D), j * along - A * low
+    curvature = j * D + jj * D * D - A, j * along + jj * D * along - A * low
+    return Terms(log_p, (*first, *curvature, j * bent + jj * along * along - A * low * low))
+
+
+def _newton(theta: Array, sums: Sums, a0: float, b0: float, precision: float) -> tuple[Array, Array]:
+    """One step towards the maximum of the penalised likelihood in u and shape, shortened where it leads far."""
+    u, shape = theta
+    hazard, g_k, h_uu, h_uk, h_kk = sums.statistics
+    rate, log_shape = np.exp(u), np.log(shape)
+    g_u = sums.counts - hazard + a0 - b0 * rate
+    g_k = g_k - precision * log_shape / shape
+    h_uu = h_uu - b0 * rate - 1e-10
+    h_kk = h_kk - precision * np.maximum(1.0 - log_shape, 0.0) / shape**2 - 1e-10
+    determinant = np.maximum(h_uu * h_kk - h_uk * h_uk, 1e-12 * h_uu * h_kk)
+    by_u, by_k = (h_uk * g_k - h_kk * g_u) / determinant, (h_uk * g_u - h_uu * g_k) / determinant
+    room = np.where(
+        by_k > 0.0, np.minimum(shape, LARGEST_SHAPE - shape), shape - np.maximum(0.5 * shape, SMALLEST_SHAPE)
+    )
+    held = room < 1e-9 * shape
+    by_u, by_k = np.where(held, -g_u / h_uu, by_u), np.where(held, 0.0, by_k)
+    over = np.maximum(np.abs(by_u) / _LARGEST_MOVE, np.abs(by_k) / np.maximum(room, 1e-12))
+    by_u, by_k = by_u / np.maximum(over, 1.0), by_k / np.maximum(over, 1.0)
+    return u + by_u, np.clip(shape + by_k, SMALLEST_SHAPE, LARGEST_SHAPE)
