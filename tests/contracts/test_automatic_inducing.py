@@ -51,7 +51,7 @@ def check_promise(case, method):
     # The prior in full stops at the largest residual, the choice for the data at the largest that they feel.
     assert auto.parts.fitted.n_features <= full.parts.fitted.n_features + 2
     if method == "vi":
-        assert full.log_evidence >= auto.log_evidence - 1e-6
+        assert full.log_evidence >= auto.log_evidence - 1e-3  # what a relative residual of 1e-10 leaves, 2e-4 here
 
 
 @pytest.mark.parametrize("method", ["vi", "ep"])
