@@ -68,9 +68,9 @@ def sum_over(
         return float(log_norm @ rows.weight), r.sum(axis=1), _statistics(terms, r)
 
     with np.errstate(all="ignore"):
-        sums = add_up(one, chunks)
+        sums = add_up(map(one, chunks))
     k = len(log_weight)
-    return Sums(*sums) if sums is not None else Sums(0.0, np.zeros(k), np.zeros((0, k)))
+    return Sums(*sums) if sums else Sums(0.0, np.zeros(k), np.zeros((0, k)))
 
 
 def sums_given(rows: Rows, r: Array, family: Family, theta: Array) -> Sums:
