@@ -1,61 +1,34 @@
-"""From a problem and its terms to a fitted Gaussian process: search, choice of inducing inputs, integration."""
+"""From a problem and its terms to a fitted process: the maximum, the posterior there, integration around it."""
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.engines import add_up, map_independent, single_blas_thread
-from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
+from tobitgp.errors import NumericalError
+from tobitgp.inference import search as stages
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
-from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import sites_of
-from tobitgp.inference.hyper import (
-    Maximum,
-    Objective,
-    ascend_with,
-    climb,
-    is_heavy,
-    other_octaves,
-    polish,
-    starts,
-    whitening,
-)
-from tobitgp.inference.inducing import move_inducing
+from tobitgp.inference.hyper import Maximum, Objective, is_heavy
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.passes import ended, feature_sums, unexplained
-from tobitgp.inference.periods import unknown_periods
+from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
+from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, nats_left, warn
 from tobitgp.inference.settle import settle
-from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.side import SIDES, with_side_noises
-from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 
-NATS = 0.01
-FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
-SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
-THINNED = 3
-USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
-RUNS = 3
 INTEGRATE_DIMENSION = 10
-ROUGH, LOOSE = 1e-2, 1e-4
-TOL, SAMPLE_TOL = 1e-6, 1e-3
-NEWTON_STEPS = 10
-CONVERGED, NEAR = 1e-3, 0.5
-
-OnStep = Callable[[Step], None]
+LOOSE = 1e-4
+NEAR = 0.5
 
 
 def fit_gp(
@@ -107,385 +80,104 @@ def fit_gp(
         settings = settings or Settings()
         if whole is None:
             whole = cut(problem, prior.inputs)
-            if problem.n > SAMPLE_ROWS:
-                problem, rows = problem.subset(SAMPLE_ROWS, settings.rng)
+            if problem.n > stages.SAMPLE_ROWS:
+                problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
                 prior = prior.subset(rows)
-        fit = _Fit(whole, problem, prior, parameters, method, likelihood, settings, on_step)
+        search = Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
         try:
-            return fit.run()
+            return _finish(search, *search.run())
         except NumericalError as error:
             fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
             suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
             raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
 
 
-class _Fit:
-    """The stages of one fit, which share data, settings and a growing trace."""
+def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
+    pilot = objective.posterior(maximum.free)
+    centre = _as_asked(search, objective, pilot)
+    integrate, k = search.settings.integrate, maximum.root.shape[1]
+    if integrate is None:
+        integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
+    points, weights, log_marginal = [_done(search, centre)], np.ones(1), np.nan
+    if integrate and k and maximum.gain_left < NEAR:
+        points, weights, log_marginal = _integrate(search, objective, maximum, pilot, centre)
+    converged = centre.converged and maximum.gain_left < CONVERGED
+    message = "converged" if converged else _complaint(centre, maximum)
+    if not converged:
+        warn(message)
+    covariance = np.zeros((len(centre.theta), len(centre.theta)))
+    covariance[np.ix_(search.parameters.free, search.parameters.free)] = maximum.root @ maximum.root.T
+    shift = search.problem.units.log_jacobian
+    return FittedGP(
+        points=tuple(points),
+        weights=weights,
+        n_linear=0 if search.prior.linear is None else search.prior.linear.X.shape[1],
+        parameters=search.parameters,
+        log_covariance=covariance,
+        method=search.last,
+        evidence=centre.evidence + shift,
+        elbo=lower_bound(centre, search.plain) + shift,
+        log_marginal=log_marginal + shift if search.parameters.proper and search.last is search.method else np.nan,
+        nats_left=nats_left(centre),
+        n_features=len(centre.w),
+        effective=effective_parameters(centre),
+        trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back),
+    )
 
-    def __init__(
-        self,
-        whole: Whole,
-        problem: Problem,
-        prior: Prior,
-        parameters: Parameters,
-        method: Method,
-        likelihood: Likelihood,
-        settings: Settings,
-        on_step: OnStep | None,
-    ):
-        self.whole, self.problem, self.prior, self.parameters = whole, problem, prior, parameters
-        self.method, self.last, self.settings = method.pilot(), method, settings
-        self.plain, self.likelihood = likelihood, with_side_noises(likelihood, parameters.roles)
-        self.concave = likelihood.over(whole.kinds).log_concave
-        self.on_step = on_step
-        self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
-        self.copies = whole.weight / float(problem.weight.sum())
-        self.precision: Array | None = None
-        self.stages: list[tuple[str, int, int, float]] = []
-        self.fell_back = False
-        # Only along a single input can rows be dense enough to show length-scales that need many features.
-        self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
-        self.first_cap = SHORT_CAP if self.single else FIRST_CAP
 
-    def run(self) -> FittedGP:
-        """Search, maximise, integrate."""
-        theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
+def _integrate(
+    search: Search, objective: Objective, maximum: Maximum, pilot: Posterior, centre: Posterior
+) -> tuple[list[Posterior], Array, float]:
+    """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
+    T = maximum.root
+    k = T.shape[1]
+    z, design = central_composite(k)
+    rough = replace(objective, method=replace(search.method, tol=LOOSE))  # type: ignore[type-var]
+
+    def at(point: Array) -> tuple[Posterior, float] | None:
+        free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            objective, maximum = self._find(theta)
-        except _EPFailure as failure:
-            self._fall_back()
-            objective, maximum = self._maximise(failure.theta, None)
+            p = here.settle(free, objective.whole)
+            if nats_left(p) > 10.0 * NATS:
+                precision = search.precision if search.precision is not None else np.maximum(sites_of(p).lambda2, 0.0)
+                here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
+                p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
+            asked = _as_asked(search, here, p)
         except NumericalError:
-            if not isinstance(self.method, EP) or self.concave:
-                raise
-            self._fall_back()
-            objective, maximum = self._find(theta)
-        if self.prior.moves:
-            objective, maximum = self._move(objective, maximum)
-        return self._finish(objective, maximum)
+            return None
+        if search.on_step is not None:
+            search.on_step(Step("integrate", len(design), p.evidence, rows=search.whole.n))
+        return (_done(search, asked), objective.density(p)) if p.converged and asked.converged else None
 
-    def _find(self, theta: Array) -> tuple[Objective, Maximum]:
-        """Search and maximum."""
-        scale, inverse = None, None
-        if self.parameters.n_free:
-            theta, scale = self._search(theta)
-            if scale is not None and self.problem.n > 3 * GROWN_ROWS:
-                theta, scale = self._grow(theta, scale)
-            if self.problem.n < self.whole.n:
-                theta, inverse = self._refine(theta, scale)
-                theta, inverse = self._thin(theta, inverse)
-        return self._maximise(theta, scale, inverse)
-
-    def _fall_back(self) -> None:
-        self.fell_back, self.method, self.last = True, VI(), VI()
-        _warn(
-            "Expectation propagation did not settle, or led to no maximum; variational inference took over, and the "
-            "evidence is a bound. Check for weights below 1, extreme limits and windows that leave little to see; "
-            "method='vi' asks for this directly."
-        )
-
-    def _search(self, theta: Array) -> tuple[Array, Array | None]:
-        """Best of several starts, and the curvature there; on a subset of the rows where there are many."""
-        problem, prior = self.problem, self.prior
-        many = problem.n > SEARCH_ROWS
-        if many:
-            problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
-            prior = prior.subset(rows)
-        free = self.parameters.free
-        made: list[Objective] = []
-
-        rows_sought = cut(problem, prior.inputs)
-
-        def at(start: Array, last: Objective | None = None) -> Objective:
-            """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
-            here = theta.copy()
-            here[free] = start
-            precision = _guess(problem, here) if last is None else _precision(last)
-            whole = rows_sought if last is None else last.whole
-            objective = self._objective("search", whole, prior, here, precision, self.first_cap)
-            made.append(objective)
-            return objective
-
-        def rough_value(start: Array) -> float:
-            objective = at(start)
-            objective.method = replace(self.method, tol=ROUGH)  # type: ignore[type-var]
-            return objective.value(start)
-
-        short = self.single and problem.n >= DENSE_ROWS
-        periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
-        candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
-
-        def end(start: Array) -> tuple[float, Array, Objective]:
-            objective = at(start)
-            end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
-            again = at(end, objective)
-            return again.value(end), end, again
-
-        ends = [end(start) for start in candidates]
-        found = max(ends, key=_value)
-        if periods:
-            ends = [end(start) for start in other_octaves(self.parameters, found[2].theta(found[1]), periods)]
-            found = max([found, *ends], key=_value)
-        value, best, objective = found
-        self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
-        return objective.theta(best), whitening(objective, best) if many else None
-
-    def _grow(self, theta: Array, scale: Array) -> tuple[Array, Array]:
-        """Better place, and the curvature there, on a larger subset."""
-        problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
-        prior = self.prior.subset(rows)
-        whole, precision = cut(problem, prior.inputs), _guess(problem, theta)
-        stage = f"approach, {problem.n} rows"
-        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap)
-        free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
-        value, scale = objective.value(free), whitening(objective, free)
-        self._log(stage, objective, value)
-        return objective.theta(free), scale
-
-    def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
-        """Maximum on the sample, and the inverse curvature (k_free, k_free) that it foretells for all rows."""
-        part = _Fit(
-            cut(self.problem, self.prior.inputs),
-            self.problem,
-            self.prior,
-            self.parameters,
-            self.method,
-            self.plain,
-            replace(self.settings, tol=SAMPLE_TOL),
-            self.on_step,
-        )
-        objective, maximum = part._maximise(theta, scale)
-        self.precision = self.copies * _precision(objective)
-        self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
-        root = maximum.root / self._foretold(self.copies)[:, None]
-        return objective.theta(maximum.free), root @ root.T
-
-    def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
-        """The same on every few rows of all, where there are very many."""
-        step = round(np.sqrt(self.copies / 2.0))
-        if step < THINNED:
-            return theta, inverse
-        whole = self.whole.thinned(step)
-        assert self.precision is not None
-        stage = f"thinned, {whole.n} rows"
-        objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
-        more = self._foretold(step)
-        maximum = ascend_with(
-            objective,
-            theta[self.parameters.free],
-            inverse * np.outer(more, more),
-            tol=10.0 * SAMPLE_TOL,
-            max_iter=NEWTON_STEPS,
-        )
-        self._log(stage, objective, maximum.value)
-        root = maximum.root / more[:, None]
-        return objective.theta(maximum.free), root @ root.T
-
-    def _foretold(self, copies: float) -> Array:
-        """By how much fewer rows, (k_free,), widen the standard deviations of parameters.
-
-        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
-        """
-        roles = np.array(self.parameters.roles)[self.parameters.free]
-        return np.where(np.isin(roles, ("sigma", "df", *SIDES)), np.sqrt(copies), 1.0)
-
-    def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
-        """Runs of the optimiser on all rows, inducing inputs chosen again between them.
-
-        ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
-        rows. ``inverse`` is the inverse curvature that a larger subset foretells.
-        """
-        whole, sampled = self.whole, self.problem.n < self.whole.n
-        precision = self.copies * _guess(self.problem, theta) if self.precision is None else self.precision
-        tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
-        free = theta[self.parameters.free]
-        if scale is not None and inverse is None:
-            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap)
-            free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
-            self._log("approach", objective, objective.value(free))
-            theta, whole = objective.theta(free), objective.whole
-            precision = precision if sampled else _precision(objective)
-        for run in range(1, RUNS + 1):
-            objective = self._objective(f"run {run}", whole, self.prior, theta, precision, CAP)
-            free = theta[self.parameters.free]
-            if inverse is not None:
-                maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
-            if inverse is None or maximum.gain_left > CONVERGED:
-                maximum = polish(objective, free if inverse is None else maximum.free, tol=tol, max_iter=steps)
-            if maximum.gain_left > CONVERGED:
-                free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
-                maximum = polish(objective, free, tol=tol, max_iter=steps)
-            last = objective.posterior(maximum.free)
-            self._log(f"run {run}", objective, maximum.value)
-            done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
-            if isinstance(self.method, EP) and not done:
-                raise _EPFailure(last.theta)
-            theta, whole = last.theta, objective.whole
-            if _nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:
-                break
-            precision = precision if sampled else _precision(objective)
-        return objective, maximum
-
-    def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
-        """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""
-        starts = [(objective.blocks, objective.posterior(maximum.free))]
-        if self.parameters.n_free:
-            with contextlib.suppress(NumericalError):
-                starts.append(self._free_start(starts[0][1].theta))
-        if all(_nats_left(at) <= NATS for _, at in starts):
-            return objective, maximum
-        report, asked = self.on_step, self.settings
-        on_step = None if report is None else lambda count, value: report(Step("inducing", count, value))
-        given = (objective.whole, self.problem, self.prior, starts, self.method, self.likelihood, self.parameters)
-        moved = move_inducing(*given, max_iter=asked.max_iter, rng=asked.rng, on_step=on_step)
-        if moved is None:
-            return objective, maximum
-        self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
-        precision = _precision(objective) if self.precision is None else self.precision
-        again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
-        free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
-        steps = min(asked.max_iter, NEWTON_STEPS)
-        found = polish(again, free, tol=self.tol, max_iter=steps)
-        if found.gain_left > CONVERGED:
-            free = climb(again, found.free, tol=1e-3, max_iter=asked.max_iter)
-            found = polish(again, free, tol=self.tol, max_iter=steps)
-        if not again.posterior(found.free).converged:
-            return objective, maximum
-        self.prior = moved.prior
-        self._log("moved", again, found.value)
-        return again, found
-
-    def _free_start(self, theta: Array) -> tuple[Sequence[Block], Posterior]:
-        """Inducing inputs fit for hyper-parameters found with as many of them as it takes.
-
-        A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
-        """
-        rest = (self.parameters, self.method, self.plain, self.settings, self.on_step)
-        theta = _Fit(self.whole, self.problem, self.prior.automatic(), *rest)._search(theta)[0]
-        blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
-        return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
-
-    def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
-        blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
-        report, sampled = self.on_step, self.problem.n < self.whole.n
-        if report is not None:
-
-            def on_step(value: float) -> None:
-                done = objective.evaluations
-                left = max(1, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
-                report(Step(stage, done, value, objective.sweeps, whole.n, left))
-
-            objective.on_step = on_step
-        return objective
-
-    def _log(self, stage: str, objective: Objective, value: float) -> None:
-        self.stages.append((stage, objective.evaluations, objective.sweeps, value))
-
-    def _finish(self, objective: Objective, maximum: Maximum) -> FittedGP:
-        pilot = objective.posterior(maximum.free)
-        centre = self._as_asked(objective, pilot)
-        integrate, k = self.settings.integrate, maximum.root.shape[1]
-        if integrate is None:
-            integrate = self.whole.n <= SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
-        points, weights, log_marginal = [self._done(centre)], np.ones(1), np.nan
-        if integrate and k and maximum.gain_left < NEAR:
-            points, weights, log_marginal = self._integrate(objective, maximum, pilot, centre)
-        converged = centre.converged and maximum.gain_left < CONVERGED
-        message = "converged" if converged else _complaint(centre, maximum)
-        if not converged:
-            _warn(message)
-        covariance = np.zeros((len(centre.theta), len(centre.theta)))
-        covariance[np.ix_(self.parameters.free, self.parameters.free)] = maximum.root @ maximum.root.T
-        shift = self.problem.units.log_jacobian
-        return FittedGP(
-            points=tuple(points),
-            weights=weights,
-            n_linear=0 if self.prior.linear is None else self.prior.linear.X.shape[1],
-            parameters=self.parameters,
-            log_covariance=covariance,
-            method=self.last,
-            evidence=centre.evidence + shift,
-            elbo=lower_bound(centre, self.plain) + shift,
-            log_marginal=log_marginal + shift if self.parameters.proper and self.last is self.method else np.nan,
-            nats_left=_nats_left(centre),
-            n_features=len(centre.w),
-            effective=effective_parameters(centre),
-            trace=FitTrace(tuple(self.stages), converged, message, maximum.gain_left, self.fell_back),
-        )
-
-    def _integrate(
-        self, objective: Objective, maximum: Maximum, pilot: Posterior, centre: Posterior
-    ) -> tuple[list[Posterior], Array, float]:
-        """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
-        T = maximum.root
-        k = T.shape[1]
-        z, design = central_composite(k)
-        rough = replace(objective, method=replace(self.method, tol=LOOSE))  # type: ignore[type-var]
-
-        def at(point: Array) -> tuple[Posterior, float] | None:
-            free, here = self.parameters.clip(maximum.free + T @ point), rough
-            try:
-                p = here.settle(free, objective.whole)
-                if _nats_left(p) > 10.0 * NATS:
-                    precision = self.precision if self.precision is not None else np.maximum(sites_of(p).lambda2, 0.0)
-                    here = replace(rough, blocks=self.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
-                    p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
-                asked = self._as_asked(here, p)
-            except NumericalError:
-                return None
-            if self.on_step is not None:
-                self.on_step(Step("integrate", len(design), p.evidence, rows=self.whole.n))
-            return (self._done(asked), objective.density(p)) if p.converged and asked.converged else None
-
-        heavy = is_heavy(self.whole.n, centre.layout.row_features)
-        found = [(self._done(centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
-        kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
-        log_density = np.array([density for (_, density), _ in kept])
-        if len(kept) < len(found):
-            _warn(f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed.")
-        top = log_density.max()
-        weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
-        volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
-        self.stages.append(("integrate", len(kept), sum(p.sweeps for (p, _), _ in kept), float(log_density[0])))
-        return [p for (p, _), _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
-
-    def _as_asked(self, objective: Objective, pilot: Posterior) -> Posterior:
-        """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
-        if self.last is self.method:
-            return pilot
-        whole = objective.whole.starting(pilot.rows.map(ended))
-        return settle(whole, objective.blocks, pilot.theta, self.last, self.likelihood)
-
-    def _done(self, posterior: Posterior) -> Posterior:
-        """Without its rows, and with what they say of each process's level."""
-        total, weight = add_up(posterior.rows.collect(feature_sums))
-        centre = np.zeros(posterior.layout.p)
-        for t in self.prior.centred:
-            columns = posterior.layout.places[t].columns
-            centre[columns] = total[columns] / weight
-        return replace(posterior, states=None, sites=sites_of(posterior), centre=centre)
+    heavy = is_heavy(search.whole.n, centre.layout.row_features)
+    found = [(_done(search, centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
+    kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
+    log_density = np.array([density for (_, density), _ in kept])
+    if len(kept) < len(found):
+        warn(f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed.")
+    top = log_density.max()
+    weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
+    volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
+    search.stages.append(("integrate", len(kept), sum(p.sweeps for (p, _), _ in kept), float(log_density[0])))
+    return [p for (p, _), _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
-class _EPFailure(Exception):
-    """EP did not settle at this theta."""
-
-    def __init__(self, theta: Array):
-        super().__init__()
-        self.theta = theta
-
-
-def _value(found: tuple[float, Array, Objective]) -> float:
-    return found[0]
+def _as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
+    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
+    if search.last is search.method:
+        return pilot
+    whole = objective.whole.starting(pilot.rows.map(ended))
+    return settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
-
-
-def _guess(problem: Problem, theta: Array) -> Array:
-    """Site precisions before there are sites: those of exact rows, with room for a smaller noise."""
-    return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])
+def _done(search: Search, posterior: Posterior) -> Posterior:
+    """Without its rows, and with what they say of each process's level."""
+    total, weight = add_up(posterior.rows.collect(feature_sums))
+    centre = np.zeros(posterior.layout.p)
+    for t in search.prior.centred:
+        columns = posterior.layout.places[t].columns
+        centre[columns] = total[columns] / weight
+    return replace(posterior, states=None, sites=sites_of(posterior), centre=centre)
 
 
 def _complaint(centre: Posterior, maximum: Maximum) -> str:
@@ -494,14 +186,3 @@ def _complaint(centre: Posterior, maximum: Maximum) -> str:
         return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
     return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
-
-
-def _nats_left(posterior: Posterior) -> float:
-    """``1/2 sum lambda2 d`` over the rows whose sites hold information."""
-    return sum(posterior.rows.collect(unexplained))
-
-
-def _precision(objective: Objective) -> Array:
-    """Site precisions (n,) last found, in the problem's order."""
-    assert objective.last is not None
-    return np.maximum(sites_of(objective.last).lambda2, 0.0)

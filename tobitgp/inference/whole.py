@@ -15,7 +15,7 @@ from tobitgp.data.units import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPieces, Pieces, Store
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference import fit
+from tobitgp.inference import search
 from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parts import Part, Whole, cut_parts, examples
@@ -69,7 +69,7 @@ def assemble_pieces(
             "tg.VI(side_noise='row') has a parameter for each censored row, which data in pieces do not name; "
             "side_noise='shared' has one for each side."
         )
-    size = fit.SAMPLE_ROWS if size is None else size
+    size = search.SAMPLE_ROWS if size is None else size
     pieces = data.pieces.map(know_rows, family.log_time, data.store)
     plan = make_plan(spec, data.columns, pieces, family, given)
     model = plan.build(take_sample(pieces, plan, size, rng), limits=limits)

@@ -345,7 +345,7 @@ def test_a_hard_search_never_ends_in_nan(options):
 def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
     from dataclasses import replace
 
-    from tobitgp.inference import fit as room
+    from tobitgp.inference import search as room
 
     found = room.polish
     monkeypatch.setattr(room, "polish", lambda *args, **options: replace(found(*args, **options), gain_left=5.0))

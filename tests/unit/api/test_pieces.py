@@ -31,7 +31,7 @@ def frame():
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
     """Fits to more rows than the sample go the way of large data."""
-    monkeypatch.setattr("tobitgp.inference.fit.SAMPLE_ROWS", 500)
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 500)
 
 
 def assert_same_fit(there, here, new):

@@ -248,7 +248,7 @@ def test_a_sample_foretells_the_curvature(sample, thinned, monkeypatch):
     y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)
     model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
     whole = model.fit(hyper="maximize")
-    monkeypatch.setattr("tobitgp.inference.fit.SAMPLE_ROWS", sample)
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", sample)
     some = model.fit(hyper="maximize", tol=1e-6)
     stages = list(some.fit_history["stage"])
     assert f"run 1, {sample} rows" in stages
@@ -264,7 +264,7 @@ def test_a_sample_can_be_integrated_over(monkeypatch):
     y = np.maximum(np.sin(6.0 * x) + 0.4 * np.random.default_rng(3).standard_normal(600), -0.3)
     model = tg.Model("y ~ gp(x) | censor(-0.3)", {"x": x, "y": y})
     whole = model.fit(hyper="integrate")
-    monkeypatch.setattr("tobitgp.inference.fit.SAMPLE_ROWS", 300)
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 300)
     some = model.fit(hyper="integrate")
     assert some.log_marginal == pytest.approx(whole.log_marginal, abs=0.1)
     new = {"x": np.linspace(0, 1, 7)}

@@ -182,5 +182,5 @@ def test_a_search_that_breaks_down_costs_nothing(monkeypatch):
 
     problem = wavy(120, 1, "left", seed=4)
     whole = run(problem, "rbf", 8, True)
-    monkeypatch.setattr("tobitgp.inference.fit._Fit._free_start", broken)
+    monkeypatch.setattr("tobitgp.inference.search.Search._free_start", broken)
     assert density(run(problem, "rbf", 8, True)) <= density(whole) + 1e-3
