@@ -82,7 +82,7 @@ def fit_gp(
             whole = cut(problem, prior.inputs)
             if problem.n > stages.SAMPLE_ROWS:
                 problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
-                prior = prior.subset(rows)
+                prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
         search = Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
         try:
             return _finish(search, *search.run())

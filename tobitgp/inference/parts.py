@@ -49,11 +49,14 @@ class Part:
         Of each block, all kinds after one another.
     sites : Sites or None
         Where to start from; None where nothing is known.
+    before : tuple of int
+        How many rows of each kind are in the parts before; empty in the first.
     """
 
     rows: tuple[Rows, ...]
     inputs: tuple[Inputs, ...]
     sites: Sites | None = None
+    before: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.rows))
@@ -86,7 +89,7 @@ class Whole:
         return replace(self, parts=parts, warm=True)
 
     def thinned(self, step: int) -> Whole:
-        """Every ``step``-th row of each kind in each part, with nothing known of their sites."""
+        """Every ``step``-th row of each kind, however all are cut, with nothing known of their sites."""
         parts = self.parts.map(thin, step)
         sizes = parts.collect(size)
         return replace(self, parts=parts, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False)
@@ -111,8 +114,11 @@ def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) 
     return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
 
 
-def cut_parts(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> tuple[Part, ...]:
-    """The parts of :func:`cut`."""
+def cut_parts(
+    problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None, before: Sequence[int] = ()
+) -> tuple[Part, ...]:
+    """The parts of :func:`cut`, where there are others before them with so many rows of each kind."""
+    earlier = before or [0] * len(problem.rows)
     pieces = max(1, round(problem.n / PART_ROWS))
     starts = np.cumsum([0, *map(len, problem.rows)])
     parts = []
@@ -121,7 +127,8 @@ def cut_parts(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = 
         rows = tuple(r[span] for r, span in zip(problem.rows, spans, strict=True))
         places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
         own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
-        parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own))
+        counts = tuple(int(n) + span.start for n, span in zip(earlier, spans, strict=True))
+        parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own, counts))
     return tuple(parts)
 
 
@@ -148,10 +155,14 @@ def _join(values: Any, places: Sequence[slice]) -> Any:
 
 
 def thin(part: Part, step: int) -> Part:
-    """Every ``step``-th row of each kind."""
+    """Every ``step``-th row of each kind, counted from the first of all parts."""
+    first = [-n % step for n in part.before or [0] * len(part.rows)]
     starts = np.cumsum([0, *map(len, part.rows)])
-    places = [slice(int(start), int(end), step) for start, end in itertools.pairwise(starts)]
-    return Part(tuple(rows[::step] for rows in part.rows), tuple(_take(at, places) for at in part.inputs))
+    places = [
+        slice(int(a) + skip, int(b), step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)
+    ]
+    rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
+    return Part(rows, tuple(_take(at, places) for at in part.inputs))
 
 
 def size(part: Part) -> tuple[int, float]:

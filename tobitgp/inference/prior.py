@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tobitgp.inference.posterior import split_theta
 from tobitgp.prior.block import Block, Inputs
 from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.prior.kernel import GPPrior, all_inputs
 from tobitgp.typing import Array, IntArray
 
 
@@ -55,6 +56,16 @@ class Prior:
         share = nats / max(len(self.gps), 1)
         chosen = [gp.choose(part, precision, nats=share, cap=cap) for gp, part in zip(self.gps, parts, strict=True)]
         return [*chosen] if self.linear is None else [self.linear, *chosen]
+
+    def induced_by(self, distinct: Sequence[Array | None]) -> Prior:
+        """The prior with distinct inputs (M, d_t) of each process for locations where all rows are to induce it.
+
+        Of a sample of the rows these are not all; None stands for those of the rows at hand.
+        """
+        gps = []
+        for gp, Z in zip(self.gps, distinct, strict=True):
+            gps.append(replace(gp, inducing=all_inputs(gp.inputs.X) if Z is None else Z) if gp.inducing is None else gp)
+        return replace(self, gps=tuple(gps))
 
     def subset(self, rows: IntArray) -> Prior:
         """Return the same terms on some of the rows."""

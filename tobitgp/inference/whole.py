@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parts import Part, Whole, cut_parts, examples
 from tobitgp.likelihoods import Family
+from tobitgp.prior.kernel import all_inputs
 from tobitgp.prior.linear import LinearPrior
-from tobitgp.typing import IntArray
+from tobitgp.typing import Array, IntArray
 
 
 def assemble_pieces(
@@ -78,7 +80,21 @@ def assemble_pieces(
     whole = gather_parts(pieces, plan, limits=limits, store=data.store)
     if data.store is not None:
         data.store.forget("known")
-    return plan, model, whole
+    first_gp = 0 if model.linear is None else 1
+    inputs = [
+        _all_inputs(whole.parts, first_gp + t) if gp.inducing is None else None for t, gp in enumerate(model.prior.gps)
+    ]
+    return plan, replace(model, prior=model.prior.induced_by(inputs)), whole
+
+
+def _all_inputs(parts: Pieces, block: int) -> Array:
+    """Distinct inputs (M, d) of a block in all rows."""
+    return all_inputs(np.concatenate(parts.collect(distinct_inputs, block)))
+
+
+def distinct_inputs(part: Part, block: int) -> Array:
+    """Distinct inputs (M, d) of a block."""
+    return all_inputs(part.inputs[block].X) if len(part) else part.inputs[block].X
 
 
 def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
@@ -94,7 +110,9 @@ def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | Non
     store : Store or None
         Where arrays of pieces in this process are kept.
     """
-    made = pieces.map(make_parts, plan.standard, plan.linear, limits, store)
+    counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
+    before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
+    made = pieces.map(make_parts, plan.standard, plan.linear, limits, before, store)
     if isinstance(made, LocalPieces):
         parts: Pieces = LocalPieces([part for few in made.items for part in few])
     else:
@@ -112,14 +130,22 @@ def know_rows(piece: RowPiece, log_time: bool, store: Store | None) -> KnownRows
 
 
 def make_parts(
-    rows: KnownRows, standard: Standard, linear: LinearPrior | None, limits: bool, store: Store | None
+    rows: KnownRows,
+    standard: Standard,
+    linear: LinearPrior | None,
+    limits: bool,
+    before: Sequence[tuple[int, ...]],
+    store: Store | None,
 ) -> tuple[Part, ...]:
-    """A piece's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
+    """A piece's rows standardised and sorted by kind: in this process cut for its threads, else one part.
+
+    ``before`` holds for every piece how many rows of each kind are in those before it.
+    """
     problem = scale_problem(rows, standard, limits)
     inputs = block_inputs(problem, linear)
     if store is None:
-        return (Part(problem.rows, inputs),)
-    return store.keep("parts", cut_parts(problem, inputs))
+        return (Part(problem.rows, inputs, before=before[rows.number]),)
+    return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))
 
 
 def example_rows(part: Part) -> tuple[Rows, ...]:

@@ -56,6 +56,23 @@ def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
+def test_rows_that_are_thinned_are_those_of_memory(frame, tmp_path, monkeypatch):
+    """Beyond 18 times the sample a stage sees every few rows, wherever files end."""
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
+    here = tg.fit(FORMULA, frame)
+    assert any("thinned" in stage for stage in here.fit_history["stage"])
+    for i, rows in enumerate(np.array_split(frame, [701, 1500])):
+        rows.to_parquet(tmp_path / f"{i}.parquet")
+    assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
+
+
+def test_all_rows_induce_though_a_sample_is_searched(frame, tmp_path):
+    data = frame.assign(x=frame["x"].round(1))
+    data.to_parquet(tmp_path / "rows.parquet", row_group_size=900)
+    here, there = (tg.fit(FORMULA, rows, inducing=None) for rows in (data, tmp_path))
+    assert_same_fit(there, here, data.head(20))
+
+
 def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "rows.parquet")
     monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
