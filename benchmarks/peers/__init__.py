@@ -18,7 +18,7 @@ class Peer:
     fit: Fit
 
 
-_DISCRETE = "bam(discrete = TRUE, nthreads = 2)"
+_DISCRETE = "bam(discrete = TRUE)"
 _INTERACTION = "te(x1, x3) + s(x2) + s(x4)"
 _LINEAR = "x1 + x2 + x3 + x4 + x5"
 
