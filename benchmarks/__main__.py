@@ -1,12 +1,13 @@
-"""``python -m benchmarks``: time and score tobitgp beside its peers, in one process, and print a table.
+"""``python -m benchmarks``: time and score tobitgp beside its peers, and print a table.
 
 Times are whole fits with predictions at the test inputs, medians over the seeds of a problem; scores are means over
-them.
+them, and memory is the peak of a process that has fitted the first.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import statistics
 import subprocess
 import sys
@@ -14,13 +15,16 @@ import time
 from collections.abc import Sequence
 
 import tobitgp as tg
-from benchmarks.peers import PEERS, PROCESSES, REGRESSIONS
+from benchmarks.peers import PEERS
 from benchmarks.problems import PROBLEMS, Problem
-from benchmarks.scores import scores, term_coverage
+from benchmarks.processes import Outcome, run
+from benchmarks.rates import report
+from benchmarks.scores import term_coverage
 
 TERM_SEEDS = 20
-_FITS = {"process": PROCESSES, "grouped": PROCESSES[:2], "linear": REGRESSIONS}
-HEADER = "| problem | fit | seconds | x fastest | RMSE | MNLL | cover 95% |\n|---|---|---|---|---|---|---|"
+HEADER = (
+    "| problem | fit | seconds | x tobitgp | RMSE | MNLL | cover 95% | peak MB |\n|---|---|---|---|---|---|---|---|"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -28,35 +32,55 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="*", help="names as P1; all by default")
     parser.add_argument("--peers", default="", help="only fits whose name holds this text")
+    parser.add_argument("--python", help="interpreter with the peers that this one has not")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for all seeds of one fit; 600 by default")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the fit under way ends too
     chosen = [p for p in PROBLEMS if not options.problems or p.name in options.problems]
+    interpreters = [sys.executable, *([options.python] if options.python else [])]
     print(HEADER, flush=True)
+    missing: set[str] = set()
     for problem in chosen:
-        _run(problem, [name for name in _FITS[problem.kind] if options.peers in name])
+        names = [p.name for p in PEERS if problem.name in p.problems.split() and options.peers in p.name]
+        missing |= _run(problem, names, interpreters, options.limit)
+    if missing:
+        print(f"\nNot installed, so blank: {', '.join(sorted(missing))}.")
+    print(f"\n{report()}")
     for problem in chosen:
-        if problem.draw(0).terms:
+        if problem.name == "A1":
             _cover_terms(problem)
     if not options.problems:
         print(f"\n`import tobitgp` takes {_import_cost():.2f} s more than `import pandas` (median of 5).")
 
 
-def _run(problem: Problem, names: Sequence[str]) -> None:
-    rows = []
+def _run(problem: Problem, names: Sequence[str], interpreters: Sequence[str], limit: float) -> set[str]:
+    """Print the rows of a problem; what was not installed."""
+    missing, reference = set(), None
     for name in names:
-        PEERS[name](problem.draw(0))  # imports and caches
-        seconds, found = [], []
-        for seed in range(problem.seeds):
-            draw = problem.draw(seed)
-            began = time.perf_counter()
-            mixture = PEERS[name](draw)
-            seconds.append(time.perf_counter() - began)
-            found.append(scores(*mixture, draw.truth))
-        mean = {key: statistics.fmean(s[key] for s in found) for key in found[0]}
-        rows.append((name, statistics.median(seconds), mean))
-    best = min(row[1] for row in rows)
-    for name, second, mean in rows:
-        figures = f"{second:.3f} | {second / best:.1f} | {mean['rmse']:.4f} | {mean['mnll']:.3f} | {mean['cover']:.3f}"
-        print(f"| {problem.name} ({problem.seeds} seeds) | {name} | {figures} |", flush=True)
+        outcome = run(name, problem.name, interpreters, limit)
+        missing |= {outcome.missing} - {""}
+        if reference is None and name.startswith("tobitgp") and outcome.found:
+            reference = _seconds(outcome)
+        print(_row(problem, name, outcome, reference, limit), flush=True)
+    return missing
+
+
+def _row(problem: Problem, peer: str, outcome: Outcome, reference: float | None, limit: float) -> str:
+    done = f"{len(outcome.found)} of " if 0 < len(outcome.found) < problem.seeds else ""
+    start = f"| {problem.name} ({done}{problem.seeds} seed{'s' * (problem.seeds > 1)}) | {peer} |"
+    if not outcome.found:
+        reason = f"over {limit:.0f}" if outcome.late else f"failed: {outcome.error}" if outcome.error else ""
+        return f"{start} {reason} | | | | | |"
+    mean = {key: statistics.fmean(s[key] for s in outcome.found) for key in ("rmse", "mnll", "cover")}
+    # Later seeds add what libraries keep of earlier fits.
+    seconds, peak = _seconds(outcome), outcome.found[0]["peak"]
+    ratio = f"{seconds / reference:.1f}" if reference else ""
+    figures = f"{mean['rmse']:.4f} | {mean['mnll']:.3f} | {mean['cover']:.3f} | {peak:.0f}"
+    return f"{start} {seconds:.3f} | {ratio} | {figures} |"
+
+
+def _seconds(outcome: Outcome) -> float:
+    return statistics.median(s["seconds"] for s in outcome.found)
 
 
 def _cover_terms(problem: Problem) -> None:

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-import tobitgp as tg
-
 ADDITIVE_TERMS = {"gp(x1)": "f_x1", "gp(x2)": "f_x2", "z": "f_z", "re(g)": "f_g"}
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One data set: training frame with its limits as columns, test inputs, and the true f there.
+    """One data set: training frame with ``y`` and its limits ``lower`` and ``upper``, test inputs, the true f there.
 
     ``terms`` holds the true part of each term in the training rows.
     """
@@ -27,19 +25,26 @@ class Draw:
     truth: np.ndarray
     terms: dict[str, np.ndarray] = field(default_factory=dict)
 
+    @property
+    def status(self) -> np.ndarray:
+        """(n,) array: -1 where a training row is left-censored, 1 where right-censored, 0 where exact."""
+        y, sides = self.train["y"], {"lower": -1, "upper": 1}
+        reached = [side * (y == self.train[limit]) for limit, side in sides.items() if limit in self.train]
+        return np.sum(reached, axis=0)
+
+    def head(self, rows: int) -> Draw:
+        """The same of the first rows only, without truth."""
+        return Draw(self.formula, self.inputs, self.train.head(rows), self.test.head(rows), self.truth[:0])
+
 
 @dataclass(frozen=True)
 class Problem:
-    """A name, what it is, how many seeds the table uses, the draw of a seed, and which fits try it.
-
-    ``kind`` is "process", "grouped" or "linear".
-    """
+    """A name, what it is, how many seeds the table uses, and the draw of a seed."""
 
     name: str
     words: str
     seeds: int
     draw: Callable[[int], Draw]
-    kind: str = "process"
 
 
 def _groot_lucas(x: np.ndarray) -> np.ndarray:
@@ -52,7 +57,7 @@ def _one_dimensional(n: int, grid: bool) -> Callable[[int], Draw]:
         x = np.linspace(0, 1, n) if grid else rng.uniform(size=n)
         y = _groot_lucas(x) + np.sqrt(0.1) * rng.normal(size=n)
         lower = np.quantile(y, 0.4)
-        train = pd.DataFrame({"x": x, "y": np.maximum(y, lower), "lower": lower, "censored": y <= lower})
+        train = pd.DataFrame({"x": x, "y": np.maximum(y, lower), "lower": lower})
         test = pd.DataFrame({"x": np.linspace(0, 1, 201)})
         return Draw("y ~ gp(x) | censor(lower)", ["x"], train, test, _groot_lucas(test["x"].to_numpy()))
 
@@ -75,7 +80,7 @@ def _four_dimensional(seed: int) -> Draw:
     y = _additive(X) + 0.3 * rng.normal(size=2000)
     wait = np.std(y) * rng.normal(size=2000)
     upper = wait + np.quantile(y - wait, 0.7)
-    train = pd.DataFrame(X, columns=names).assign(y=np.minimum(y, upper), upper=upper, censored=y >= upper)
+    train = pd.DataFrame(X, columns=names).assign(y=np.minimum(y, upper), upper=upper)
     T = np.random.default_rng(10_000 + seed).uniform(size=(2000, 4))
     formula = "y ~ gp(x1, x2, x3, x4) | censor(upper=upper)"
     return Draw(formula, names, train, pd.DataFrame(T, columns=names), _additive(T))
@@ -88,12 +93,32 @@ def _linear(seed: int) -> Draw:
     beta = np.array([1.0, -0.5, 0.3, 0.0, 0.2])
     y = 0.5 + X @ beta + rng.normal(size=10_000)
     lower = np.quantile(y, 0.4)
-    train = pd.DataFrame(X, columns=names).assign(y=np.maximum(y, lower), lower=lower, censored=y <= lower)
+    train = pd.DataFrame(X, columns=names).assign(y=np.maximum(y, lower), lower=lower)
     formula = f"y ~ {' + '.join(names)} | censor(lower)"
     return Draw(formula, names, train, pd.DataFrame(T, columns=names), 0.5 + T @ beta)
 
 
+def _surface(X: np.ndarray) -> np.ndarray:
+    return np.sin(6 * X[:, 0]) + np.cos(5 * X[:, 1]) + 2 * X[:, 0] * X[:, 1]
+
+
+def _two_dimensional(n: int) -> Callable[[int], Draw]:
+    def draw(seed: int) -> Draw:
+        rng = np.random.default_rng(seed)
+        names = ["x1", "x2"]
+        X = rng.uniform(size=(n, 2))
+        y = _surface(X) + 0.5 * rng.normal(size=n)
+        lower = np.quantile(y, 0.4)
+        train = pd.DataFrame(X, columns=names).assign(y=np.maximum(y, lower), lower=lower)
+        T = np.random.default_rng(10_000 + seed).uniform(size=(2000, 2))
+        return Draw("y ~ gp(x1, x2) | censor(lower)", names, train, pd.DataFrame(T, columns=names), _surface(T))
+
+    return draw
+
+
 def _grouped(seed: int) -> Draw:
+    import tobitgp as tg  # other interpreters, which have peers only, draw the other problems
+
     data = tg.datasets.simulate_additive(seed)
     parts = {name: data[part].to_numpy() for name, part in ADDITIVE_TERMS.items()}
     # A process beside an intercept is measured from its average over the rows.
@@ -108,6 +133,8 @@ PROBLEMS = [
     Problem("P1", "Groot-Lucas, 30 rows on a grid, 40% left-censored", 20, _one_dimensional(30, grid=True)),
     Problem("P2", "the same, 1000 uniform rows", 5, _one_dimensional(1000, grid=False)),
     Problem("P3", "four inputs, 2000 rows, 30% right-censored", 5, _four_dimensional),
-    Problem("P6", "linear, 10,000 rows, 5 inputs, 40% left-censored", 5, _linear, kind="linear"),
-    Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped, kind="grouped"),
+    Problem("P4", "a surface, 100,000 rows, 40% left-censored", 3, _two_dimensional(100_000)),
+    Problem("P5", "the same, 1,000,000 rows", 1, _two_dimensional(1_000_000)),
+    Problem("P6", "linear, 10,000 rows, 5 inputs, 40% left-censored", 5, _linear),
+    Problem("A1", "two curves, a slope and 200 groups, 5000 rows, 40% censored", 5, _grouped),
 ]

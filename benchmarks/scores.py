@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-import tobitgp as tg
+if TYPE_CHECKING:
+    import tobitgp as tg
 
 
 def term_coverage(res: tg.GPResults, terms: dict[str, np.ndarray], level: float = 0.95) -> dict[str, float]:

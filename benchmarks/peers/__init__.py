@@ -1,0 +1,62 @@
+"""Which fit is tried on which problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.peers import gpflow, gpytorch, regressions, sklearn, tobit
+from benchmarks.peers.answer import Fit
+from benchmarks.peers.rscript import mgcv, survreg
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A fit and the problems, as "P1 P2", on which it is tried."""
+
+    name: str
+    problems: str
+    fit: Fit
+
+
+_DISCRETE = "bam(discrete = TRUE)"
+_INTERACTION = "te(x1, x3) + s(x2) + s(x4)"
+_LINEAR = "x1 + x2 + x3 + x4 + x5"
+
+# A problem is left out where a peer cannot state it or would take minutes; dense ones hold n^2 numbers.
+# Others are compared with the first tobitgp fit of a problem.
+PEERS = (
+    Peer("tobitgp (ep)", "P1 P2 P3 P4 P5 A1", tobit.process()),
+    Peer("tobitgp (ep, maximum)", "P1 P2 P3 A1", tobit.process(hyper="maximize")),
+    Peer("tobitgp (laplace)", "P1 P2 P3 P4", tobit.process(method="laplace")),
+    Peer("tobitgp (vi)", "P1 P2 P3", tobit.process(method="vi")),
+    Peer("tobitgp (mle)", "P6", tobit.maximum_likelihood),
+    Peer("mgcv gam, gp k=25", "P1 P2", mgcv('s(x, bs = "gp", k = 25)')),
+    Peer("mgcv gam, gp k=15", "P1", mgcv('s(x, bs = "gp", k = 15)')),
+    Peer("mgcv gam, tp k=15", "P1", mgcv('s(x, bs = "tp", k = 15)')),
+    Peer("mgcv gam, tp k=25", "P2", mgcv('s(x, bs = "tp", k = 25)')),
+    Peer("mgcv bam, tp k=25", "P2", mgcv('s(x, bs = "tp", k = 25)', _DISCRETE)),
+    Peer("mgcv gam, s(x1, x2, x3, x4)", "P3", mgcv("s(x1, x2, x3, x4, k = 100)")),
+    Peer("mgcv gam, additive", "P3", mgcv("s(x1) + s(x2) + s(x3) + s(x4)")),
+    Peer("mgcv gam, told the interaction", "P3", mgcv(_INTERACTION)),
+    Peer("mgcv bam, told the interaction", "P3", mgcv(_INTERACTION, _DISCRETE)),
+    Peer("mgcv bam, s(x1, x2) k=100", "P4 P5", mgcv("s(x1, x2, k = 100)", _DISCRETE)),
+    Peer("mgcv bam, te(x1, x2) k=10", "P4 P5", mgcv("te(x1, x2, k = 10)", _DISCRETE)),
+    Peer("mgcv gam", "P6", mgcv(_LINEAR)),
+    Peer("mgcv bam", "A1", mgcv('z + s(x1) + s(x2) + s(g, bs = "re")', _DISCRETE)),
+    Peer("survreg, splines, told the interaction", "P3", survreg("ns(x1, 5) * x3 + ns(x2, 3) + x4")),
+    Peer("survreg, product of splines", "P4", survreg("ns(x1, 7) * ns(x2, 7)")),
+    Peer("survreg", "P6", survreg(_LINEAR)),
+    Peer("GPflow VGP", "P1", gpflow.vgp(steps=100)),
+    Peer("GPflow VGP", "P2", gpflow.vgp(steps=60)),
+    Peer("GPflow SVGP, M=150", "P3", gpflow.svgp(m=150, batch=500, steps=800, rate=0.03)),
+    Peer("GPflow SVGP, M=64", "P4", gpflow.svgp(m=64, batch=1000, steps=1000)),
+    Peer("GPflow SVGP, M=64", "P5", gpflow.svgp(m=64, batch=1000, steps=2000)),
+    Peer("GPyTorch SVGP, M=30", "P1", gpytorch.svgp(m=30, batch=30, steps=400, natural=0.5, rate=0.05)),
+    Peer("GPyTorch SVGP, M=50", "P2", gpytorch.svgp(m=50, batch=1000, steps=400)),
+    Peer("GPyTorch SVGP, M=150", "P3", gpytorch.svgp(m=150, batch=500, steps=800, rate=0.03)),
+    Peer("GPyTorch SVGP, M=64", "P4", gpytorch.svgp(m=64, batch=1000, steps=1000)),
+    Peer("GPyTorch SVGP, M=64", "P5", gpytorch.svgp(m=64, batch=1000, steps=2000)),
+    Peer("scikit-learn, censored rows dropped", "P1 P2 P3", sklearn.censored_rows_dropped),
+    Peer("lifelines LogNormalAFTFitter", "P6", regressions.lifelines),
+    Peer("statsmodels GenericLikelihoodModel", "P6", regressions.statsmodels),
+)

@@ -1,0 +1,48 @@
+"""``python -m benchmarks.worker PEER PROBLEM``: fit one problem by one peer and print a line of JSON for each seed.
+
+A process of its own, so that its peak memory is its own and a peer may live in another interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.peers import PEERS
+from benchmarks.problems import PROBLEMS
+from benchmarks.scores import scores
+
+WARM_UP_ROWS = 500
+
+
+def main(peer: str, problem: str) -> None:
+    """Fit every seed, the first rows of the first one ahead for imports and caches."""
+    fit = next(p.fit for p in PEERS if p.name == peer and problem in p.problems.split())
+    chosen = next(p for p in PROBLEMS if p.name == problem)
+    try:
+        fit(chosen.draw(0).head(WARM_UP_ROWS))
+        for seed in range(chosen.seeds):
+            draw = chosen.draw(seed)
+            began = time.perf_counter()
+            answer = fit(draw)
+            seconds = answer.seconds or time.perf_counter() - began
+            found = {"seconds": seconds, "peak": answer.peak_mb or _peak_mb()}
+            print(json.dumps(found | scores(answer.mean, answer.sd, answer.weight, draw.truth)), flush=True)
+    except ModuleNotFoundError as error:
+        print(json.dumps({"missing": error.name}))
+
+
+def _peak_mb() -> float:
+    """Peak resident memory of this process; NaN where the system has no /proc.
+
+    ``getrusage`` would count what the parent held when it started this process.
+    """
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), float("nan"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
