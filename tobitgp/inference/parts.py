@@ -18,7 +18,7 @@ from tobitgp.engines import LocalPieces, Pieces, row_chunks
 from tobitgp.prior.block import Inputs
 from tobitgp.typing import Array
 
-PART_ROWS = 16_384
+PART_ROWS = 8192
 
 
 @dataclass(frozen=True, slots=True)
