@@ -24,6 +24,7 @@ from tobitgp.prior.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
+_NO_DOTS = np.zeros((2, 3))
 
 Joined = tuple[tuple[Features, ...], Loadings, Array]
 
@@ -160,8 +161,9 @@ def _site_sums(state: State, chunk: Chunk) -> tuple[Array, ...]:
 def visit(state: State, q: Gaussian, rho: float) -> State:
     """Move the sites a step of length ``rho`` towards the method's.
 
-    The sums are: how many rows; their squared standardised changes; D; the inner product of this step with the last
-    one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both; and what the next posterior needs.
+    The sums are: how many rows; their squared standardised changes; D; of a method that ascends nothing the inner
+    product of this step with the last one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both; and what
+    the next posterior needs.
     """
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
     sites = state.sites.copy()
@@ -178,7 +180,9 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
         step.lambda1[span], step.lambda2[span] = g1, g2
         sites.lambda1[span] += rho * g1
         sites.lambda2[span] += rho * g2
-        dots = np.array([_dots(g1, last.lambda1[span]), _dots(g2, last.lambda2[span])])
+        dots = _NO_DOTS
+        if method.ascends is None:
+            dots = np.array([_dots(g1, last.lambda1[span]), _dots(g2, last.lambda2[span])])
         lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
         return len(m), gap, float(u.D.sum()), dots, *A.gram(lambda2), A.adjoint(lambda1)
 

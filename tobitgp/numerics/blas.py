@@ -17,6 +17,10 @@ from tobitgp.typing import Array
 
 _DOUBLE = np.dtype(np.float64)
 _POINTER = ctypes.c_void_p
+_INTS, _INT = ctypes.c_int * 2, ctypes.sizeof(ctypes.c_int)
+_NUMBERS = (ctypes.c_double * 2)(1.0, 0.0)
+_ONE = ctypes.addressof(_NUMBERS)
+_ZERO = _ONE + ctypes.sizeof(ctypes.c_double)
 
 
 @cache
@@ -57,12 +61,11 @@ def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
     if T.shape != (M, M):
         raise TypeError(f"A matrix {M} x {M} is needed, not one of shape {T.shape}.")
     if A.size:
-        sizes, one = (ctypes.c_int * 2)(M, n), ctypes.c_double(1.0)
-        rows, columns = ctypes.addressof(sizes), ctypes.addressof(sizes) + ctypes.sizeof(ctypes.c_int)
-        alpha = ctypes.addressof(one)
-        direction = b"N" if transposed else b"T"
+        sizes = _INTS(M, n)
+        rows = ctypes.addressof(sizes)
+        columns, direction = rows + _INT, b"N" if transposed else b"T"
         _routine("dtrmm", 11)(
-            b"L", b"L", direction, b"N", rows, columns, alpha, T.ctypes.data, rows, A.ctypes.data, rows
+            b"L", b"L", direction, b"N", rows, columns, _ONE, T.ctypes.data, rows, A.ctypes.data, rows
         )
     return A
 
@@ -84,10 +87,10 @@ def gram_of_rows(A: Array) -> Array:
     n, M = A.shape
     out = np.zeros((M, M), order="F")
     if A.size:
-        sizes, numbers = (ctypes.c_int * 2)(M, n), (ctypes.c_double * 2)(1.0, 0.0)
-        rows, columns = ctypes.addressof(sizes), ctypes.addressof(sizes) + ctypes.sizeof(ctypes.c_int)
-        one, zero = ctypes.addressof(numbers), ctypes.addressof(numbers) + ctypes.sizeof(ctypes.c_double)
-        _routine("dsyrk", 10)(b"L", b"N", rows, columns, one, A.ctypes.data, rows, zero, out.ctypes.data, rows)
+        sizes = _INTS(M, n)
+        rows = ctypes.addressof(sizes)
+        columns, to = rows + _INT, out.ctypes.data
+        _routine("dsyrk", 10)(b"L", b"N", rows, columns, _ONE, A.ctypes.data, rows, _ZERO, to, rows)
     return out
 
 

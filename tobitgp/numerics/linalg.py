@@ -91,11 +91,11 @@ def solve_upper(L: Array, A_T: Array) -> Array:
 
 
 def inverse_factor(L: Array) -> Array:
-    """``L^-1`` for lower-triangular ``L`` (M, M), lower triangular."""
+    """``L^-1`` for lower-triangular ``L`` (M, M) with zeros above; lower triangular, Fortran order."""
     if not len(L):
         return L
     inverse, _ = _trtri(L, lower=1)
-    return np.asfortranarray(np.tril(inverse))
+    return np.asarray(inverse, dtype=np.float64)
 
 
 def gram(A: Array, scale: Array) -> Array:
