@@ -151,10 +151,6 @@ class Problem:
         )
         return replace(self, rows=rows)
 
-    def without_windows(self) -> Problem:
-        """The same rows as if nothing had been truncated."""
-        return replace(self, rows=tuple(replace(rows, window=None) for rows in self.rows))
-
     def subset(self, size: int, rng: int | np.random.Generator | None = None) -> tuple[Problem, IntArray]:
         """About ``size`` rows, every kind in proportion, and their positions in this problem."""
         parts, positions, start = [], [], 0
