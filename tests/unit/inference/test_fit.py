@@ -256,7 +256,7 @@ def test_a_sample_foretells_the_curvature(sample, thinned, monkeypatch):
     assert some.converged
     assert some.log_evidence == pytest.approx(whole.log_evidence, abs=2e-3)
     assert ((some.params - whole.params).abs() < 0.05 * whole.bse).all()
-    np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15 if not thinned else 0.5)
+    np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
 
 
 def test_a_sample_can_be_integrated_over(monkeypatch):
