@@ -22,6 +22,7 @@ from tobitgp.mixture.starts import starts
 from tobitgp.mixture.stochastic import Stream, partial_fit, run
 from tobitgp.mixture.units import choose_units, crude_values
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
@@ -88,7 +89,7 @@ def fit_mixture(
     [-3.1  2.9] [0.5 0.5] True
     """
     method = VBCM() if method is None else method
-    rng = np.random.default_rng(0 if rng is None else rng)
+    rng = generator(rng)
     rows, raw = _read(family, lower, upper, weight, labels)
     process = isinstance(weights, DirichletProcess)
     k = min(check_number(k), len(raw.lower)) if process else check_number(k, len(raw.lower))
@@ -146,7 +147,7 @@ def start_stream(
     units = choose_units(rows, raw)
     k = check_number(k, len(raw.lower))
     model = _model(rows, k, method, weights, read_prior(rows, prior, units, _typical(rows, raw)))
-    rng = np.random.default_rng(0 if rng is None else rng)
+    rng = generator(rng)
     state = starts(model, arrange(rows, raw, units), k, 1, rng)[0]
     return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
 
