@@ -59,7 +59,7 @@ class Exponential(GammaRate):
         """See `Family`."""
         return np.log(np.maximum(values, 1e-6))
 
-    def default_prior(self, typical: float) -> Array:
+    def default_prior(self, typical: float, k: float) -> Array:
         """A gamma(2, 1) rate where the median of the times is 1."""
         return np.array([2.0, 1.0])
 

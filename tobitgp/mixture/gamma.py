@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaincinv, gammaln, polygamma
 
 from tobitgp.mixture.family import Sums
 from tobitgp.typing import Array
@@ -55,6 +55,11 @@ class GammaRate:
         """See `Family`."""
         way = self.posterior(prior, q, sums) - q
         return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
+
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """See `Family`; of the gamma posterior with this mean and standard deviation."""
+        a = (values / error) ** 2
+        return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
 
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
         """See `Family`."""

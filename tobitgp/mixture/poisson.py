@@ -59,7 +59,7 @@ class Poisson(GammaRate):
         """See `Family`."""
         return np.sqrt(values)
 
-    def default_prior(self, typical: float) -> Array:
+    def default_prior(self, typical: float, k: float) -> Array:
         """An exponential prior of the rate, of mean ``typical``."""
         return np.array([1.0, 1.0 / typical])
 
