@@ -152,16 +152,17 @@ class Gaussian:
         slopes[1, 2], slopes[1, 3] = -0.5 * sd / a, 0.5 * sd / b
         return np.stack([units.shift + units.scale * mean, sd]), slopes
 
-    @np.errstate(over="ignore")
+    @np.errstate(over="ignore", divide="ignore")
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
         """See `Family`.
 
         Student's t for the mean and for log sd. Under a normal-gamma posterior with df degrees of freedom the variance
-        of log sd = -log(precision) / 2 is 1 / (2 df) to first order, which says how many are left.
+        of log sd = -log(precision) / 2 is 1 / (2 df) to first order, which says how many are left. A mean of which the
+        error is known alone, as of point estimates at the floor, is normal.
         """
         mean, sd = values
         of_log = error[1] / sd
-        t = stdtrit(0.5 / of_log**2, 0.5 + 0.5 * level)
+        t = stdtrit(np.where(np.isnan(of_log), np.inf, 0.5 / of_log**2), 0.5 + 0.5 * level)
         away = np.exp(t * of_log)
         return np.stack([mean - t * error[0], sd / away]), np.stack([mean + t * error[0], sd * away])
 

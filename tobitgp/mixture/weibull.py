@@ -179,7 +179,7 @@ def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
     """Mass exp(-A) - exp(-B) of an interval, A and B its ends as cumulative hazards, and D = B - A."""
     low, high = rows.lower, rows.upper
     A = np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
-    log_D = np.log(A) + np.log(np.expm1(np.minimum(shape * rows.width, _LARGEST_T)))
+    log_D = u + shape * high + np.log(-np.expm1(-shape * rows.width))
     D = np.exp(np.clip(log_D, -_LARGEST_T, _LARGEST_T))
     along = D * high + A * rows.width  # derivative of D in the shape
     bent = D * high * high + A * rows.width * (low + high)

@@ -73,3 +73,12 @@ def test_intervals_of_unknown_or_huge_errors_are_wide_and_raise_no_warning(name)
     assert (high[:, 1] - low[:, 1] < 1e-6).all()
     assert (high[:, 2] > 1e10).all() or name in ("exponential", "poisson")
     assert (low[:, 2] < 1e-3).all()
+
+
+def test_a_mean_has_an_interval_where_the_sd_stands_at_the_floor():
+    y = np.full(10, 3.0)
+    fit = fit_mixture(y, y, k=1, method=EMCM())
+    V = linear_response(fit, y, y)
+    assert np.isnan(V[2, 2])
+    found = intervals(fit, V)[1]
+    np.testing.assert_allclose(found, 3.0 + 1.959964 * np.sqrt(V[1, 1]) * np.array([-1.0, 1.0]), rtol=1e-6)
