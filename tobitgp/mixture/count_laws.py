@@ -8,8 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, gammaln
 
-from tobitgp.numerics.counts import log_at_least, log_below, log_count
+from tobitgp.numerics.counts import incomplete_beta_fraction, log_at_least, log_below, log_count
 from tobitgp.typing import Array, IntArray
+
+_LOG_TINY = -575.0  # where the incomplete beta function soon underflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +30,29 @@ class NegativeBinomial:
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
-        y = _whole(x)
-        a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
+        y, a, b = _whole(x), self.a[:, None], self.b[:, None]
         with np.errstate(divide="ignore"):
-            out = np.where(np.isposinf(x), 0.0, np.log(betainc(a, y + 1.0, p)))
-        return np.where(x >= 0.0, out, -np.inf)
+            out = np.array(np.log(betainc(a, y + 1.0, b / (b + 1.0))))
+        a, b, y = np.broadcast_arrays(a, b, y)
+        far = out < _LOG_TINY
+        if far.any():
+            a, b, y = a[far], b[far], y[far]
+            out[far] = self.log_density(_whole(x))[far] + np.log((a + y) / (a * (b + 1.0)))
+            out[far] += np.log(incomplete_beta_fraction(a, y + 1.0, b / (b + 1.0)))
+        return np.where(x >= 0.0, np.where(np.isposinf(x), 0.0, out), -np.inf)
 
     def log_sf(self, x: Array) -> Array:
         """See `Law`."""
-        y = _whole(x)
-        a, p = self.a[:, None], (self.b / (self.b + 1.0))[:, None]
-        tail = np.asarray(betaincc(a, y + 1.0, p))
+        y, a, b = _whole(x), self.a[:, None], self.b[:, None]
         with np.errstate(divide="ignore"):
-            out = np.array(np.log(tail))
-        if (tail < 1e-250).any():
-            out = np.where(tail < 1e-250, self._far(y), out)
+            out = np.array(np.log(betaincc(a, y + 1.0, b / (b + 1.0))))
+        a, b, y = np.broadcast_arrays(a, b, y)
+        far = out < _LOG_TINY
+        if far.any():
+            a, b, y = a[far], b[far], y[far]
+            out[far] = self.log_density(_whole(x) + 1.0)[far]
+            out[far] += np.log(incomplete_beta_fraction(y + 1.0, a, 1.0 / (b + 1.0)))
         return np.where(x >= 0.0, np.where(np.isposinf(x), -np.inf, out), 0.0)
-
-    def _far(self, y: Array) -> Array:
-        """Log probability of more than y, added up from y + 1 on."""
-        total = term = np.ones((len(self.a), len(y)))
-        for j in range(1, 100_000):
-            term = term * (self.a[:, None] + y + j) / ((y + 1.0 + j) * (1.0 + self.b[:, None]))
-            total = total + term
-            if not (term > 1e-17 * total).any():
-                break
-        return self.log_density(y + 1.0) + np.log(total)
 
     def quantile(self, q: Array) -> Array:
         """See `Law`; a bound of Cantelli's."""

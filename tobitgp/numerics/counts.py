@@ -1,4 +1,4 @@
-r"""Log probabilities of Poisson counts, one-sided and between two counts, far into the tails.
+r"""Log probabilities of Poisson counts, one-sided and between two counts, and what negative binomial tails need.
 
 With P and Q the regularised incomplete gamma functions, a count Y of rate x has
 :math:`P(Y \ge a) = P(a, x)` and :math:`P(Y \le a - 1) = Q(a, x)`. Where these underflow, both are the largest of their
@@ -89,6 +89,43 @@ def log_between(low: Array, high: Array, x: Array) -> Array:
     for at, side, near, far in ((above, log_at_least, low, high), (~above, log_below, high, low)):
         tail[at], rest[at] = side(near[at] + 1.0, x[at]), side(far[at] + 1.0, x[at])
     out[wide] = tail + np.log(-np.expm1(np.minimum(rest - tail, -1e-300)))
+    return out
+
+
+def incomplete_beta_fraction(a: Array, b: Array, x: Array) -> Array:
+    r"""The ratio :math:`a B(a, b) I_x(a, b) / (x^a (1 - x)^b)` in the tail, x well below a / (a + b).
+
+    Parameters
+    ----------
+    a, b, x : (n,) array
+
+    Returns
+    -------
+    (n,) array
+
+    References
+    ----------
+    DLMF 8.17.22, by Lentz's method.
+
+    Examples
+    --------
+    >>> from scipy.special import beta, betainc
+    >>> a, b, x = np.array([30.0]), np.array([5.0]), np.array([0.4])
+    >>> want = a * beta(a, b) * betainc(a, b, x) / (x**a * (1 - x) ** b)
+    >>> print(np.allclose(incomplete_beta_fraction(a, b, x), want, rtol=1e-13))
+    True
+    """
+    c, d = np.ones_like(x), 1.0 / (1.0 - (a + b) * x / (a + 1.0))
+    out = d
+    for m in range(1, _MOST_TERMS):
+        for step in (
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)),
+        ):
+            d, c = 1.0 / (1.0 + step * d), 1.0 + step / c
+            out = out * (d * c)
+        if not (np.abs(d * c - 1.0) > 1e-15).any():
+            break
     return out
 
 

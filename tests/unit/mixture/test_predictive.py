@@ -9,6 +9,7 @@ from support.mixtures import NAMES
 from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
 from tobitgp.mixture.law import Burr, Normal, StudentT, Weibull
 from tobitgp.mixture.predictive import Predictive
+from tobitgp.numerics import counts
 
 TWO = np.ones(2)
 LAWS = {
@@ -141,3 +142,26 @@ def test_quantiles_that_overflow_are_infinite():
     p = Predictive(np.ones(1), StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5), logarithm=True))
     assert p.ppf(1.0 - 1e-12) == np.inf
     assert Normal(np.zeros(1), np.full(1, 60.0), logarithm=True).moments()[1] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "y"),
+    [(2.5, 50.0, 300), (0.5, 3.0, 1000), (1e3, 1e3, 200), (1e4, 1.0, 0), (1e4, 1.0, 3000)],
+)
+def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
+    law = NegativeBinomial(np.array([a]), np.array([b]))
+    with mp.workdps(60):
+        p = mp.mpf(b) / (1 + mp.mpf(b))
+        below = mp.log(mp.betainc(a, y + 1, 0, p, regularized=True))
+        above = mp.log(mp.betainc(y + 1, a, 0, 1 - p, regularized=True))
+        assert law.log_cdf(np.array([float(y)]))[0, 0] == pytest.approx(float(below), rel=1e-12)
+        assert law.log_sf(np.array([float(y)]))[0, 0] == pytest.approx(float(above), rel=1e-12)
+
+
+def test_tails_of_huge_counts_take_few_steps(monkeypatch):
+    """Added up term by term, they would take some 1e5."""
+    monkeypatch.setattr(counts, "_MOST_TERMS", 300)
+    law = NegativeBinomial(np.array([2e11]), np.ones(1))
+    tail = law.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
+    z = 2e11 * np.array([2e-4, 1e-3]) / np.sqrt(4e11)
+    np.testing.assert_allclose(tail, -0.5 * z * z - np.log(z * np.sqrt(2.0 * np.pi)), rtol=2e-3)
