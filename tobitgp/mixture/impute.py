@@ -114,7 +114,8 @@ def _weibull(law: Law, low: Array, high: Array) -> tuple[Array, Array]:
     first, second = moments
     good = np.isfinite(first) & (first > low) & (first <= high) & (log_mass > -600.0)
     first = np.where(good, first, np.where(np.isfinite(high), 0.5 * (low + high), low))
-    return first, np.where(good, np.maximum(second - first**2, 0.0), 0.0)
+    spread = np.where(np.isfinite(second), np.maximum(second - first**2, 0.0), np.inf)
+    return first, np.where(good, spread, 0.0)
 
 
 def _poisson(law: Law, low: Array, high: Array) -> tuple[Array, Array]:

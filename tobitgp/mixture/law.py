@@ -174,14 +174,14 @@ class Burr:
     def moments(self) -> tuple[Array, Array]:
         """See `Law`; the r-th exists where a shape > r, and is a B(a - r / shape, 1 + r / shape)."""
         first, second = (self._moment(r) for r in (1.0, 2.0))
-        with np.errstate(invalid="ignore"):
-            return first, np.where(np.isfinite(second), second - first**2, np.inf)
+        return first, _variance(first, second)
 
     def _moment(self, r: float) -> Array:
         over = r / self.shape
         left = np.where(self.a > over, self.a - over, 1.0)
-        log_moment = gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
-        return np.where(self.a > over, self.scale**r * np.exp(log_moment), np.inf)
+        log_moment = r * np.log(self.scale) + gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
+        with np.errstate(over="ignore"):
+            return np.where(self.a > over, np.exp(log_moment), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +220,9 @@ class Weibull:
 
     def moments(self) -> tuple[Array, Array]:
         """See `Law`."""
-        first, second = (self.scale**r * np.exp(gammaln(1.0 + r / self.shape)) for r in (1.0, 2.0))
-        return first, second - first**2
+        with np.errstate(over="ignore"):
+            first, second = (np.exp(r * np.log(self.scale) + gammaln(1.0 + r / self.shape)) for r in (1.0, 2.0))
+        return first, _variance(first, second)
 
 
 def _standardise(x: Array, loc: Array, scale: Array, logarithm: bool) -> tuple[Array, Array]:
@@ -232,6 +233,12 @@ def _standardise(x: Array, loc: Array, scale: Array, logarithm: bool) -> tuple[A
             x = np.log(np.maximum(x, 0.0))
         jacobian = jacobian + np.where(np.isfinite(x), x, 0.0)
     return (x - loc[:, None]) / scale[:, None], jacobian
+
+
+def _variance(first: Array, second: Array) -> Array:
+    """From the first two moments, infinite where the second is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(second), second - first**2, np.inf)
 
 
 def _restore(z: Array, loc: Array, scale: Array, logarithm: bool) -> Array:

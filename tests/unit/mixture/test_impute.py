@@ -82,3 +82,12 @@ def test_a_component_without_a_share_may_have_no_mean():
     assert np.isfinite(mean).all()
     assert np.isfinite(variance).all()
     assert 0.5 < mean[2] < 0.7
+
+
+def test_a_variance_that_overflows_is_infinite():
+    y = np.random.default_rng(4).weibull(2.0, 40)
+    fit = fit_mixture(y, y, family="weibull", k=1, method=EMCM())
+    state = State(np.ones(1), np.array([[-1.2], [0.01]]))
+    mean, variance = impute(replace(fit, state=state), np.array([0.5]), np.array([INF]))
+    assert 1e150 < mean[0] < INF
+    assert variance[0] == INF

@@ -141,7 +141,14 @@ def test_names_cover_the_families():
 def test_quantiles_that_overflow_are_infinite():
     p = Predictive(np.ones(1), StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5), logarithm=True))
     assert p.ppf(1.0 - 1e-12) == np.inf
-    assert Normal(np.zeros(1), np.full(1, 60.0), logarithm=True).moments()[1] == np.inf
+    wide = np.full(1, 60.0)
+    for law in (
+        Normal(np.zeros(1), wide, logarithm=True),
+        Weibull(1e50 * wide, 0.01 / wide * 60.0),
+        Burr(1e200 * wide, np.ones(1), wide),
+    ):
+        assert law.moments()[1] == np.inf
+        assert not np.isnan(law.moments()[0])
 
 
 @pytest.mark.parametrize(
