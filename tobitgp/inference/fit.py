@@ -15,19 +15,18 @@ from tobitgp.inference.design import central_composite
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import sites_of
 from tobitgp.inference.hyper import Maximum, Objective, is_heavy
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, nats_left, warn
+from tobitgp.inference.search import CAP, CONVERGED, LOOSE, NATS, OnStep, Search, nats_left, warn
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array
 
 INTEGRATE_DIMENSION = 10
-LOOSE = 1e-4
 NEAR = 0.5
 
 
@@ -132,7 +131,7 @@ def _integrate(
     T = maximum.root
     k = T.shape[1]
     z, design = central_composite(k)
-    rough = replace(objective, method=replace(search.method, tol=LOOSE))  # type: ignore[type-var]
+    rough = replace(objective, method=loosened(search.method, LOOSE))
 
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough

@@ -25,14 +25,14 @@ from tobitgp.inference.hyper import (
     whitening,
 )
 from tobitgp.inference.inducing import move_inducing
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import unexplained
 from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.settle import settle
+from tobitgp.inference.settle import seed, settle
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import SIDES, with_side_noises
@@ -45,7 +45,7 @@ SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
-ROUGH = 1e-2
+ROUGH, LOOSE = 1e-2, 1e-4
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED = 1e-3
@@ -75,6 +75,9 @@ class Search:
         self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
         self.copies = whole.weight / float(problem.weight.sum())
         self.precision: Array | None = None
+        self.sampled: Posterior | None = None
+        noise = ("sigma", "df", *SIDES)  # more rows soon tell no more of a smooth curve
+        self.rates = np.isin(np.array(parameters.roles)[parameters.free], noise).astype(np.float64)
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
         # Only along a single input can rows be dense enough to show length-scales that need many features.
@@ -130,20 +133,18 @@ class Search:
 
         rows_sought = cut(problem, prior.inputs)
 
-        def at(start: Array, last: Objective | None = None) -> Objective:
+        def at(start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
             """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
             here = theta.copy()
             here[free] = start
             precision = _guess(problem, here) if last is None else _precision(last)
             whole = rows_sought if last is None else last.whole
-            objective = self._objective("search", whole, prior, here, precision, self.first_cap)
+            objective = self._objective("search", whole, prior, here, precision, self.first_cap, tol)
             made.append(objective)
             return objective
 
         def rough_value(start: Array) -> float:
-            objective = at(start)
-            objective.method = replace(self.method, tol=ROUGH)  # type: ignore[type-var]
-            return objective.value(start)
+            return at(start, tol=ROUGH).value(start)
 
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
@@ -151,8 +152,8 @@ class Search:
 
         def end(start: Array) -> tuple[float, Array, Objective]:
             objective = at(start)
-            end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
-            again = at(end, objective)
+            end = climb(objective, start, tol=0.1, max_iter=self.settings.max_iter)
+            again = objective if objective.last is None else at(end, objective)
             return again.value(end), end, again
 
         ends = [end(start) for start in candidates]
@@ -170,7 +171,7 @@ class Search:
         prior = self.prior.subset(rows)
         whole, precision = cut(problem, prior.inputs), _guess(problem, theta)
         stage = f"approach, {problem.n} rows"
-        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap)
+        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap, LOOSE)
         free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
         value, scale = objective.value(free), whitening(objective, free)
         self._log(stage, objective, value)
@@ -190,6 +191,9 @@ class Search:
         )
         objective, maximum = part._maximise(theta, scale)
         self.precision = self.copies * _precision(objective)
+        self.sampled = objective.posterior(maximum.free)
+        if scale is not None and self.problem.n > 3 * GROWN_ROWS:
+            self.rates = _rates(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
@@ -199,7 +203,7 @@ class Search:
         step = round(np.sqrt(self.copies / 2.0))
         if step < THINNED:
             return theta, inverse
-        whole = self.whole.thinned(step)
+        whole = self._seeded(self.whole.thinned(step))
         assert self.precision is not None
         stage = f"thinned, {whole.n} rows"
         objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
@@ -212,16 +216,22 @@ class Search:
             max_iter=NEWTON_STEPS,
         )
         self._log(stage, objective, maximum.value)
+        self.sampled = objective.posterior(maximum.free)
         root = maximum.root / more[:, None]
         return objective.theta(maximum.free), root @ root.T
 
     def _foretold(self, copies: float) -> Array:
-        """By how much fewer rows, (k_free,), widen the standard deviations of parameters.
+        """By how much so many times fewer rows, (k_free,), widen the standard deviations of parameters."""
+        return copies ** (0.5 * self.rates)
 
-        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
+    def _seeded(self, whole: Whole) -> Whole:
+        """The rows with sites that a sample foretells.
+
+        Bounds settle as soon without; under noise that is not log-concave such sites may leave no posterior.
         """
-        roles = np.array(self.parameters.roles)[self.parameters.free]
-        return np.where(np.isin(roles, ("sigma", "df", *SIDES)), np.sqrt(copies), 1.0)
+        if self.sampled is None or not self.concave or self.method.ascends == "bound":
+            return whole
+        return seed(whole, self.sampled, self.method, self.likelihood)
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
@@ -229,12 +239,12 @@ class Search:
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
         rows. ``inverse`` is the inverse curvature that a larger subset foretells.
         """
-        whole, sampled = self.whole, self.problem.n < self.whole.n
+        whole, sampled = self._seeded(self.whole), self.problem.n < self.whole.n
         precision = self.copies * _guess(self.problem, theta) if self.precision is None else self.precision
         tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
-            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap)
+            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap, LOOSE)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, whole = objective.theta(free), objective.whole
@@ -299,9 +309,13 @@ class Search:
         blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
         return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
 
-    def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
+    def _objective(
+        self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int, tol: float = 0.0
+    ) -> Objective:
+        """What is to be maximised, its sites settled to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
+        method = loosened(self.method, tol)
+        objective = Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy())
         report, sampled = self.on_step, self.problem.n < self.whole.n
         if report is not None:
 
@@ -332,6 +346,23 @@ def _value(found: tuple[float, Array, Objective]) -> float:
 def warn(message: str) -> None:
     """Tell that a fit did not end as it should."""
     warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
+
+
+def _rates(scale: Array, root: Array, ratio: float) -> Array:
+    """Powers of the number of rows, (k_free,), with which the precisions of parameters have grown between two samples.
+
+    Those of noise grow as the rows do; of a smooth curve's sd and length-scale more rows soon tell no more.
+
+    Parameters
+    ----------
+    scale : (k_free, k_free) array
+        Root of the inverse curvature on few rows.
+    root : (k_free, k_open) array
+        The same on ``ratio`` times as many.
+    """
+    before, now = np.square(scale).sum(axis=1), np.square(root).sum(axis=1)
+    grown = np.divide(before, now, out=np.ones_like(now), where=now > 0.0)
+    return np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0)
 
 
 def _guess(problem: Problem, theta: Array) -> Array:

@@ -80,6 +80,13 @@ def settle(
     return _settle(whole, blocks, theta, last, likelihood, windows)
 
 
+def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
+    """The rows with the sites to which the posterior of some of them leads; what is near it settles soon from there."""
+    likelihood = method.view(likelihood.over(whole.kinds).at(posterior.theta))
+    setting = passes.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
+    return whole.starting(whole.parts.map(passes.seeded, setting, posterior.q))
+
+
 def _settle(
     whole: Whole, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
 ) -> Posterior:
@@ -88,7 +95,7 @@ def _settle(
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     setting = passes.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
-    keep = 2 * whole.n * layout.row_features * 8 <= CACHE_BYTES  # the features, and what their slopes need
+    keep = CACHE_BYTES // max(1, whole.n * layout.row_features * 8)
     states = whole.parts.map(passes.begin, setting, keep, windows)
     base = _known_rows(states, layout)
     end = _iterate(states, base, method, likelihood)
