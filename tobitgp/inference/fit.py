@@ -21,12 +21,13 @@ from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.search import CAP, CONVERGED, LOOSE, NATS, OnStep, Search, nats_left, warn
+from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, nats_left, warn
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array
 
 INTEGRATE_DIMENSION = 10
+LOOSE = 1e-4
 NEAR = 0.5
 
 
