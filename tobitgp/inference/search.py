@@ -11,21 +11,14 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
+from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
+from tobitgp.inference.curvature import refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.gather import sites_of
-from tobitgp.inference.hyper import (
-    Maximum,
-    Objective,
-    ascend_with,
-    climb,
-    other_octaves,
-    polish,
-    starts,
-    whitening,
-)
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import unexplained
@@ -33,11 +26,12 @@ from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.settle import seed, settle
+from tobitgp.inference.starts import other_octaves, starts
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import SIDES, with_side_noises
 from tobitgp.prior.block import Block
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
@@ -76,8 +70,9 @@ class Search:
         self.copies = whole.weight / float(problem.weight.sum())
         self.precision: Array | None = None
         self.sampled: Posterior | None = None
-        noise = ("sigma", "df", *SIDES)  # more rows soon tell no more of a smooth curve
-        self.rates = np.isin(np.array(parameters.roles)[parameters.free], noise).astype(np.float64)
+        self.rates = np.isin(np.array(parameters.roles)[parameters.free], ("sigma", "df", *SIDES)).astype(np.float64)
+        self.grouped = _of_groups(prior, parameters)
+        self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
         # Only along a single input can rows be dense enough to show length-scales that need many features.
@@ -106,7 +101,7 @@ class Search:
         scale, inverse = None, None
         if self.parameters.n_free:
             theta, scale = self._search(theta)
-            if scale is not None and self.problem.n > 3 * GROWN_ROWS:
+            if scale is not None and self.grows:
                 theta, scale = self._grow(theta, scale)
             if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
@@ -192,8 +187,8 @@ class Search:
         objective, maximum = part._maximise(theta, scale)
         self.precision = self.copies * _precision(objective)
         self.sampled = objective.posterior(maximum.free)
-        if scale is not None and self.problem.n > 3 * GROWN_ROWS:
-            self.rates = _rates(scale, maximum.root, self.problem.n / GROWN_ROWS)
+        if scale is not None and self.grows:
+            self._learn_rates(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
@@ -207,7 +202,7 @@ class Search:
         assert self.precision is not None
         stage = f"thinned, {whole.n} rows"
         objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
-        more = self._foretold(step)
+        sampled, more = np.linalg.cholesky(inverse) * self._foretold(self.copies)[:, None], self._foretold(step)
         maximum = ascend_with(
             objective,
             theta[self.parameters.free],
@@ -215,14 +210,31 @@ class Search:
             tol=10.0 * SAMPLE_TOL,
             max_iter=NEWTON_STEPS,
         )
-        self._log(stage, objective, maximum.value)
         self.sampled = objective.posterior(maximum.free)
-        root = maximum.root / more[:, None]
+        found = refined_root(objective, maximum.free, maximum.root)
+        self._log(stage, objective, maximum.value)
+        self._learn_rates(sampled, found, self.copies / step)
+        root = found / self._foretold(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
     def _foretold(self, copies: float) -> Array:
         """By how much so many times fewer rows, (k_free,), widen the standard deviations of parameters."""
         return copies ** (0.5 * self.rates)
+
+    def _learn_rates(self, before: Array, now: Array, ratio: float) -> None:
+        """Powers of the number of rows, (k_free,), with which the precisions of parameters grow, from two samples.
+
+        Those of noise grow as the rows do; of a smooth curve more rows soon tell little more, and of groups nothing
+        once there are several rows in each, which few rows do not foretell.
+
+        Parameters
+        ----------
+        before, now : (k_free, any) array
+            Roots of the inverse curvature on some rows and on ``ratio`` times as many.
+        """
+        old, new = np.square(before).sum(axis=1), np.square(now).sum(axis=1)
+        grown = np.divide(old, new, out=np.ones_like(new), where=new > 0.0)
+        self.rates = np.where(self.grouped, 0.0, np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0))
 
     def _seeded(self, whole: Whole) -> Whole:
         """The rows with sites that a sample foretells.
@@ -348,21 +360,12 @@ def warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
 
 
-def _rates(scale: Array, root: Array, ratio: float) -> Array:
-    """Powers of the number of rows, (k_free,), with which the precisions of parameters have grown between two samples.
-
-    Those of noise grow as the rows do; of a smooth curve's sd and length-scale more rows soon tell no more.
-
-    Parameters
-    ----------
-    scale : (k_free, k_free) array
-        Root of the inverse curvature on few rows.
-    root : (k_free, k_open) array
-        The same on ``ratio`` times as many.
-    """
-    before, now = np.square(scale).sum(axis=1), np.square(root).sum(axis=1)
-    grown = np.divide(before, now, out=np.ones_like(now), where=now > 0.0)
-    return np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0)
+def _of_groups(prior: Prior, parameters: Parameters) -> BoolArray:
+    """Free parameters of terms with groups, (k_free,)."""
+    out = np.zeros(len(parameters.free), dtype=bool)
+    of_terms = [grouped for gp in prior.gps for grouped in [gp.grouping is not None] * gp.n_parameters]
+    out[: len(of_terms)] = of_terms
+    return out[parameters.free]
 
 
 def _guess(problem: Problem, theta: Array) -> Array:
