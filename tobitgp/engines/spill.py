@@ -33,12 +33,18 @@ class Store:
         self._held: dict[str, int] = {}
         self._folder: Path | None = None
         self._files = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     @property
     def folder(self) -> Path | None:
         """Where the files are; None before there are any."""
         return self._folder
+
+    @property
+    def closed(self) -> bool:
+        """Whether what was kept is gone."""
+        return self._closed
 
     def keep(self, stage: str, value: Any) -> Any:
         """The value, its arrays mapped read-only from a file where memory is used up.
@@ -67,7 +73,8 @@ class Store:
                 shutil.rmtree(self._folder / stage, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove all files."""
+        """Remove all files; what was kept is not to be used any more."""
+        self._closed = True
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 

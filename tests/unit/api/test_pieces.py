@@ -93,6 +93,16 @@ def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
+def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with tg.Model(FORMULA, tmp_path) as model:
+        first, second = (model.fit(method="laplace", hyper="maximize") for _ in range(2))
+    assert second.log_evidence == first.log_evidence
+    with pytest.raises(tg.errors.SpecError, match="fit within that"):
+        model.fit(method="laplace")
+
+
 @pytest.mark.parametrize("form", ["dask", "frame", "files"])
 def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
     dd = pytest.importorskip("dask.dataframe")
