@@ -348,8 +348,14 @@ class Model:
         Raises
         ------
         SpecError
-            If an option is not offered or names no parameter.
+            If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
+            ended, and data in pieces with it.
         """
+        if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
+            raise SpecError(
+                "What this model kept of its data in pieces went with its with statement; fit within that, or make "
+                "another tg.Model."
+            )
         asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
         asked |= {"n_starts": n_starts, "tol": tol}
         seed = read_rng(rng)

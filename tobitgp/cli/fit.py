@@ -74,9 +74,13 @@ def add_to(commands: Any) -> None:
 def _fit(options: argparse.Namespace) -> None:
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
+    many = names_many(options.data)
+    if many and options.plot is not None:
+        remedy = "leave it out, and --save the fit for predictions"
+        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
     result = api.fit(
         options.formula,
-        str(options.data) if names_many(options.data) else _read(options),
+        str(options.data) if many else _read(options),
         family=options.family,
         method=options.method,
         bound=options.bound,

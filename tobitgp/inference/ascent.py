@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.errors import NumericalError
 from tobitgp.inference.curvature import WIDTH, curvature, definite, principal_root
 from tobitgp.inference.objective import INFEASIBLE, Objective
 from tobitgp.inference.parameters import LOG_BOUND
@@ -47,6 +48,11 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
     tol : float
         Largest entry of the gradient in z at which to stop.
     max_iter : int
+
+    Raises
+    ------
+    NumericalError
+        If the computation breaks down at every point.
     """
     from scipy.optimize import minimize
 
@@ -67,6 +73,8 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
         bounds=[(low - at, None) for low, at in zip(least, origin, strict=True)] if scale is None else None,
         options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
     )
+    if objective.last is None:
+        raise NumericalError("No point of the search has a posterior.")
     return clip(origin + T @ best.x)
 
 

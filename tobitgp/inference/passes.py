@@ -282,8 +282,7 @@ def unexplained(state: State) -> float:
     return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
 
 
-def feature_sums(state: State) -> tuple[Array, float]:
-    """Weighted sum of the common features (p,), and the weight."""
+def feature_sums(state: State) -> list[Any]:
+    """Weighted sum of the common features (p,), and the weight; nothing where there are no rows."""
     pairs = ((state.features(chunk)[1].common.T @ chunk.rows.weight, chunk.rows.weight.sum()) for chunk in state.chunks)
-    total, weight = add_up(pairs)
-    return total, float(weight)
+    return add_up(pairs)

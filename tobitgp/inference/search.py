@@ -45,6 +45,7 @@ NEWTON_STEPS = 10
 CONVERGED = 1e-3
 
 OnStep = Callable[[Step], None]
+_Found = tuple[float, Array, Objective]
 
 
 class Search:
@@ -145,17 +146,17 @@ class Search:
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
 
-        def end(start: Array) -> tuple[float, Array, Objective]:
+        def end(start: Array) -> _Found:
             objective = at(start)
             end = climb(objective, start, tol=0.1, max_iter=self.settings.max_iter)
-            again = objective if objective.last is None else at(end, objective)
+            again = at(end, objective)
             return again.value(end), end, again
 
-        ends = [end(start) for start in candidates]
+        ends = _those_that_lead_somewhere(end, candidates)
         found = max(ends, key=_value)
         if periods:
-            ends = [end(start) for start in other_octaves(self.parameters, found[2].theta(found[1]), periods)]
-            found = max([found, *ends], key=_value)
+            others = other_octaves(self.parameters, found[2].theta(found[1]), periods)
+            found = max([found, *(end(start) for start in others)], key=_value)
         value, best, objective = found
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
@@ -351,8 +352,21 @@ class _EPFailure(Exception):
         self.theta = theta
 
 
-def _value(found: tuple[float, Array, Objective]) -> float:
+def _value(found: _Found) -> float:
     return found[0]
+
+
+def _those_that_lead_somewhere(end: Callable[[Array], _Found], candidates: Sequence[Array]) -> list[_Found]:
+    """Ends of the starts from which something can be computed."""
+    ends, failure = [], None
+    for start in candidates:
+        try:
+            ends.append(end(start))
+        except NumericalError as error:
+            failure = error
+    if failure is not None and not ends:
+        raise failure
+    return ends
 
 
 def warn(message: str) -> None:
