@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tobitgp.results.mixture import normal_quantile, solve_quantile, total_sd
+from tobitgp.results.normals import normal_quantile, solve_quantile, total_sd
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.025, 0.5, 0.9, 0.999])
