@@ -13,6 +13,8 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -30,7 +32,7 @@ PROCESS_OPTIONS: dict[str, Any] = {
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 
-def choose_method(method: str | Method, bound: str | None = None) -> Method:
+def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
     """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for.
 
     Raises
@@ -43,6 +45,8 @@ def choose_method(method: str | Method, bound: str | None = None) -> Method:
     >>> choose_method("auto").name
     'ep'
     """
+    if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
+        raise SpecError(f"method={method!r} fits mixtures, and this formula has none; write y ~ mixture(2).")
     if isinstance(method, (EP, VI, Laplace)):
         if bound is not None:
             raise SpecError(
@@ -148,7 +152,7 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> I
     return read_clusters(cov_kwds["groups"], data, kept)
 
 
-def means_mle(method: str | Method, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
+def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
     """Whether ``method=`` of :func:`fit` stands for maximum likelihood.
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
@@ -173,7 +177,7 @@ def means_mle(method: str | Method, spec: ModelSpec, given: Mapping[str, Any]) -
     return method == MLE or not (spec.gps or any(_is_named(name, given[name]) for name in _OF_POSTERIORS))
 
 
-def refuse_with_mle(method: str | Method, given: Mapping[str, Any]) -> None:
+def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, Any]) -> None:
     """Refuse options that say how a process is fitted beside maximum likelihood.
 
     Parameters

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tobitgp.results.gp import GPResults
+    from tobitgp.results.mixture import MixtureResults
     from tobitgp.results.tobit import TobitResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
@@ -117,14 +118,14 @@ def _demo(options: argparse.Namespace) -> None:
     _show(result, options.plot)
 
 
-def _show(result: GPResults | TobitResults, plot: Path | None) -> None:
+def _show(result: GPResults | TobitResults | MixtureResults, plot: Path | None) -> None:
     print(result.summary())
     if plot is not None:
         _save_plot(result, plot)
         print(f"\nThe picture is in {plot}")
 
 
-def _save_plot(result: GPResults | TobitResults, target: Path) -> None:
+def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) -> None:
     import matplotlib as mpl
     import numpy as np
 

@@ -1,0 +1,335 @@
+"""A fitted mixture as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.mixture import DirichletProcess
+from tobitgp.report.protocols import CovKind
+from tobitgp.results.compare import rank_table
+from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
+from tobitgp.results.estimates import Linear
+from tobitgp.results.mixture_estimates import MixtureEstimates, mixture_estimates
+from tobitgp.results.mixture_parts import MixtureParts, covariance_of
+from tobitgp.results.mixture_pictures import MixturePictures
+from tobitgp.results.mixture_questions import MixtureQuestions
+from tobitgp.results.outside import PluginHooks
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.saving import Saving
+from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.views import COUNTS, FRAME_COLUMNS
+
+NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
+
+
+class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, PluginHooks):
+    """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
+
+    Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means. Standard errors are by
+    linear response, which allows for what censoring hides; those of the variational posterior itself, too small where
+    rows are censored, are had by ``kind="vb"``. Intervals are formed on the logit scale of weights, on that of
+    logarithms for positive parameters, and as they are for means.
+
+    Parameters
+    ----------
+    parts : MixtureParts
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+    Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
+    >>> res
+    MixtureResults: week ~ mixture(2) | censor(event=event)
+      exponential, 2 components, method vbcm: 114 rows exact, 318 right-censored, 0 dropped
+      log evidence -696.48 (elbo), converged
+    >>> res.conf_int().round(4)
+                    0       1
+    weight[1]  0.0243  0.9702
+    weight[2]  0.0298  0.9757
+    rate[1]    0.0040  0.0107
+    rate[2]    0.0033  0.0087
+    """
+
+    def __init__(self, parts: MixtureParts):
+        self._parts = parts
+
+    @property
+    def _linear(self) -> Linear:
+        return NO_LINEAR
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self._parts.fit.names)
+
+    @property
+    def _rest(self) -> MixtureEstimates:
+        return self._estimates("linear_response")
+
+    def _estimates(self, kind: CovKind) -> MixtureEstimates:
+        parts = self._settled if kind == "linear_response" else self._parts
+        return mixture_estimates(parts.fit, covariance_of(parts, kind))
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """``weight[1]``, ..., then the parameters of the components, in the user's units."""
+        return pd.Series(self._parts.fit.values, index=self._names)
+
+    @property
+    def components(self) -> pd.DataFrame:
+        """A row for each component: weight, parameters, and the rows, exact ones among them, that it explains.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("week ~ mixture(1) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
+        >>> res.components.round(4)
+                   weight    rate   rows  exact
+        component
+        1             1.0  0.0059  432.0  114.0
+        """
+        fit = self._parts.fit
+        columns = {"weight": fit.weights, **fit.parameters, "rows": fit.counts, "exact": fit.exact_counts}
+        return pd.DataFrame(columns, index=pd.RangeIndex(1, fit.k + 1, name="component"))
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_components(self) -> int:
+        """Components of the fit; of a Dirichlet process the most it may use."""
+        return self._parts.fit.k
+
+    @property
+    def n_effective(self) -> int:
+        """Components that hold more than a row and more than a hundredth of the rows."""
+        return self._parts.fit.n_effective
+
+    @property
+    def df_model(self) -> float:
+        """Number of parameters, weights counted once less."""
+        return float(len(self._parts.fit.names) - 1)
+
+    @property
+    def df_resid(self) -> float:
+        """``nobs - df_model``."""
+        return self.nobs - self.df_model
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of the response as written, for one order of the components; NaN by maximum likelihood.
+
+        Kohjima et al. (2019), eq. 32.
+        """
+        return self._parts.fit.elbo
+
+    @property
+    def log_evidence(self) -> float:
+        """``elbo + log K!``: K! orders of the components are the same mixture, and each has that bound.
+
+        This compares numbers of components. A Dirichlet process has its components in order of their sticks, and
+        nothing is added. NaN by maximum likelihood.
+        """
+        fit = self._parts.fit
+        process = isinstance(getattr(fit.model, "weights", None), DirichletProcess)
+        return fit.elbo if process else fit.elbo_of_any_order
+
+    @property
+    def evidence_kind(self) -> str:
+        """``"elbo"``; ``"loglik"`` by maximum likelihood."""
+        return "elbo" if self._parts.bayes else "loglik"
+
+    @property
+    def llf(self) -> float:
+        """Log likelihood of the response as written, by ``method="em"``; NaN of a posterior."""
+        return self._parts.fit.log_likelihood
+
+    @property
+    def aic(self) -> float:
+        """``2 k - 2 llf``, k the number of parameters; NaN of a posterior."""
+        return 2.0 * (self.df_model - self.llf)
+
+    @property
+    def bic(self) -> float:
+        """``k log nobs - 2 llf``; NaN of a posterior."""
+        return self.df_model * float(np.log(self.nobs)) - 2.0 * self.llf
+
+    @property
+    def converged(self) -> bool:
+        """Whether the ascent came to a standstill."""
+        return self._parts.fit.converged
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """The last ascent: the bound, or the log likelihood, after each accepted pass."""
+        trace = self._parts.fit.trace
+        name = "elbo" if self._parts.bayes else "log_likelihood"
+        return pd.DataFrame({"pass": np.arange(1, len(trace) + 1), name: trace})
+
+    @property
+    def method(self) -> str:
+        """Name of the method: ``"vbcm"``, ``"svbcm"`` or ``"em"``."""
+        return self._parts.fit.method.name
+
+    @property
+    def cov_type(self) -> str:
+        """Where standard errors come from: ``"linear response"``, or ``"nonrobust"`` by maximum likelihood."""
+        return "linear response" if self._parts.bayes else "nonrobust"
+
+    @property
+    def selection(self) -> pd.DataFrame:
+        """The numbers of components that ``mixture(range(...))`` tried, best first, as :func:`tobitgp.compare` has it.
+
+        ``value`` is ``log_evidence``, or the BIC by maximum likelihood; ``weight`` the posterior probability of the
+        number under equal prior probabilities.
+
+        Raises
+        ------
+        SpecError
+            If one number was given.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("rossi")
+        >>> res = tg.fit("week ~ mixture(range(1, 4)) | censor(event=event)", data, family="exponential")
+        >>> res.selection[["value", "diff", "weight"]].round(2)
+                     value  diff  weight
+        components
+        1          -694.92  0.00    0.70
+        2          -696.48 -1.56    0.15
+        3          -696.43 -1.51    0.15
+        """
+        tried = self._parts.tried
+        if tried is None:
+            raise SpecError("One number of components was fitted; mixture(range(1, 7)) tries several.")
+        index = pd.Index(tried.numbers, name="components")
+        kinds = [self.evidence_kind if tried.by == "log_evidence" else tried.by] * len(index)
+        n = np.full(len(index), self.nobs)
+        return rank_table(index, tried.values, kinds, n, tried.converged.tolist(), tried.by)
+
+    @property
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        if not self._parts.bayes:
+            return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
+        return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f}"}
+
+    # -- the estimates ------------------------------------------------------------------------------------------------
+
+    def conf_int(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame:
+        """Intervals of probability ``1 - alpha``.
+
+        Parameters
+        ----------
+        alpha : float
+        kind : {"linear_response", "vb"}
+            Where the standard errors come from, as in :meth:`cov_params`.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1; NaN where the rows do not determine a parameter.
+        """
+        return pd.DataFrame(self._estimates(kind).interval(check_alpha(alpha)), index=self._names)
+
+    def cov_params(self, kind: CovKind = "linear_response") -> pd.DataFrame:
+        """Covariance of all parameters.
+
+        Parameters
+        ----------
+        kind : {"linear_response", "vb"}
+            Of the posterior with what censoring hides allowed for, by maximum likelihood the inverse of the observed
+            information; or of the variational posterior itself, which takes censored rows for seen ones.
+
+        Returns
+        -------
+        DataFrame
+            NaN where the rows do not determine a parameter.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> res = tg.fit("week ~ mixture(1) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
+        >>> ratio = res.cov_params("vb") / res.cov_params()
+        >>> float(np.sqrt(ratio.loc["rate[1]", "rate[1]"]).round(3)), float(np.sqrt(116 / 434).round(3))
+        (0.517, 0.517)
+        """
+        return pd.DataFrame(self._estimates(kind).covariance(), index=self._names, columns=self._names)
+
+    def t_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> ContrastResults:
+        """Hypotheses about parameters, as ``"mean[1] = mean[2]"``, each on its own, by their normal law.
+
+        Parameters and result as :meth:`tobitgp.TobitResults.t_test` has them, for all parameters.
+        """
+        return contrast(self._as_linear(kind), self._names, hypotheses)
+
+    def wald_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> WaldResults:
+        """Several hypotheses about parameters together, by their values and covariance."""
+        return wald(self._as_linear(kind), self._names, hypotheses)
+
+    def _as_linear(self, kind: CovKind) -> Linear:
+        estimates = self._estimates(kind)
+        return Linear(np.ones(1), estimates.value[None], estimates.V[None], np.diag(estimates.V) == 0.0)
+
+    def summary_frame(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+        kind : {"linear_response", "vb"}
+            As in :meth:`cov_params`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``; z and its tail are NaN, since zero is no value to test.
+        """
+        estimates = self._estimates(kind)
+        ends = estimates.interval(check_alpha(alpha))
+        columns = [estimates.value, estimates.errors(), estimates.z_values(), estimates.p_values(), *ends.T]
+        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=self._names)
+
+    def summary(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> Any:
+        """Tables to read or to paste into a report.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability left out of the intervals.
+        kind : {"linear_response", "vb"}
+            As in :meth:`cov_params`.
+
+        Returns
+        -------
+        statsmodels.iolib.summary.Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+        """
+        from tobitgp.report.mixture import summarise_mixture
+
+        return summarise_mixture(self, check_alpha(alpha), kind)
+
+    def __repr__(self) -> str:
+        parts, counts = self._parts, self._parts.facts.counts
+        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
+        value = f"log evidence {self.log_evidence:.2f} (elbo)" if parts.bayes else f"log likelihood {self.llf:.2f}"
+        return (
+            f"MixtureResults: {parts.spec.formula.strip()}\n"
+            f"  {parts.family.name}, {self.n_components} component{'s' * (self.n_components > 1)}, "
+            f"method {self.method}: {counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
+            f"  {value}, {'converged' if self.converged else 'NOT converged'}"
+        )
