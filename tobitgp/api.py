@@ -18,12 +18,11 @@ from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given
-from tobitgp.likelihoods import Family, resolve_family
+from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
-from tobitgp.mixture.families import resolve_mixture_family
-from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.options import (
+    choose_family,
     choose_method,
     means_mle,
     read_groups,
@@ -291,11 +290,8 @@ class Model:
         # "." stands for the columns of the model, and weights are none of them.
         columns = [c for c in present if not isinstance(weights, str) or c != weights]
         spec = parse_formula(formula, columns, functions)
-        self._family: Family | MixtureFamily
-        if spec.mixture is None:
-            self._family = resolve_family(family)
-        else:
-            self._family = resolve_mixture_family(family)
+        self._family = choose_family(family, spec)
+        if spec.mixture is not None:
             refuse_with_mixture({"sigma": sigma})
             if source is not None:
                 raise SpecError(

@@ -12,8 +12,10 @@ from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
-from tobitgp.likelihoods import FAMILIES, Family
-from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.likelihoods import FAMILIES, Family, resolve_family
+from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.families import resolve_mixture_family
+from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.typing import BoolArray, Frame, IntArray
 
@@ -30,6 +32,27 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "tol": None,
 }
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
+
+
+def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
+    """The noise family, or the family of the components of a mixture, that ``family=`` stands for.
+
+    Raises
+    ------
+    SpecError
+        Listing what is allowed.
+
+    Examples
+    --------
+    >>> from tobitgp.formula import parse_formula
+    >>> choose_family("poisson", parse_formula("y ~ mixture(2)")).name
+    'poisson'
+    """
+    if spec.mixture is not None:
+        return resolve_mixture_family(family)
+    if isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES:
+        raise SpecError(f"family={family!r} is one of components, and this formula has none; write y ~ mixture(1).")
+    return resolve_family(family)
 
 
 def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:

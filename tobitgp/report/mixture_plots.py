@@ -8,12 +8,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from tobitgp.numerics.kaplan_meier import kaplan_meier
-from tobitgp.report.colours import BLUE, GREY, INK, LEVELS, VERMILION
+from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
 from tobitgp.report.diagnostics import draw_envelope
 from tobitgp.report.protocols import Mixed
+from tobitgp.report.ranking import draw_numbers
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array, Array]
+_CRITERIA = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
 _POINTS = 401
 _MARKS = 5000
 _MOST_BINS = 60
@@ -71,24 +73,15 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
     matplotlib axes
     """
     ax = _axes(ax)
-    words = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
-    if results.parts.tried is not None:
-        table = results.selection
-        line = table.sort_index()
-        ax.plot(line.index, line["value"], "o-", color=BLUE, linewidth=1.4, markersize=5)
-        look = {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.6, "linestyle": "none"}
-        best = int(table.index[0])
-        label = f"best: {best} component{'s' * (best > 1)}"
-        ax.plot(best, table["value"].iloc[0], "o", color=VERMILION, label=label, **look)
-        ax.set_xticks(line.index)
-        ax.set_xlabel("components")
-        ax.set_ylabel(words[results.parts.tried.by])
-        ax.legend(fontsize="small", frameon=False)
-    else:
-        history = results.fit_history
-        ax.plot(history["pass"], history.iloc[:, 1], color=BLUE, linewidth=1.4)
-        ax.set_xlabel("accepted pass of the last ascent")
-        ax.set_ylabel("ELBO" if results.parts.bayes else "log likelihood")
+    tried = results.parts.tried
+    if tried is not None:
+        numbers = [int(number) for number in tried.numbers]
+        best = numbers.index(int(results.selection.index[0]))
+        return draw_numbers(ax, numbers, tried.values, best, _CRITERIA[tried.by])
+    history = results.fit_history
+    ax.plot(history["pass"], history.iloc[:, 1], color=BLUE, linewidth=1.4)
+    ax.set_xlabel("accepted pass of the last ascent")
+    ax.set_ylabel("ELBO" if results.parts.bayes else "log likelihood")
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.margins(y=0.12)
     ax.spines[["top", "right"]].set_visible(False)

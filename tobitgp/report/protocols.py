@@ -217,6 +217,8 @@ class TriedNumbers(Protocol):
     def by(self) -> str: ...  # noqa: D102
     @property
     def numbers(self) -> IntArray: ...  # noqa: D102
+    @property
+    def values(self) -> Array: ...  # noqa: D102
 
 
 class MixedParts(Protocol):

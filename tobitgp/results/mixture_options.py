@@ -51,7 +51,8 @@ def refuse_with_mixture(given: Mapping[str, Any]) -> None:
     """
     for name, value in given.items():
         nothing, what = _OF_OTHERS[name]
-        if value is not nothing and not (np.isscalar(value) and value == nothing):
+        empty = isinstance(value, Mapping) and not value
+        if not (value is nothing or empty or (np.isscalar(value) and value == nothing)):
             raise SpecError(f"{name}= {what}; mixture() takes no {name}=.")
 
 
