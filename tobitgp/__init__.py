@@ -15,6 +15,7 @@ from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
 from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_stream import MixtureStream
 from tobitgp.results.storage import load
 from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
@@ -35,6 +36,7 @@ __all__ = [
     "Laplace",
     "LogNormal",
     "MixtureResults",
+    "MixtureStream",
     "Model",
     "Normal",
     "Selection",

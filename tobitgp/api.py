@@ -192,9 +192,9 @@ def fit(
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
     >>> res.method, res.evidence_kind
     ('ep', 'ep')
-    >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", tg.datasets.load("rossi"), family="weibull")
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res.params.round(2).tolist()
-    []
+    [0.06, 0.94, 148.69, 431.2, 0.91, 1.39]
     """
     model = Model(
         formula,

@@ -13,6 +13,7 @@ from tobitgp.report.colours import BLUE, VERMILION
 from tobitgp.typing import Array
 
 _LONG = 40
+_CRITERIA = {"aic": "AIC", "bic": "BIC"}
 _RING: dict[str, Any] = {
     "color": VERMILION,
     "markersize": 11,
@@ -22,15 +23,15 @@ _RING: dict[str, Any] = {
 }
 
 
-def plot_ranking(values: pd.Series[float], names: Sequence[str], ax: Any = None) -> Any:
+def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> Any:
     """Draw the criterion of each model; the best is ringed.
 
     Numbers of components stand along the axis and are joined by a line; other models stand below each other.
 
     Parameters
     ----------
-    values : Series
-        By name, best first; NaN where a model failed.
+    table : DataFrame
+        As ``tobitgp.compare`` gives it; NaN where a model failed.
     names : sequence of str
         In the order in which they are drawn.
     ax : matplotlib axes, optional
@@ -39,6 +40,8 @@ def plot_ranking(values: pd.Series[float], names: Sequence[str], ax: Any = None)
     -------
     matplotlib axes
     """
+    values, kind = table["value"], str(table["kind"].iloc[0])
+    label = _CRITERIA.get(kind, f"log evidence ({kind})")
     found = [re.fullmatch(r"mixture\((\d+)\)", name) for name in names]
     numbers = [int(match.group(1)) for match in found if match is not None]
     along = len(numbers) == len(names)
@@ -50,13 +53,13 @@ def plot_ranking(values: pd.Series[float], names: Sequence[str], ax: Any = None)
     heights: Array = np.asarray(values.reindex(list(names)), dtype=np.float64)
     best = list(names).index(str(values.index[0]))
     if along:
-        return draw_numbers(ax, numbers, heights, best, "value")
+        return draw_numbers(ax, numbers, heights, best, label)
     places = np.arange(len(names))
     ax.plot(heights, places, "o", color=BLUE, markersize=6)
     ax.plot(heights[best], places[best], "o", label=f"best: {_short(names[best])}", **_RING)
     ax.set_yticks(places, [_short(name) for name in names], fontsize="small")
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xlabel("value")
+    ax.set_xlabel(label)
     ax.margins(x=0.12)
     ax.grid(axis="y", linewidth=0.4)
     return _finish(ax, "x")

@@ -47,17 +47,13 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
     Examples
     --------
     >>> import tobitgp as tg
-    >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res
-    MixtureResults: week ~ mixture(2) | censor(event=event)
-      exponential, 2 components, method vbcm: 114 rows exact, 318 right-censored, 0 dropped
-      log evidence -696.48 (elbo), converged
-    >>> res.conf_int().round(4)
-                    0       1
-    weight[1]  0.0243  0.9702
-    weight[2]  0.0298  0.9757
-    rate[1]    0.0040  0.0107
-    rate[2]    0.0033  0.0087
+    MixtureResults: Surv(time, event) ~ mixture(2)
+      weibull, 2 components, method vbcm: 165 rows exact, 63 right-censored, 0 dropped
+      log evidence -1160.65 (elbo), converged
+    >>> res.params.round(2).to_dict()
+    {'weight[1]': 0.06, 'weight[2]': 0.94, 'scale[1]': 148.69, 'scale[2]': 431.2, 'shape[1]': 0.91, 'shape[2]': 1.39}
     """
 
     def __init__(self, parts: MixtureParts):
@@ -95,11 +91,9 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("week ~ mixture(1) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
-        >>> res.components.round(4)
-                   weight    rate   rows  exact
-        component
-        1             1.0  0.0059  432.0  114.0
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.components.round(2).loc[1].to_dict()
+        {'weight': 0.06, 'scale': 148.69, 'shape': 0.91, 'rows': 12.3, 'exact': 11.31}
         """
         fit = self._parts.fit
         columns = {"weight": fit.weights, **fit.parameters, "rows": fit.counts, "exact": fit.exact_counts}
@@ -203,14 +197,9 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = tg.datasets.load("rossi")
-        >>> res = tg.fit("week ~ mixture(range(1, 4)) | censor(event=event)", data, family="exponential")
-        >>> res.selection[["value", "diff", "weight"]].round(2)
-                     value  diff  weight
-        components
-        1          -694.92  0.00    0.70
-        2          -696.48 -1.56    0.15
-        3          -696.43 -1.51    0.15
+        >>> res = tg.fit("Surv(time, event) ~ mixture(range(1, 4))", tg.datasets.load("lung"), family="weibull")
+        >>> res.selection["value"].round(2).to_dict()
+        {1: -1157.11, 2: -1160.65, 3: -1163.22}
         """
         tried = self._parts.tried
         if tried is None:
@@ -263,10 +252,12 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         --------
         >>> import numpy as np
         >>> import tobitgp as tg
-        >>> res = tg.fit("week ~ mixture(1) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
+        >>> data = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ mixture(1)", data, family="exponential")
         >>> ratio = res.cov_params("vb") / res.cov_params()
-        >>> float(np.sqrt(ratio.loc["rate[1]", "rate[1]"]).round(3)), float(np.sqrt(116 / 434).round(3))
-        (0.517, 0.517)
+        >>> seen, rows = data["event"].sum() + 2, len(data) + 2
+        >>> print(np.sqrt(ratio.loc["rate[1]", "rate[1]"]).round(3), np.sqrt(seen / rows).round(3))
+        0.852 0.852
         """
         return pd.DataFrame(self._estimates(kind).covariance(), index=self._names, columns=self._names)
 

@@ -47,9 +47,9 @@ class MixtureQuestions(Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", tg.datasets.load("rossi"), family="weibull")
-        >>> print(res.predictive.sf([10.0, 52.0]).round(3))
-        [0.97  0.737]
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> print(res.predictive.sf([100.0, 365.0]).round(3))
+        [0.856 0.434]
         """
         return self._parts.fit.predictive()
 
@@ -108,16 +108,16 @@ class MixtureQuestions(Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = tg.datasets.load("rossi")
-        >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", data, family="exponential")
-        >>> res.predict({"week": [20, 52], "event": [1, 0]}, "conditional").round(1)
-        0     20.0
-        1    230.4
+        >>> data = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data, family="weibull")
+        >>> res.predict({"time": [200, 200], "event": [1, 0]}, "conditional").round(1)
+        0    200.0
+        1    506.1
         Name: conditional, dtype: float64
-        >>> res.predict(data.head(2), "prob", above=52, interval=0.95).round(3)
+        >>> res.predict(data.head(2), "prob", above=365, interval=0.95).round(3)
             mean     se  lower  upper
-        0  0.739  0.021  0.695  0.778
-        1  0.739  0.021  0.695  0.778
+        0  0.434  0.029  0.377  0.493
+        1  0.434  0.029  0.377  0.493
         """
         from tobitgp.results.mixture_predict import predict_mixture
 
@@ -230,10 +230,10 @@ class MixtureQuestions(Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> data = tg.datasets.load("rossi")
-        >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", data[::2], family="weibull")
-        >>> round(res.score(data[1::2]), 2)
-        -1.65
+        >>> data = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data[::2], family="weibull")
+        >>> round(res.score(data[1::2]), 3)
+        -5.072
         """
         from tobitgp.results.mixture_predict import ends_of_rows
 
@@ -277,12 +277,11 @@ class MixtureQuestions(Predictions):
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("week ~ mixture(2) | censor(event=event)", tg.datasets.load("rossi"), family="exponential")
-        >>> res.predict_survival_function(times=[10, 50], interval=0.95).round(3)
-        row           0
-        statistic  mean  lower  upper
-        10.0      0.943  0.933  0.952
-        50.0      0.748  0.706  0.786
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.predict_survival_function(times=[100, 365], interval=0.95)[0].round(3)
+        statistic   mean  lower  upper
+        100.0      0.856  0.815  0.889
+        365.0      0.434  0.377  0.493
         """
         return self._curve("survival", df, times, conditional_after, interval)
 

@@ -56,7 +56,7 @@ class Selection:
         """What the models were ranked by, in the order in which they were given; matplotlib axes."""
         from tobitgp.report.ranking import plot_ranking
 
-        return plot_ranking(self.table["value"], list(self.results), ax)
+        return plot_ranking(self.table, list(self.results), ax)
 
     def __repr__(self) -> str:
         return self.table.to_string(float_format="{:.3f}".format, formatters={"n": "{:g}".format})
