@@ -88,7 +88,7 @@ def probability(fit: MixtureFit, limit: float, *, above: bool) -> MixtureQuantit
         return MixtureQuantity(fit.predictive().sf(x), lambda: mixture_slopes(fit, lambda law: _sf(law, x)), "logit")
     at = np.ceil(x) - 1.0 if fit.model.family.support == "counts" else x
     value = fit.predictive().cdf(at)
-    return MixtureQuantity(value, lambda: -mixture_slopes(fit, lambda law: _sf(law, at)), "logit")
+    return MixtureQuantity(value, lambda: mixture_slopes(fit, lambda law: np.exp(law.log_cdf(at))), "logit")
 
 
 def survival(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
