@@ -21,7 +21,7 @@ from tobitgp.results.mixture import MixtureResults
 from tobitgp.results.mixture_options import read_mixture_priors
 from tobitgp.results.mixture_parts import MixtureParts, Tried, known_ends
 from tobitgp.results.views import keep_covariates, named_columns
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
 def fit_components(
@@ -70,7 +70,7 @@ def fit_components(
     ConvergenceWarning
         If the ascent did not come to a standstill.
     BoundaryWarning
-        If all rows are censored, or the data do not say where a component lies.
+        If all rows are censored, or hold one value, or the data do not say where a component lies.
     """
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
@@ -96,6 +96,7 @@ def fit_components(
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
     best = _best(found, method)
     _warn(best.parts.fit)
+    _warn_constant(lower, upper)
     return best
 
 
@@ -134,3 +135,10 @@ def _warn(fit: MixtureFit) -> None:
     for i, note in enumerate(fit.notes):
         category = ConvergenceWarning if i == 0 and not fit.converged else BoundaryWarning
         warnings.warn(note, category, stacklevel=user_level())
+
+
+def _warn_constant(lower: Array, upper: Array) -> None:
+    """Warn where all rows are exact and hold one value, which says nothing of a spread."""
+    if len(lower) > 1 and (lower == upper).all() and np.ptp(lower) == 0.0:
+        message = f"All rows hold one value, {lower[0]:.4g}: spread and number of components rest on the prior alone."
+        warnings.warn(message, BoundaryWarning, stacklevel=user_level())

@@ -306,6 +306,13 @@ def test_a_component_beyond_the_data_warns():
     assert "lies beyond the data" in " ".join(str(res.summary()).split())
 
 
+def test_one_value_in_all_rows_warns():
+    with pytest.warns(BoundaryWarning, match="All rows hold one value, 3"):
+        res = tg.fit("y ~ mixture(2)", {"y": np.full(8, 3.0)})
+    assert np.isfinite(res.params).all()
+    assert np.isfinite(res.predict(interval=0.9)).all(axis=None)
+
+
 def test_an_ascent_cut_short_warns(y):
     with pytest.warns(ConvergenceWarning, match="Not settled after 2 passes"):
         res = tg.fit("y ~ mixture(3) | censor(upper=3)", {"y": y.clip(max=3)}, max_iter=2)
