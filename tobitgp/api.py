@@ -32,6 +32,7 @@ from tobitgp.options import (
     read_whole,
     refuse_noise,
     refuse_with_mle,
+    refuse_without_mle,
 )
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
@@ -388,7 +389,7 @@ class Model:
         if means_mle(method, self.spec, asked):
             refuse_with_mle(method, asked)
             return self._fit_mle(fixed, cov_type, cov_kwds, max_iter or MAX_ITER, progress)
-        self._refuse_without_mle(cov_type, cov_kwds)
+        refuse_without_mle(cov_type, cov_kwds, scale=self._read.state.scale is not None)
         inference = choose_method(method, bound)
         assert isinstance(self._family, Family)
         refuse_noise(inference, self._family)
@@ -407,17 +408,6 @@ class Model:
                 given=given,
                 settings=settings,
                 on_step=on_step,
-            )
-
-    def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
-        """Refuse what only maximum likelihood offers for now."""
-        if cov_type != "nonrobust" or cov_kwds is not None:
-            raise SpecError(
-                "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
-            )
-        if self._read.state.scale is not None:
-            raise SpecError(
-                "sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale."
             )
 
     def _fit_mle(

@@ -222,6 +222,29 @@ def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, An
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
 
 
+def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None, *, scale: bool) -> None:
+    """Refuse what only maximum likelihood offers for now beside a posterior.
+
+    Parameters
+    ----------
+    cov_type : str
+    cov_kwds : mapping or None
+    scale : bool
+        Whether the noise scale has a formula.
+
+    Raises
+    ------
+    SpecError
+        Naming it.
+    """
+    if cov_type != "nonrobust" or cov_kwds is not None:
+        raise SpecError(
+            "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
+        )
+    if scale:
+        raise SpecError("sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale.")
+
+
 def _is_named(name: str, value: Any) -> bool:
     """Whether an option says something other than nothing."""
     default = PROCESS_OPTIONS[name]

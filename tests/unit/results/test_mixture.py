@@ -239,6 +239,13 @@ def test_quantiles_of_counts_have_no_error():
         counts.predict({"x": [0]}, "median", se=True)
 
 
+def test_dask_is_answered_lazily(res, y):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"y": y})
+    lazy = res.predict(dd.from_pandas(frame, npartitions=3), "conditional", se=True)
+    pd.testing.assert_frame_equal(lazy.compute(), res.predict(frame, "conditional", se=True))
+
+
 def test_prediction_frames_of_statsmodels(res):
     frame = res.get_prediction(NEW).summary_frame(0.1)
     np.testing.assert_allclose(frame["obs_ci_lower"], res.predictive.ppf(0.05))
