@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array, IntArray
 
 RowKind = Literal["exact", "one-sided", "interval"]
@@ -183,6 +184,6 @@ def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator |
     >>> draw_rows([2, 4], 3)
     [array([1]), array([1, 2])]
     """
-    rng = np.random.default_rng(0 if rng is None else rng)
+    rng = generator(rng)
     keep = [min(max(1, round(size * count / sum(counts))), count) for count in counts]
     return [np.sort(rng.choice(count, k, replace=False)) for count, k in zip(counts, keep, strict=True)]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.errors import DataError, SpecError, TobitGPError
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 
@@ -126,7 +127,7 @@ def read_rng(rng: Any) -> np.random.Generator:
         return rng
     if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
         raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
-    return np.random.default_rng(0 if rng is None else int(rng))
+    return generator(None if rng is None else int(rng))
 
 
 def _require(name: str, values: Array, good: Any, rule: str) -> None:

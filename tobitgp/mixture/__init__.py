@@ -5,6 +5,7 @@ from tobitgp.mixture.families import MIXTURE_FAMILIES
 from tobitgp.mixture.fit import fit_mixture, start_stream, stream_parameters
 from tobitgp.mixture.fitted import MixtureFit
 from tobitgp.mixture.impute import impute
+from tobitgp.mixture.intervals import intervals
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import rows_of
@@ -24,6 +25,7 @@ __all__ = [
     "Stream",
     "fit_mixture",
     "impute",
+    "intervals",
     "linear_response",
     "partial_fit",
     "posterior_covariance",

@@ -16,7 +16,7 @@ from scipy.special import digamma
 
 from tobitgp.mixture.checks import Support
 from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import gamma_divergence, gamma_information, line
+from tobitgp.mixture.gamma import GammaRate
 from tobitgp.mixture.law import Burr, Law, Weibull
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.decay import share
@@ -24,7 +24,7 @@ from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(GammaRate):
     """Components of density ``rate exp(-rate y)``; see `tobitgp.mixture.family.Family`.
 
     The statistic is y; the point parameter is log rate.
@@ -35,7 +35,6 @@ class Exponential:
     logarithm: ClassVar[bool] = False
     free_of: ClassVar[Literal["scale"]] = "scale"
     parameters: ClassVar[tuple[str, ...]] = ("rate",)
-    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """See `Family`; table 1 and eq. 43."""
@@ -52,10 +51,6 @@ class Exponential:
             inside += rows.lower
         return Terms(log_p, (inside,))
 
-    def reference(self, k: int) -> Array:
-        """See `Family`."""
-        return np.zeros((1, k))
-
     def location(self, theta: Array) -> Array:
         """See `Family`."""
         return -theta[0]
@@ -64,7 +59,7 @@ class Exponential:
         """See `Family`."""
         return np.log(np.maximum(values, 1e-6))
 
-    def default_prior(self, typical: float) -> Array:
+    def default_prior(self, typical: float, k: float) -> Array:
         """A gamma(2, 1) rate where the median of the times is 1."""
         return np.array([2.0, 1.0])
 
@@ -82,23 +77,6 @@ class Exponential:
         return np.stack([prior[0] + sums.counts, prior[1] + sums.statistics[0]])
 
     cautious = posterior
-
-    def divergence(self, q: Array, prior: Array) -> Array:
-        """See `Family`."""
-        return gamma_divergence(q[0], q[1], prior[0], prior[1])
-
-    def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """See `Family`."""
-        return line(old, new, step)
-
-    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        """See `Family`."""
-        way = self.posterior(prior, q, sums) - q
-        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
-
-    def information(self, q: Array) -> Array:
-        """See `Family`."""
-        return gamma_information(q[0], q[1])
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""

@@ -41,7 +41,7 @@ def resolve_mixture_family(name: object) -> Family:
     raise SpecError(f"family={name!r} is not offered for mixtures; choose one of {allowed}.")
 
 
-def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float) -> Array:
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
     """Hyper-parameters of the components' prior, (P,), on the scale that is modelled.
 
     Parameters
@@ -52,6 +52,8 @@ def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, ty
     units : Units
     typical : float
         Mean of the rows, roughly, for the default of a family without units.
+    k : float
+        Number of components expected, for the default.
 
     Raises
     ------
@@ -60,11 +62,11 @@ def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, ty
 
     Examples
     --------
-    >>> print(read_prior(Exponential(), {"a": 2.0, "b": 10.0}, Units(0.0, 5.0), 1.0))
+    >>> print(read_prior(Exponential(), {"a": 2.0, "b": 10.0}, Units(0.0, 5.0), 1.0, 2))
     [2. 2.]
     """
     if prior is None:
-        return family.default_prior(typical)
+        return family.default_prior(typical, k)
     names = family.hyperparameters
     if set(prior) != set(names):
         raise SpecError(f"prior={dict(prior)!r}: a {family.name} mixture needs {', '.join(map(repr, names))}.")

@@ -95,8 +95,8 @@ class Family(Protocol):
         """Values (n,) on a scale on which distances between components are of one size."""
         ...
 
-    def default_prior(self, typical: float) -> Array:
-        """Hyper-parameters (P,) on the scale that is modelled, for rows of a typical size."""
+    def default_prior(self, typical: float, k: float) -> Array:
+        """Hyper-parameters (P,) of one of k components, on the scale that is modelled, for rows of a typical size."""
         ...
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
@@ -133,6 +133,10 @@ class Family(Protocol):
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         """The user's parameters (R, K) of posteriors, and their derivatives in q, (R, P, K)."""
+        ...
+
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """Ends (R, K) of central intervals for the user's parameters (R, K) with standard errors (R, K)."""
         ...
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:

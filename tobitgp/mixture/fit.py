@@ -17,11 +17,13 @@ from tobitgp.mixture.fitted import MixtureFit, describe
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import Raw, Working, arrange, read_rows, subset
+from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows, subset
 from tobitgp.mixture.starts import starts
+from tobitgp.mixture.sticks import tidy
 from tobitgp.mixture.stochastic import Stream, partial_fit, run
 from tobitgp.mixture.units import choose_units, crude_values
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
@@ -61,7 +63,7 @@ def fit_mixture(
         Prior of the weights; ``Dirichlet(1.0)`` by default. None for EMCM.
     prior : mapping of str to float, optional
         Of every component, in the user's units, by the names in the family's ``hyperparameters``; by default a weak
-        one on standardised data.
+        one on standardised data (see the family's ``default_prior``). None for EMCM.
     rng : int, Generator or None
         None is deterministic.
     labels : (n,) array, optional
@@ -88,17 +90,15 @@ def fit_mixture(
     [-3.1  2.9] [0.5 0.5] True
     """
     method = VBCM() if method is None else method
-    rng = np.random.default_rng(0 if rng is None else rng)
+    rng = generator(rng)
     rows, raw = _read(family, lower, upper, weight, labels)
     process = isinstance(weights, DirichletProcess)
     k = min(check_number(k), len(raw.lower)) if process else check_number(k, len(raw.lower))
     units = choose_units(rows, raw)
     working = arrange(rows, raw, units)
-    model = _model(rows, k, method, weights, read_prior(rows, prior, units, _typical(rows, raw)))
+    model = _model(rows, raw, units, k, method, weights, prior)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         best, ends = _ascend(model, working, k, method, rng)
-        if process:
-            best = _sort_sticks(model, working, best, method)
         return describe(model, method, working, best, ends, raw)
 
 
@@ -145,8 +145,8 @@ def start_stream(
     rows, raw = _read(family, lower, upper, weight, None)
     units = choose_units(rows, raw)
     k = check_number(k, len(raw.lower))
-    model = _model(rows, k, method, weights, read_prior(rows, prior, units, _typical(rows, raw)))
-    rng = np.random.default_rng(0 if rng is None else rng)
+    model = _model(rows, raw, units, k, method, weights, prior)
+    rng = generator(rng)
     state = starts(model, arrange(rows, raw, units), k, 1, rng)[0]
     return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
 
@@ -173,12 +173,23 @@ def _typical(family: Family, raw: Raw) -> float:
     return mean if mean > 0.0 else 1.0
 
 
-def _model(family: Family, k: int, method: Method, weights: Weights | None, prior: Array) -> Model:
+def _model(
+    family: Family,
+    raw: Raw,
+    units: Units,
+    k: int,
+    method: Method,
+    weights: Weights | None,
+    prior: Mapping[str, Any] | None,
+) -> Model:
     if isinstance(method, EMCM):
-        if weights is not None:
-            raise SpecError(f"weights={weights!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
+        for name, given in (("weights", weights), ("prior", prior)):
+            if given is not None:
+                raise SpecError(f"{name}={given!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
         return Points(family, k, method.floor)
-    return Bayes(family, prior, Dirichlet() if weights is None else weights, k)
+    weights = Dirichlet() if weights is None else weights
+    values = read_prior(family, prior, units, _typical(family, raw), weights.expected_number(k))
+    return Bayes(family, values, weights, k)
 
 
 def _stop(method: Method, total: float) -> Stop:
@@ -203,6 +214,8 @@ def _ascend(model: Model, working: Working, k: int, method: Method, rng: np.rand
 
     climbs = map_independent(one, begins, heavy=len(begins) > 1 and k * sum(map(len, chunks)) > _HEAVY)
     best = _highest(climbs)
+    if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
+        best = tidy(model, chunks, best, stop)
     if staged:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
@@ -215,14 +228,3 @@ def _stand_still(model: Model, working: Working, state: State) -> Climb:
 
 def _highest(climbs: list[Climb]) -> Climb:
     return max(climbs, key=lambda one: one.value)
-
-
-def _sort_sticks(model: Model, working: Working, best: Climb, method: Method) -> Climb:
-    """Go on from components in the order of their size, which suits sticks, and keep the higher end."""
-    order = np.argsort(-best.sums.counts)
-    sums = best.sums._replace(counts=best.sums.counts[order])
-    assert isinstance(model, Bayes)
-    weights = model.weights.posterior(best.state.weights, sums.counts)
-    start = State(weights, best.state.components[:, order])
-    again = climb(model, chunks_of(working, len(order)), start, _stop(method, working.total))
-    return _highest([best, again])

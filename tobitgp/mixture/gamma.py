@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from typing import ClassVar
 
+import numpy as np
+from scipy.special import digamma, gammaincinv, gammaln, polygamma
+
+from tobitgp.mixture.family import Sums
 from tobitgp.typing import Array
 
 
@@ -25,7 +28,39 @@ def gamma_information(a: Array, b: Array) -> Array:
     return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
 
 
-def line(old: Array, new: Array, step: float) -> Array | None:
-    """Posteriors on the line through two in shape and rate, their natural parameters; None beyond what is possible."""
-    q: Array = (1.0 - step) * old + step * new
-    return q if (q > 0.0).all() else None
+class GammaRate:
+    """What families share whose one parameter is a rate with a gamma posterior (a, b); see `Family`."""
+
+    __slots__ = ()
+    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    def reference(self, k: int) -> Array:
+        """See `Family`."""
+        return np.zeros((1, k))
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        """See `Family`."""
+        return gamma_divergence(q[0], q[1], prior[0], prior[1])
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """See `Family`; shape and rate are natural parameters but for constants."""
+        q: Array = (1.0 - step) * old + step * new
+        return q if (q > 0.0).all() else None
+
+    def information(self, q: Array) -> Array:
+        """See `Family`."""
+        return gamma_information(q[0], q[1])
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        way = self.posterior(prior, q, sums) - q
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
+
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """See `Family`; of the gamma posterior with this mean and standard deviation."""
+        a = (values / error) ** 2
+        return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
+        """See `Family`."""
+        raise NotImplementedError

@@ -8,6 +8,8 @@ References
 ----------
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
 with the variance 1/lambda in place of 1/tau in eqs. 28-31.
+Fraley and Raftery (2007), Bayesian regularization for normal mixture estimation and model-based clustering, *Journal of
+Classification* 24, 155-181, whose rule for the rate of the precision's prior is the default.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, stdtrit
 
 from tobitgp.mixture.checks import Support
 from tobitgp.mixture.family import Sums, Terms
@@ -75,9 +77,13 @@ class Gaussian:
         """See `Family`."""
         return values
 
-    def default_prior(self, typical: float) -> Array:
-        """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1) precision, in standardised units."""
-        return np.array([0.0, 1e-3, 1.0, 1.0])
+    def default_prior(self, typical: float, k: float) -> Array:
+        """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision.
+
+        The precision is worth two rows whose squares add up to 1 / k^2, where the variance of all rows is 1: components
+        share the spread of the rows. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
+        """
+        return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         """See `Family`."""
@@ -145,6 +151,20 @@ class Gaussian:
         slopes[0, 0] = units.scale
         slopes[1, 2], slopes[1, 3] = -0.5 * sd / a, 0.5 * sd / b
         return np.stack([units.shift + units.scale * mean, sd]), slopes
+
+    @np.errstate(over="ignore", divide="ignore")
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """See `Family`.
+
+        Student's t for the mean and for log sd. Under a normal-gamma posterior with df degrees of freedom the variance
+        of log sd = -log(precision) / 2 is 1 / (2 df) to first order, which says how many are left. A mean of which the
+        error is known alone, as of point estimates at the floor, is normal.
+        """
+        mean, sd = values
+        of_log = error[1] / sd
+        t = stdtrit(np.where(np.isnan(of_log), np.inf, 0.5 / of_log**2), 0.5 + 0.5 * level)
+        away = np.exp(t * of_log)
+        return np.stack([mean - t * error[0], sd / away]), np.stack([mean + t * error[0], sd * away])
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """See `Family`; ``floor`` bounds the variance from below, in standardised units."""

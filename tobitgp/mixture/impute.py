@@ -57,52 +57,54 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
     law = fit.plug_in().law
     with np.errstate(all="ignore"):
         first, spread = MOMENTS[type(law)](law, low, high)
-    mean[~exact] = (r * first).sum(axis=0)
-    variance[~exact] = (r * (spread + (first - mean[~exact]) ** 2)).sum(axis=0)
+        mean[~exact] = _weighted(r, first)
+        variance[~exact] = _weighted(r, spread + (first - mean[~exact]) ** 2)
+    variance[np.isinf(mean)] = np.inf
     return mean, variance
+
+
+def _weighted(r: Array, values: Array) -> Array:
+    """Sums over components, of which those without a share may be infinite."""
+    return np.asarray(np.where(r > 0.0, r * values, 0.0).sum(axis=0))
 
 
 def _normal(law: Law, low: Array, high: Array) -> tuple[Array, Array]:
     """Means and variances (K, n) of normal and log-normal laws inside an interval."""
     assert isinstance(law, Normal)
     loc, scale = law.loc[:, None], law.scale[:, None]
-    if law.logarithm:
-        low, high = np.log(np.maximum(low, 0.0)), np.log(high)
-        a, b = (low - loc) / scale, (high - loc) / scale
-        log_mass = _log_normal_mass(a, b)
-        moments = [
-            np.exp(r * loc + 0.5 * r * r * scale**2 + _log_normal_mass(a - r * scale, b - r * scale) - log_mass)
-            for r in (1.0, 2.0)
-        ]
-        return np.clip(moments[0], np.exp(low), np.exp(high)), np.maximum(moments[1] - moments[0] ** 2, 0.0)
-    first, second = _standard((low - loc) / scale, (high - loc) / scale)
-    return np.clip(loc + scale * first, low, high), scale**2 * np.maximum(second - first**2, 0.0)
+    if not law.logarithm:
+        _, first, second = _standard((low - loc) / scale, (high - loc) / scale, 0.5 * (high - low) / scale)
+        return np.clip(loc + scale * first, low, high), scale**2 * np.maximum(second - first**2, 0.0)
+    low = np.maximum(low, 0.0)
+    a, b, half = (np.log(low) - loc) / scale, (np.log(high) - loc) / scale, 0.5 * np.log1p((high - low) / low) / scale
+    log_mass = _standard(a, b, half)[0]
+    first, second = (
+        np.exp(r * loc + 0.5 * (r * scale) ** 2 + _standard(a - r * scale, b - r * scale, half)[0] - log_mass)
+        for r in (1.0, 2.0)
+    )
+    first = np.clip(first, low, high)
+    return first, np.clip(second - first**2, 0.0, (0.5 * (high - low)) ** 2)
 
 
-def _standard(a: Array, b: Array) -> tuple[Array, Array]:
-    """Means of X and its square, X standard normal in (a, b]."""
-    first, second = np.zeros_like(a), np.ones_like(a)
+def _standard(a: Array, b: Array, half: Array) -> tuple[Array, Array, Array]:
+    """Log mass of (a, b] of half width ``half``, and means of X and its square, X standard normal inside."""
+    log_mass, first, second = np.zeros_like(a), np.zeros_like(a), np.ones_like(a)
     left, right = np.isneginf(a) & np.isfinite(b), np.isfinite(a) & np.isposinf(b)
     for at, end, sign in ((left, b, 1.0), (right, a, -1.0)):
         z = sign * end[at]
-        h = lower_tail(z)[1]
+        log_mass[at], h = lower_tail(z)
         first[at], second[at] = -sign * h, 1.0 - z * h
     both = np.isfinite(a) & np.isfinite(b)
-    _, first[both], second[both] = between(a[both], 0.5 * (b - a)[both])
-    return first, second
-
-
-def _log_normal_mass(a: Array, b: Array) -> Array:
-    law = Normal(np.zeros(1), np.ones(1))
-    return log_masses(law, a.ravel(), b.ravel()).reshape(a.shape)
+    log_mass[both], first[both], second[both] = between(a[both], half[both])
+    return log_mass, first, second
 
 
 def _weibull(law: Law, low: Array, high: Array) -> tuple[Array, Array]:
     """Means and variances (K, n) of Weibull laws inside an interval, from incomplete gamma functions."""
     assert isinstance(law, Weibull)
     scale, shape = law.scale[:, None], law.shape[:, None]
-    log_mass = log_masses(law, low, high)
-    A, B = (np.maximum(low, 0.0) / scale) ** shape, (high / scale) ** shape
+    log_mass, low = log_masses(law, low, high), np.maximum(low, 0.0)
+    A, B = (low / scale) ** shape, (high / scale) ** shape
     below = B < 1.0
     moments = []
     for r in (1.0, 2.0):

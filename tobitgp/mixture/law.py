@@ -83,7 +83,8 @@ class StudentT:
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
         value = self.loc[which] + self.scale[which] * rng.standard_t(self.df[which])
-        return np.exp(value) if self.logarithm else value
+        with np.errstate(over="ignore"):
+            return np.exp(value) if self.logarithm else value
 
     def moments(self) -> tuple[Array, Array]:
         """See `Law`; the exponential of Student's t has none."""
@@ -129,8 +130,9 @@ class Normal:
         """See `Law`."""
         if not self.logarithm:
             return self.loc, self.scale**2
-        mean = np.exp(self.loc + 0.5 * self.scale**2)
-        return mean, mean**2 * np.expm1(self.scale**2)
+        with np.errstate(over="ignore"):
+            mean = np.exp(self.loc + 0.5 * self.scale**2)
+            return mean, mean**2 * np.expm1(self.scale**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +235,9 @@ def _standardise(x: Array, loc: Array, scale: Array, logarithm: bool) -> tuple[A
 
 
 def _restore(z: Array, loc: Array, scale: Array, logarithm: bool) -> Array:
-    value: Array = loc[:, None] + scale[:, None] * z
-    return np.exp(value) if logarithm else value
+    with np.errstate(over="ignore"):
+        value: Array = loc[:, None] + scale[:, None] * z
+        return np.exp(value) if logarithm else value
 
 
 def _log_ratio(x: Array, scale: Array) -> Array:

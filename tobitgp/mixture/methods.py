@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from tobitgp.errors import SpecError
 
 
 @dataclass(frozen=True, slots=True)
-class VBCM:
-    """Variational Bayes for mixtures with censored data.
+class Ascent:
+    """What every method says of its ascents.
 
     Attributes
     ----------
@@ -26,16 +27,19 @@ class VBCM:
     relax : bool
         Over-relaxed steps.
     check : bool
-        Raise `NumericalError` where the bound falls.
+        Raise `NumericalError` where the objective falls.
 
     Raises
     ------
     SpecError
         Naming a setting that makes no sense.
 
-    References
-    ----------
-    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+    Examples
+    --------
+    >>> VBCM(n_init=0)
+    Traceback (most recent call last):
+        ...
+    tobitgp.errors.SpecError: VBCM(n_init=0): a whole number of at least 1 is needed.
     """
 
     n_init: int = 10
@@ -43,14 +47,29 @@ class VBCM:
     tol: float = 1e-8
     relax: bool = True
     check: bool = False
-    name: ClassVar[str] = "vbcm"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        """Refuse settings with which no fit makes sense."""
+        for field in fields(self):
+            value, good = getattr(self, field.name), _GOOD.get(field.name)
+            if good is not None and not good.holds(value):
+                raise SpecError(f"{type(self).__name__}({field.name}={value!r}): {good.words}.")
 
 
 @dataclass(frozen=True, slots=True)
-class SVBCM:
+class VBCM(Ascent):
+    """Variational Bayes for mixtures with censored data; settings as of `Ascent`.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+    """
+
+    name: ClassVar[str] = "vbcm"
+
+
+@dataclass(frozen=True, slots=True)
+class SVBCM(Ascent):
     """Stochastic VBCM: steps along natural parameters by batches of rows, then batch passes to the optimum.
 
     Step t has length ``(delay + t)^-forgetting``. Batches hold rows spread evenly over kinds and values, each row with
@@ -68,37 +87,21 @@ class SVBCM:
     polish : bool
         End with the passes of VBCM.
     n_init, max_iter, tol, relax, check
-        As of `VBCM`.
-
-    Raises
-    ------
-    SpecError
-        Naming a setting that makes no sense.
+        As of `Ascent`.
     """
 
+    n_init: int = 1
     batch_size: int = 20
     n_steps: int = 2000
     delay: float = 10.0
     forgetting: float = 0.6
     statistics: Literal["expected", "sampled"] = "expected"
     polish: bool = True
-    n_init: int = 1
-    max_iter: int = 2000
-    tol: float = 1e-8
-    relax: bool = True
-    check: bool = False
     name: ClassVar[str] = "svbcm"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.statistics not in ("expected", "sampled"):
-            raise SpecError(f"SVBCM(statistics={self.statistics!r}): choose 'expected' or 'sampled'.")
-        if not 0.5 < self.forgetting <= 1.0:
-            raise SpecError(f"SVBCM(forgetting={self.forgetting!r}): a number in (0.5, 1] is needed.")
 
 
 @dataclass(frozen=True, slots=True)
-class EMCM:
+class EMCM(Ascent):
     """Maximum likelihood by the EM algorithm for mixtures with censored data.
 
     Attributes
@@ -107,55 +110,44 @@ class EMCM:
         Smallest variance of a Gaussian component, in units of the variance of the rows; see
         `tobitgp.mixture.model.Points` for other families. The likelihood has no maximum without it.
     n_init, max_iter, tol, relax, check
-        As of `VBCM`.
-
-    Raises
-    ------
-    SpecError
-        Naming a setting that makes no sense.
+        As of `Ascent`.
     """
 
     floor: float = 1e-3
-    n_init: int = 10
-    max_iter: int = 2000
-    tol: float = 1e-8
-    relax: bool = True
-    check: bool = False
     name: ClassVar[str] = "em"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 Method = VBCM | SVBCM | EMCM
 MIXTURE_METHODS: dict[str, type[VBCM] | type[SVBCM] | type[EMCM]] = {
     method.name: method for method in (VBCM, SVBCM, EMCM)
 }
-_WHOLE = ("n_init", "max_iter", "batch_size", "n_steps")
-_POSITIVE = ("tol", "floor", "delay")
 
 
-def check_settings(method: Any) -> None:
-    """Refuse settings with which no fit makes sense.
+class _Good(NamedTuple):
+    """What a setting must be, and in words."""
 
-    Raises
-    ------
-    SpecError
-        Naming the setting and what is allowed.
+    holds: Callable[[Any], bool]
+    words: str
 
-    Examples
-    --------
-    >>> VBCM(n_init=0)
-    Traceback (most recent call last):
-        ...
-    tobitgp.errors.SpecError: VBCM(n_init=0): a whole number of at least 1 is needed.
-    """
-    name = type(method).__name__
-    for field in _WHOLE:
-        value = getattr(method, field, 1)
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise SpecError(f"{name}({field}={value!r}): a whole number of at least 1 is needed.")
-    for field in _POSITIVE:
-        value = getattr(method, field, 1.0)
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise SpecError(f"{name}({field}={value!r}): a positive number is needed.")
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+_COUNT = _Good(_whole, "a whole number of at least 1 is needed")
+_POSITIVE = _Good(lambda value: _number(value) and 0 < value < np.inf, "a positive number is needed")
+_GOOD = {
+    "n_init": _COUNT,
+    "max_iter": _COUNT,
+    "batch_size": _COUNT,
+    "n_steps": _COUNT,
+    "tol": _POSITIVE,
+    "floor": _POSITIVE,
+    "delay": _POSITIVE,
+    "forgetting": _Good(lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
+    "statistics": _Good(lambda value: value in ("expected", "sampled"), "choose 'expected' or 'sampled'"),
+}

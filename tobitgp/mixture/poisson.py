@@ -17,7 +17,7 @@ from scipy.special import digamma
 from tobitgp.mixture.checks import Support
 from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
 from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import gamma_divergence, gamma_information, line
+from tobitgp.mixture.gamma import GammaRate
 from tobitgp.mixture.law import Law
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.counts import log_at_least, log_below, log_between, log_count
@@ -25,7 +25,7 @@ from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson:
+class Poisson(GammaRate):
     """Poisson components; see `tobitgp.mixture.family.Family`. The statistic is y; the point parameter is log rate."""
 
     name: ClassVar[str] = "poisson"
@@ -33,7 +33,6 @@ class Poisson:
     logarithm: ClassVar[bool] = False
     free_of: ClassVar[Literal["nothing"]] = "nothing"
     parameters: ClassVar[tuple[str, ...]] = ("rate",)
-    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """See `Family`; log densities of exact rows lack ``-log y!``, which is the same for all components."""
@@ -52,10 +51,6 @@ class Poisson:
         moved = np.exp(log_count(low, rate) - log_p) - np.exp(log_count(high, rate) - log_p)
         return Terms(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
 
-    def reference(self, k: int) -> Array:
-        """See `Family`."""
-        return np.zeros((1, k))
-
     def location(self, theta: Array) -> Array:
         """See `Family`."""
         return theta[0]
@@ -64,7 +59,7 @@ class Poisson:
         """See `Family`."""
         return np.sqrt(values)
 
-    def default_prior(self, typical: float) -> Array:
+    def default_prior(self, typical: float, k: float) -> Array:
         """An exponential prior of the rate, of mean ``typical``."""
         return np.array([1.0, 1.0 / typical])
 
@@ -83,23 +78,6 @@ class Poisson:
         return np.stack([prior[0] + sums.statistics[0], prior[1] + sums.counts])
 
     cautious = posterior
-
-    def divergence(self, q: Array, prior: Array) -> Array:
-        """See `Family`."""
-        return gamma_divergence(q[0], q[1], prior[0], prior[1])
-
-    def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """See `Family`."""
-        return line(old, new, step)
-
-    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        """See `Family`."""
-        way = self.posterior(prior, q, sums) - q
-        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
-
-    def information(self, q: Array) -> Array:
-        """See `Family`."""
-        return gamma_information(q[0], q[1])
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""

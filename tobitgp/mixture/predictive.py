@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.law import Law
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 _HALVINGS = 200
@@ -118,7 +119,7 @@ class Predictive:
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
         """Random values; ``rng=None`` is deterministic."""
-        rng = np.random.default_rng(0 if rng is None else rng)
+        rng = generator(rng)
         n = int(np.prod(1 if size is None else size))
         which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
         values = self.law.draw(which, rng)

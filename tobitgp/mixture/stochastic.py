@@ -22,6 +22,7 @@ from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.model import Model, State
 from tobitgp.mixture.passes import chunks_of, sum_over
 from tobitgp.mixture.rows import Rows, Units, Working, arrange, read_rows
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 
@@ -95,7 +96,7 @@ def partial_fit(
         size,
         stream.step,
         stream.settings,
-        np.random.default_rng(0 if rng is None else rng),
+        generator(rng),
     )
     return replace(stream, state=state, step=stream.step + 1, seen=seen)
 

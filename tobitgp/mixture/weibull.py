@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, ndtri
 
 from tobitgp.mixture.checks import Support
 from tobitgp.mixture.family import Sums, Terms
@@ -78,7 +78,7 @@ class Weibull:
         """See `Family`."""
         return values
 
-    def default_prior(self, typical: float) -> Array:
+    def default_prior(self, typical: float, k: float) -> Array:
         """A gamma(2, 1) rate where the median of the times is 1, and a log shape of mean 0 and sd 1."""
         return np.array([2.0, 1.0, 1.0])
 
@@ -134,6 +134,12 @@ class Weibull:
         values, slopes = self.point_estimates(np.stack([np.log(a / b), shape]), units)
         return values, np.stack([slopes[:, 0] / a, -slopes[:, 0] / b, slopes[:, 1]], axis=1)
 
+    @np.errstate(over="ignore")
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """See `Family`; normal on the log scale."""
+        away = np.exp(ndtri(0.5 + 0.5 * level) * error / values)
+        return values / away, values * away
+
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """See `Family`; one Newton step, or the rate alone. There is no floor: shapes are held between .01 and 100."""
         if cautious:
@@ -173,7 +179,7 @@ def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
     """Mass exp(-A) - exp(-B) of an interval, A and B its ends as cumulative hazards, and D = B - A."""
     low, high = rows.lower, rows.upper
     A = np.exp(np.clip(u + shape * low, -_LARGEST_T, _LARGEST_T))
-    log_D = np.log(A) + np.log(np.expm1(np.minimum(shape * rows.width, _LARGEST_T)))
+    log_D = u + shape * high + np.log(-np.expm1(-shape * rows.width))
     D = np.exp(np.clip(log_D, -_LARGEST_T, _LARGEST_T))
     along = D * high + A * rows.width  # derivative of D in the shape
     bent = D * high * high + A * rows.width * (low + high)

@@ -26,6 +26,10 @@ from tobitgp.typing import Array, IntArray
 class Weights(Protocol):
     """A prior of the weights of K components."""
 
+    def expected_number(self, k: int) -> float:
+        """How many components hold the rows a priori."""
+        ...
+
     def start(self, k: int) -> Array:
         """The posterior without rows."""
         ...
@@ -73,6 +77,10 @@ class Dirichlet:
 
     def __post_init__(self) -> None:
         _check_positive("Dirichlet", "concentration", self.concentration)
+
+    def expected_number(self, k: int) -> float:
+        """See `Weights`."""
+        return float(k)
 
     def start(self, k: int) -> Array:
         """See `Weights`."""
@@ -131,6 +139,10 @@ class DirichletProcess:
         _check_positive("DirichletProcess", "rate", self.rate)
         if self.concentration is not None:
             _check_positive("DirichletProcess", "concentration", self.concentration)
+
+    def expected_number(self, k: int) -> float:
+        """See `Weights`; 1 / E[sum of squared weights] = 1 + concentration, however many sticks there are."""
+        return min(float(k), 1.0 + (self.concentration or self.shape / self.rate))
 
     def start(self, k: int) -> Array:
         """See `Weights`."""

@@ -40,8 +40,7 @@ def log_at_least(a: Array, x: Array) -> Array:
     >>> print(*log_at_least(np.array([0.0, 1.0, 500.0]), np.array(2.0)).round(6))
     0.0 -0.145413 -2266.752868
     """
-    a, x = np.broadcast_arrays(a, x)
-    return _log_of(gammainc(a, x), a, x, _log_series_above)
+    return _log_tail(gammainc, a, x, 0.0, lambda a, x, j: x / (a + j))
 
 
 def log_below(a: Array, x: Array) -> Array:
@@ -52,8 +51,7 @@ def log_below(a: Array, x: Array) -> Array:
     >>> print(log_below(np.array([1.0, 2.0]), np.array([2.0, 2000.0])).round(6))
     [   -2.       -1992.398598]
     """
-    a, x = np.broadcast_arrays(a, x)
-    return _log_of(gammaincc(a, x), a, x, _log_series_below)
+    return _log_tail(gammaincc, a, x, 1.0, lambda a, x, j: np.maximum(a - j, 0.0) / x)
 
 
 def log_count(y: Array, x: Array) -> Array:
@@ -107,26 +105,19 @@ def _sum_up(low: Array, high: Array, x: Array) -> Array:
     return log_count(peak, x) + np.log(total)
 
 
-def _log_of(value: Array, a: Array, x: Array, series: Callable[[Array, Array], Array]) -> Array:
-    """Logarithm, by a series where the value underflowed."""
-    value = np.asarray(value)
+def _log_tail(
+    tail: Callable[[Array, Array], Array], a: Array, x: Array, back: float, ratio: Callable[[Array, Array, int], Array]
+) -> Array:
+    """Log of a tail whose largest term is the count ``a - back``, added up by ratios of terms where it underflowed."""
+    a, x = np.broadcast_arrays(a, x)
+    value = np.asarray(tail(a, x))
     with np.errstate(divide="ignore"):
         out = np.asarray(np.log(value))
     far: BoolArray = (value < _TINY) & (a > 0.0)
     if far.any():
-        out = np.array(out)
-        out[far] = series(a[far], x[far])
+        out, a, x = np.array(out), a[far], x[far]
+        out[far] = log_count(a - back, x) + np.log(_ratios(lambda j: ratio(a, x, j), x))
     return out
-
-
-def _log_series_above(a: Array, x: Array) -> Array:
-    """Sum from the count a upwards, where a is well above x."""
-    return log_count(a, x) + np.log(_ratios(lambda j: x / (a + j), x))
-
-
-def _log_series_below(a: Array, x: Array) -> Array:
-    """Sum from the count a - 1 downwards, where a is well below x."""
-    return log_count(a - 1.0, x) + np.log(_ratios(lambda j: np.maximum(a - j, 0.0) / x, x))
 
 
 def _ratios(ratio: Callable[[int], Array], like: Array) -> Array:

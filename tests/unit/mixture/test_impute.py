@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -5,8 +6,9 @@ import pytest
 from scipy.integrate import quad
 from support.mixtures import NAMES
 
-from tobitgp.mixture import fit_mixture
+from tobitgp.mixture import EMCM, fit_mixture
 from tobitgp.mixture.impute import impute
+from tobitgp.mixture.model import State
 
 INF = np.inf
 
@@ -60,3 +62,23 @@ def test_what_is_imputed_lies_inside(name):
     assert (mean >= lower).all()
     assert (mean <= upper).all()
     assert (variance >= 0.0).all()
+
+
+@pytest.mark.parametrize("name", ["gaussian", "lognormal"])
+def test_an_interval_as_narrow_as_two_neighbouring_numbers_holds_its_mean(name):
+    y = np.random.default_rng(3).gamma(3.0, 2.0, 50)
+    fit = fit_mixture(y, y, family=name, k=2)
+    mean, variance = impute(fit, np.nextafter(y, -INF), y)
+    np.testing.assert_allclose(mean, y, rtol=1e-15)
+    assert (variance <= 1e-29).all()
+
+
+def test_a_component_without_a_share_may_have_no_mean():
+    """Its scale overflows, and infinity times no responsibility is nothing."""
+    y = np.random.default_rng(4).weibull(2.0, 40)
+    fit = fit_mixture(y, y, family="weibull", k=2, method=EMCM(n_init=1))
+    state = State(np.array([1.0, 0.0]), np.array([[0.0, -700.0], [2.0, 1.0]]))
+    mean, variance = impute(replace(fit, state=state), np.array([-INF, 0.5, 0.5]), np.array([INF, INF, 0.7]))
+    assert np.isfinite(mean).all()
+    assert np.isfinite(variance).all()
+    assert 0.5 < mean[2] < 0.7

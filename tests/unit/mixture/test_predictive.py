@@ -135,3 +135,9 @@ def test_far_tails_keep_their_digits():
 
 def test_names_cover_the_families():
     assert set(NAMES) == {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
+
+
+def test_quantiles_that_overflow_are_infinite():
+    p = Predictive(np.ones(1), StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5), logarithm=True))
+    assert p.ppf(1.0 - 1e-12) == np.inf
+    assert Normal(np.zeros(1), np.full(1, 60.0), logarithm=True).moments()[1] == np.inf

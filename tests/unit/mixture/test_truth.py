@@ -90,6 +90,45 @@ def test_bound_stays_below_the_evidence_of_censored_exponentials(seed):
         assert least <= log_evidence(k, 10, of_set) - fit.elbo < most
 
 
+def poisson_evidence(y, a0=1.5, b0=0.4):
+    def of_set(rows):
+        a, b = a0 + y[rows].sum(), b0 + len(rows)
+        return gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b) - gammaln(y[rows] + 1.0).sum()
+
+    return of_set
+
+
+def test_bound_is_the_evidence_of_one_component_without_censoring():
+    y = np.random.default_rng(2).poisson(4.0, 8).astype(float)
+    counts = fit_mixture(y, y, family="poisson", k=1, prior={"a": 1.5, "b": 0.4})
+    assert counts.elbo == pytest.approx(poisson_evidence(y)(list(range(8))), rel=1e-12)
+    time = y + 0.5
+    times = fit_mixture(time, time, family="exponential", k=1, prior={"a": 2.0, "b": 1.0})
+    assert times.elbo == pytest.approx(exponential_evidence(time, np.ones(8))(list(range(8))), rel=1e-12)
+    logs = fit_mixture(time, time, family="lognormal", k=1, prior=PRIOR)
+    jacobian = -np.log(time).sum()
+    assert logs.elbo == pytest.approx(gaussian_evidence(np.log(time))(list(range(8))) + jacobian, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 4.0])
+def test_bound_stays_below_the_evidence_of_interval_censored_counts(seed, concentration):
+    """The evidence of interval rows is the sum of those of the counts inside."""
+    rng = np.random.default_rng(seed)
+    y = rng.poisson(np.where(np.arange(7) < 4, 1.0, 9.0)).astype(float)
+    lower, upper = y.copy(), y.copy()
+    lower[[0, 5]] -= (1.0, 2.0)
+    upper[[0, 5]] += (1.0, 0.0)
+    lower = np.maximum(lower, -1.0)
+    choices = [np.arange(low + 1, high + 1) if low < high else [low] for low, high in zip(lower, upper, strict=True)]
+    filled = [np.array(values) for values in itertools.product(*choices)]
+    for k, (least, most) in {1: (0.0, 0.5), 2: (0.3, 2.5)}.items():
+        exact = logsumexp([log_evidence(k, 7, poisson_evidence(one), concentration) for one in filled])
+        weights, prior = Dirichlet(concentration), {"a": 1.5, "b": 0.4}
+        fit = fit_mixture(lower, upper, family="poisson", k=k, weights=weights, prior=prior)
+        assert least <= exact - fit.elbo < most
+
+
 def test_mean_of_one_censored_exponential_is_that_of_the_exact_posterior():
     life = np.random.default_rng(5).exponential(2.0, 60)
     event = life < 1.5
