@@ -173,7 +173,7 @@ def _censoring_notes(results: Mixed) -> list[str]:
 
 
 def _errors_note(results: Mixed, kind: str) -> str:
-    scales = "intervals are formed on the logit scale of weights and in logarithms of positive parameters"
+    scales = "intervals have the shape of each posterior, of weights they are formed on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."
     if kind == "vb":

@@ -14,7 +14,7 @@ from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
-from tobitgp.results.mixture_estimates import MixtureEstimates, mixture_estimates
+from tobitgp.results.mixture_estimates import MixtureEstimates
 from tobitgp.results.mixture_parts import MixtureParts, covariance_of
 from tobitgp.results.mixture_pictures import MixturePictures
 from tobitgp.results.mixture_questions import MixtureQuestions
@@ -32,8 +32,8 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means. Standard errors are by
     linear response, which allows for what censoring hides; those of the variational posterior itself, too small where
-    rows are censored, are had by ``kind="vb"``. Intervals are formed on the logit scale of weights, on that of
-    logarithms for positive parameters, and as they are for means.
+    rows are censored, are had by ``kind="vb"``. Intervals have the shape of each family's posterior with the
+    information that is left: gamma of a rate, Student's t of a mean and of the log of an sd, normal of a weight's logit.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
 
     def _estimates(self, kind: CovKind) -> MixtureEstimates:
         parts = self._settled if kind == "linear_response" else self._parts
-        return mixture_estimates(parts.fit, covariance_of(parts, kind))
+        return MixtureEstimates(parts.fit, covariance_of(parts, kind))
 
     @property
     def params(self) -> pd.Series[float]:

@@ -6,27 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.mixture import MixtureFit
-from tobitgp.regression.delta import interval
-from tobitgp.regression.scales import Link
+from tobitgp.mixture import MixtureFit, intervals
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureEstimates:
-    """The p parameters: normal on the scale of their links.
+    """The p parameters.
 
     Attributes
     ----------
-    value : (p,) array
+    fit : MixtureFit
     V : (p, p) array
         Covariance of the values; NaN where these rows do not determine a parameter.
-    links : tuple of {"identity", "log", "logit"}, length p
     """
 
-    value: Array
+    fit: MixtureFit
     V: Array
-    links: tuple[Link, ...]
+
+    @property
+    def value(self) -> Array:
+        """Estimates, (p,)."""
+        return self.fit.values
 
     @property
     def cross(self) -> float:
@@ -50,15 +51,5 @@ class MixtureEstimates:
         return self.V
 
     def interval(self, alpha: float) -> Array:
-        """Ends (p, 2), symmetric on the scale of the link: logit of weights, identity of means, log of the others."""
-        errors, out = self.errors(), np.empty((len(self.value), 2))
-        for link in set(self.links):
-            at = np.array([own == link for own in self.links])
-            out[at] = np.column_stack(interval(self.value[at], errors[at], 1.0 - alpha, link))
-        return out
-
-
-def mixture_estimates(fit: MixtureFit, V: Array) -> MixtureEstimates:
-    """Estimates of a fit with a covariance of its parameters."""
-    kinds: list[Link] = ["logit", *("identity" if name == "mean" else "log" for name in fit.model.family.parameters)]
-    return MixtureEstimates(fit.values, V, tuple(link for link in kinds for _ in range(fit.k)))
+        """Ends (p, 2); see :func:`tobitgp.mixture.intervals.intervals`."""
+        return intervals(self.fit, self.V, 1.0 - alpha)

@@ -301,7 +301,7 @@ def test_all_rows_censored_warns():
 
 def test_a_component_beyond_the_data_warns():
     rossi = tg.datasets.load("rossi")
-    with pytest.warns(BoundaryWarning, match=r"component 2, 83\.7.* lies beyond the data"):
+    with pytest.warns(BoundaryWarning, match=r"component 2, .* lies beyond the data"):
         res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi)
     assert "lies beyond the data" in " ".join(str(res.summary()).split())
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.stats as st
 from scipy.integrate import quad
-from scipy.special import logit, ndtri
+from scipy.special import logit, ndtri, stdtrit
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
@@ -66,16 +66,19 @@ def test_errors_of_both_kinds(res, arrays):
 
 
 def test_intervals_are_formed_on_their_scales(res):
-    z, ends = -ndtri(0.05), res.conf_int(0.1)
+    """Weights normal as logits; mean and log sd by Student's t with what is left of the rows."""
+    ends, bse, both = res.conf_int(0.1), res.bse, np.array([-1, 1])
     for name, value in res.params.items():
-        se = res.bse[name]
+        component, se = name[-3:], bse[name]
+        df = 0.5 / (bse[f"sd{component}"] / res.params[f"sd{component}"]) ** 2
         if name.startswith("weight"):
-            wanted = logit(value) + z * se / (value * (1 - value)) * np.array([-1, 1])
+            wanted = logit(value) - ndtri(0.05) * se / (value * (1 - value)) * both
             np.testing.assert_allclose(logit(ends.loc[name]), wanted)
         elif name.startswith("mean"):
-            np.testing.assert_allclose(ends.loc[name], value + z * se * np.array([-1, 1]))
+            np.testing.assert_allclose(ends.loc[name], value + stdtrit(df, 0.95) * se * both)
         else:
-            np.testing.assert_allclose(np.log(ends.loc[name]), np.log(value) + z * se / value * np.array([-1, 1]))
+            np.testing.assert_allclose(np.log(ends.loc[name]), np.log(value) + stdtrit(df, 0.95) * se / value * both)
+        assert df < res.nobs
     frame = res.summary_frame(0.1)
     np.testing.assert_allclose(frame[["lower", "upper"]], ends)
     assert frame[["z", "P>|z|"]].isna().all(axis=None)
