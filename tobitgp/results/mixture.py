@@ -33,7 +33,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means. Standard errors are by
     linear response, which allows for what censoring hides; those of the variational posterior itself, too small where
     rows are censored, are had by ``kind="vb"``. Intervals have the shape of each family's posterior with the
-    information that is left: gamma of a rate, Student's t of a mean and of the log of an sd, normal of a weight's logit.
+    information that is left: gamma of a rate, Student's t of a mean and of the log of an sd, normal of weights' logits.
 
     Parameters
     ----------
