@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from tobitgp.engines import row_chunks
 from tobitgp.mixture.ascent import Climb
-from tobitgp.mixture.methods import Method
+from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
 from tobitgp.mixture.predictive import Predictive
@@ -203,8 +203,10 @@ def _notes(
     if not best.converged:
         notes.append(f"Not settled after {best.passes} passes; raise max_iter (now {method.max_iter}).")
     kinds = {part.kind for part in working.parts}
+    bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:
-        notes.append("Every row is censored: what the components are rests on limits and the prior alone.")
+        grounds = "limits and the prior" if bayes else "limits"
+        notes.append(f"Every row is censored: what the components are rests on {grounds} alone.")
         return tuple(notes)
     ends = np.concatenate([raw.lower, raw.upper])
     ends = ends[np.isfinite(ends)]
@@ -212,10 +214,11 @@ def _notes(
     what = "exact or interval rows" if "interval" in kinds else "exact rows"
     for i in np.flatnonzero(held):
         if placed[i] < 1.0:
-            notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; the prior places it.")
+            by = "the prior places it" if bayes else "limits alone place it"
+            notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
         elif not ends.min() <= medians[i] <= ends.max():
             notes.append(
                 f"The median of component {i + 1}, {medians[i]:.4g}, lies beyond the data ({ends.min():.4g} to "
-                f"{ends.max():.4g}): its shape and the prior place it."
+                f"{ends.max():.4g}): its shape {'and the prior place' if bayes else 'alone places'} it."
             )
     return tuple(notes)

@@ -96,7 +96,7 @@ def fit_components(
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
     best = _best(found, method)
     _warn(best.parts.fit)
-    _warn_constant(lower, upper)
+    _warn_constant(lower, upper, best.parts.bayes)
     return best
 
 
@@ -137,8 +137,9 @@ def _warn(fit: MixtureFit) -> None:
         warnings.warn(note, category, stacklevel=user_level())
 
 
-def _warn_constant(lower: Array, upper: Array) -> None:
+def _warn_constant(lower: Array, upper: Array, bayes: bool) -> None:
     """Warn where all rows are exact and hold one value, which says nothing of a spread."""
-    if len(lower) > 1 and (lower == upper).all() and np.ptp(lower) == 0.0:
-        message = f"All rows hold one value, {lower[0]:.4g}: spread and number of components rest on the prior alone."
+    if (lower == upper).all() and np.ptp(lower) == 0.0:
+        held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
+        message = f"{held}: spread and number of components rest on {'the prior' if bayes else 'nothing in the data'}."
         warnings.warn(message, BoundaryWarning, stacklevel=user_level())

@@ -306,6 +306,18 @@ def test_a_component_beyond_the_data_warns():
     assert "lies beyond the data" in " ".join(str(res.summary()).split())
 
 
+@pytest.mark.parametrize(("method", "words"), [("vbcm", "rest on the prior"), ("em", "rest on nothing in the data")])
+def test_one_row_warns(method, words):
+    with pytest.warns(BoundaryWarning, match=f"There is one row, 3: .* {words}"):
+        tg.fit("y ~ mixture(1)", {"y": [3.0]}, method=method)
+
+
+def test_maximum_likelihood_blames_no_prior():
+    with pytest.warns(BoundaryWarning, match="limits alone"):
+        res = tg.fit("y ~ mixture(1) | censor(event=d)", {"y": [1.0, 2.0], "d": [0, 0]}, family="weibull", method="em")
+    assert "prior" not in str(res.summary())
+
+
 def test_one_value_in_all_rows_warns():
     with pytest.warns(BoundaryWarning, match="All rows hold one value, 3"):
         res = tg.fit("y ~ mixture(2)", {"y": np.full(8, 3.0)})
