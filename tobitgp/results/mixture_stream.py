@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -85,6 +86,10 @@ class MixtureStream:
     ):
         if method is not None and not isinstance(method, SVBCM):
             raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
+        if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
+            raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
+        if missing not in ("drop", "raise"):
+            raise SpecError(f"missing={missing!r} is not offered; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
         self._method = SVBCM() if method is None else method

@@ -63,6 +63,10 @@ def test_streams_that_make_no_sense():
         tg.MixtureStream("y ~ mixture(2)", method=tg.VBCM())
     with pytest.raises(SpecError, match="not offered for mixtures"):
         tg.MixtureStream("y ~ mixture(2)", family="student")
+    with pytest.raises(SpecError, match="total=-3"):
+        tg.MixtureStream("y ~ mixture(2)", total=-3)
+    with pytest.raises(SpecError, match="missing='foo'"):
+        tg.MixtureStream("y ~ mixture(2)", missing="foo")
     with pytest.raises(NotFittedError, match="partial_fit"):
         _ = tg.MixtureStream("y ~ mixture(2)").params
     assert "0 rows in 0 batches" in repr(tg.MixtureStream("y ~ mixture(2)"))
