@@ -56,7 +56,7 @@ def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Gene
     """New values (n, draws), all of a draw under one set of parameters.
 
     Parameters are normal with covariance V: logarithms of the weights, which are made to sum to 1 again, and the
-    components' parameters on the scale on which they are unbounded.
+    components' parameters on the scale on which they are unbounded, which is that of logarithms for positive ones.
 
     Raises
     ------
@@ -71,7 +71,8 @@ def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Gene
     k, D = fit.k, len(theta)
     T = np.zeros((k + D * k, k + D * k))
     T[:k, :k] = np.diag(1.0 / np.maximum(weights, 1e-300))
-    inverse = np.linalg.inv(np.moveaxis(slopes, 2, 0))
+    shaped = "shape" in fit.model.family.parameters
+    inverse = _log_slopes(fit) if shaped else np.linalg.inv(np.moveaxis(slopes, 2, 0))
     for d in range(D):
         for r in range(D):
             T[k * (1 + d) + np.arange(k), k * (1 + r) + np.arange(k)] = inverse[:, d, r]
@@ -81,8 +82,19 @@ def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Gene
     for j, move in enumerate(moves):
         log_w = np.log(weights) + move[:k]
         w = np.exp(log_w - log_w.max())
-        at = theta + move[k:].reshape(D, k)
-        if "shape" in fit.model.family.parameters:
-            at[1] = np.clip(at[1], SMALLEST_SHAPE, LARGEST_SHAPE)
+        way = move[k:].reshape(D, k)
+        at = _with_shape(theta, way) if shaped else theta + way
         out[:, j] = Predictive(w / w.sum(), fit.model.family.point_law(at, fit.units)).rvs(n, rng)
     return out
+
+
+def _log_slopes(fit: MixtureFit) -> Array:
+    """Derivatives (K, D, D) of the logarithms of the user's parameters in themselves."""
+    values = np.stack(list(fit.parameters.values()))
+    return np.asarray(np.einsum("dk,dr->kdr", 1.0 / values, np.eye(len(values))))
+
+
+def _with_shape(theta: Array, way: Array) -> Array:
+    """Weibull (u, shape), moved along log scale and log shape: shapes are positive, and u is no parameter by itself."""
+    shape = np.clip(theta[1] * np.exp(way[1]), SMALLEST_SHAPE, LARGEST_SHAPE)
+    return np.stack([shape * (theta[0] / theta[1] - way[0]), shape])

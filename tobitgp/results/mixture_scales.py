@@ -44,7 +44,9 @@ class MixtureQuantity:
         """Columns ``mean``, with ``se`` or ``level`` also ``se``, with ``level`` ``lower`` and ``upper``; (n,) each."""
         out = {"mean": self.value}
         if V is not None and (se or level is not None):
-            out["se"] = np.where(np.isfinite(self.value), delta_errors(self.slopes(), V), np.nan)
+            with np.errstate(all="ignore"):
+                slopes = self.slopes()
+            out["se"] = np.where(np.isfinite(self.value), delta_errors(slopes, V), np.nan)
             if level is not None:
                 out["lower"], out["upper"] = interval(self.value, out["se"], level, self.link)
         return out
@@ -110,9 +112,11 @@ def survival(fit: MixtureFit, times: Array, after: float | None = None) -> Mixtu
 
 def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
     """Minus the logarithm of `survival`."""
-    alive = survival(fit, times, after)
-    with np.errstate(divide="ignore"):
-        value = np.asarray(0.0 - np.log(alive.value))
+    alive, predictive = survival(fit, times, after), fit.predictive()
+    value = predictive.cumulative_hazard(times + (after or 0.0))
+    if after is not None:
+        value = value - predictive.cumulative_hazard(after)
+    value = np.maximum(value, 0.0)
     return MixtureQuantity(value, lambda: -alive.slopes() / alive.value[:, None], "log")
 
 
@@ -153,13 +157,19 @@ def conditional(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
     def slopes() -> Array:
         G = np.zeros((len(value), len(fit.names)))
         ends = low[~exact], high[~exact]
-        whole = fit.plug_in().log_mass(*ends)
-
-        def of(law: Law) -> Array:
-            share = np.exp(log_masses(law, *ends) - whole)
-            return np.where(share > 0.0, share * (MOMENTS[type(law)](law, *ends)[0] - value[~exact]), 0.0)
-
-        G[~exact] = mixture_slopes(fit, of)
+        plug_in = fit.plug_in()
+        share = np.exp(log_masses(plug_in.law, *ends) - plug_in.log_mass(*ends)).T
+        with np.errstate(all="ignore"):
+            away = MOMENTS[type(plug_in.law)](plug_in.law, *ends)[0].T - value[~exact][:, None]
+        # the mass far out moves by powers of ten where its logarithm is smooth
+        of_mass = mixture_slopes(fit, lambda law: log_masses(law, *ends))
+        of_mean = mixture_slopes(fit, lambda law: MOMENTS[type(law)](law, *ends)[0])
+        each = of_mass.shape[1] // fit.k
+        share, away = np.tile(share, each), np.tile(away, each)
+        with np.errstate(invalid="ignore"):
+            moved = of_mean + of_mass * away
+            moved[:, : fit.k] = away[:, : fit.k]
+            G[~exact] = np.where(share > 0.0, share * moved, 0.0)
         return G
 
     return MixtureQuantity(value, slopes, "identity")

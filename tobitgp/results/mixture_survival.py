@@ -70,7 +70,7 @@ def percentiles(parts: MixtureParts, df: Frame | None, p: Any, conditional_after
     index = row_index(df)
     after, predictive = read_after(conditional_after, len(index)), parts.fit.predictive()
     made = {
-        start: predictive.ppf(1.0 - p) if start is None else predictive.ppf(1.0 - p * predictive.sf(start)) - start
+        start: predictive.ppf(1.0 - p) if start is None else predictive.remaining(float(p), start)
         for start in dict.fromkeys(after)
     }
     return pd.Series([float(made[start]) for start in after], index=index, name=float(p))

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import logit, ndtri, stdtrit
 
 import tobitgp as tg
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.mixture import impute, linear_response, posterior_covariance
 
 FORMULA = "y ~ mixture(2) | censor(-4, 4)"
@@ -272,6 +272,17 @@ def test_draws_carry_uncertainty_of_the_parameters(res):
         res.sample(draws=0)
 
 
+def test_draws_keep_shapes_positive():
+    """A shape whose error is larger than itself is drawn on the log scale, not cut off at the smallest there is."""
+    rossi = tg.datasets.load("rossi")
+    with pytest.warns(BoundaryWarning, match="its shape alone places it"):
+        res = tg.fit("week ~ mixture(2) | censor(event=event)", rossi, family="weibull", method="em")
+    assert res.bse["shape[2]"] > res.params["shape[2]"]
+    draws = res.sample(NEW.iloc[:1], draws=2000, rng=1).to_numpy().ravel()
+    assert np.mean((draws < 1e-3) | (draws > 1e6)) < 0.05
+    assert abs(np.mean(draws <= res.predictive.ppf(0.5)) - 0.5) < 0.1
+
+
 def test_residuals(res, survival, lung, arrays):
     assert st.kstest(res.residuals("quantile", rng=1), "norm").pvalue > 0.01
     exact = arrays[0] == arrays[1]
@@ -348,6 +359,47 @@ def test_survival_given_survival(survival, lung):
     np.testing.assert_allclose(cumulative[0], law.cumulative_hazard(times + 100.0) - law.cumulative_hazard(100.0))
     left = survival.predict_median(rows, conditional_after=100.0)
     np.testing.assert_allclose(law.sf(100.0 + left) / law.sf(100.0), 0.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize("after", [0.0, 20.0, 500.0, 1e5])
+@pytest.mark.parametrize("family", ["gaussian", "exponential", "weibull", "poisson"])
+def test_remaining_times_are_found_far_beyond_the_data(y, family, after):
+    res = tg.fit("y ~ mixture(1)", {"y": np.round(np.exp(0.3 * y)) + 1.0}, family=family)
+    law, left = res.predictive, res.predict_percentile(p=0.9, conditional_after=after)[0]
+    goal = np.log(0.9) + law.logsf(after)
+    if family == "poisson":
+        assert law.logsf(after + left) <= goal < law.logsf(after + left - 1.0)
+    else:
+        np.testing.assert_allclose(law.logsf(after + left), goal, rtol=1e-9)
+
+
+def test_questions_far_beyond_the_data_are_finite(res):
+    table = res.predict_cumulative_hazard(times=[10.0, 1e3, 1e60], interval=0.9)
+    np.testing.assert_allclose(table[0]["mean"], -res.predictive.logsf(table.index))
+    assert np.isfinite(res.predict_hazard(times=[1e3, 1e6], interval=0.9)).all(axis=None)
+
+
+def test_errors_of_conditional_means_beyond_the_data_are_moderate():
+    """The mass beyond 40 standard deviations moves by powers of ten with a parameter, the mean there by little."""
+    y = ndtri((np.arange(200) + 0.5) / 200)
+    data = {"y": np.minimum(y, 1.0)}
+    res = tg.fit("y ~ mixture(1) | censor(upper=u)", {**data, "u": np.ones(200)})
+    far = res.predict({"y": [45.0], "u": [45.0]}, "conditional", se=True).iloc[0]
+    mean, sd = res.params[["mean[1]", "sd[1]"]]
+
+    def expected(mean, sd):
+        z = (45.0 - mean) / sd
+        return mean + sd * np.exp(st.norm.logpdf(z) - st.norm.logsf(z))
+
+    h = 1e-4
+    slopes = np.array(
+        [
+            (expected(mean + h, sd) - expected(mean - h, sd)) / (2.0 * h),
+            (expected(mean, sd + h) - expected(mean, sd - h)) / (2.0 * h),
+        ]
+    )
+    V = res.cov_params().loc[["mean[1]", "sd[1]"], ["mean[1]", "sd[1]"]].to_numpy()
+    np.testing.assert_allclose(far["se"], np.sqrt(slopes @ V @ slopes), rtol=1e-3)
 
 
 def test_percentiles_and_expectation(survival, lung):
