@@ -1,4 +1,4 @@
-"""Gaussian-process regression for data that were clipped, cut off or only bracketed."""
+"""Gaussian-process regression, and mixtures, for data that were clipped, cut off or only bracketed."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,14 @@ from tobitgp.api import Model, fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.likelihoods.families import Student
+from tobitgp.mixture import EMCM, SVBCM, VBCM
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.moving import Inducing
 from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
 from tobitgp.results.gp import GPResults
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_stream import MixtureStream
 from tobitgp.results.storage import load
 from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
@@ -23,12 +26,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "EMCM",
     "EP",
+    "SVBCM",
+    "VBCM",
     "VI",
     "GPResults",
     "Inducing",
     "Laplace",
     "LogNormal",
+    "MixtureResults",
+    "MixtureStream",
     "Model",
     "Normal",
     "Selection",

@@ -16,15 +16,13 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.scale import parse_scale_formula
 from tobitgp.inference import Method
-from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
-from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given
-from tobitgp.inference.model import plan_rows
-from tobitgp.inference.whole import assemble_pieces
-from tobitgp.likelihoods import resolve_family
+from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
+from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.options import (
+    choose_family,
     choose_method,
     means_mle,
     read_groups,
@@ -34,17 +32,22 @@ from tobitgp.options import (
     read_whole,
     refuse_noise,
     refuse_with_mle,
+    refuse_without_mle,
 )
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.gp import GPResults
-from tobitgp.results.rowless import process_results
+from tobitgp.results.gp_fit import fit_process
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_fit import fit_components
+from tobitgp.results.mixture_options import choose_mixture_method, refuse_with_mixture
 from tobitgp.results.tobit import TobitResults
 from tobitgp.results.tobit_fit import fit_tobit
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
+MAX_ITER = 200
 
 
 def fit(
@@ -52,7 +55,7 @@ def fit(
     data: Frame,
     *,
     family: str | Student = "gaussian",
-    method: str | Method = "auto",
+    method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
     hyper: Hyper = "auto",
@@ -60,20 +63,20 @@ def fit(
     censored: Literal["model", "drop", "ignore"] = "model",
     fixed: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
-    priors: Mapping[str, LogNormal | Normal | None] | None = None,
+    priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     n_starts: int | None = None,
-    max_iter: int = 200,
+    max_iter: int | None = None,
     tol: float | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | Callable[[str, int, float], None] = False,
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | TobitResults:
-    """Fit a regression to data that were clipped, cut off or only bracketed.
+) -> GPResults | TobitResults | MixtureResults:
+    """Fit a regression, or a mixture, to data that were clipped, cut off or only bracketed.
 
     Parameters
     ----------
@@ -88,8 +91,13 @@ def fit(
     family : str or ``tg.Student(df=4)``
         Noise: ``"gaussian"``, ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and
         for a positive response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and
-        ``"exponential"``.
-    method : {"auto", "ep", "vi", "laplace", "mle"} or a method value such as ``tg.EP(damping=0.8)``
+        ``"exponential"``. Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``,
+        ``"weibull"`` (whose shapes are point estimates) and, of counts, ``"poisson"``.
+    method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
+        A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, which ``"auto"`` means), by stochastic steps that
+        end with passes of it (``"svbcm"``), or by maximum likelihood (``"em"``); `tobitgp.VBCM`, `tobitgp.SVBCM` and
+        `tobitgp.EMCM` are their values. With ``censored="drop"`` they are the plain methods that papers compare with.
+        Other formulas:
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
         with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
@@ -113,6 +121,9 @@ def fit(
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data; ``{}``: none at all; ``{"sigma": None}`` drops one,
         ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or, for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
+        Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
+        ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
+        the weights.
     missing : {"drop", "raise"}
     weights : str or (n,) array, optional
         Frequency weights.
@@ -120,15 +131,17 @@ def fit(
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
     n_starts : int, optional
-        Of a posterior: starts of the search, taken from a screened grid; 2 by default.
-    max_iter : int
+        Of a posterior: starts of the search, taken from a screened grid; 2 by default. Of a mixture: starts, of which
+        the highest end is kept; 10 by default.
+    max_iter : int, optional
         Iterations of each optimiser run, and the most Newton steps at its end (never more than 10); by maximum
-        likelihood the most Newton steps.
+        likelihood the most Newton steps. 200 by default; passes of an ascent of a mixture, 2000 by default.
     tol : float, optional
         Of a posterior: nats a further Newton step may gain when the search stops; by default 1e-6, and 1e-3 on more
-        than 20,000 rows.
+        than 20,000 rows. Of a mixture: gain a row below which a pass counts as standing still; 1e-8 by default.
     rng : int or numpy Generator, optional
-        Of a posterior: chooses the rows of the first search on large data; None is deterministic.
+        Of a posterior: chooses the rows of the first search on large data; of a mixture: draws starts. None is
+        deterministic.
     progress : bool or callable
         Show a progress line (stage, evaluations, passes over how many rows, log density, time; on many rows also the
         time left), or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at its end.
@@ -142,8 +155,8 @@ def fit(
 
     Returns
     -------
-    GPResults or TobitResults
-        The latter by maximum likelihood.
+    GPResults, TobitResults or MixtureResults
+        The second by maximum likelihood, the third of a ``mixture()``.
 
     Raises
     ------
@@ -168,6 +181,8 @@ def fit(
     .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
        PGM 2012.
     .. [2] H. Rue, S. Martino and N. Chopin, JRSS B 71 (2009), section 6.5.
+    .. [3] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019.
 
     Examples
     --------
@@ -178,6 +193,9 @@ def fit(
     >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
     >>> res.method, res.evidence_kind
     ('ep', 'ep')
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> res.params.round(2).tolist()
+    [0.06, 0.94, 148.69, 431.2, 0.91, 1.39]
     """
     model = Model(
         formula,
@@ -268,12 +286,19 @@ class Model:
         sigma: str | None = None,
         engine: Any = None,
     ):
-        self._family = resolve_family(family)
         source = open_source(data, engine)
         present = column_names(data) if source is None else list(source.columns)
         # "." stands for the columns of the model, and weights are none of them.
         columns = [c for c in present if not isinstance(weights, str) or c != weights]
         spec = parse_formula(formula, columns, functions)
+        self._family = choose_family(family, spec)
+        if spec.mixture is not None:
+            refuse_with_mixture({"sigma": sigma})
+            if source is not None:
+                raise SpecError(
+                    "A mixture needs all rows in memory for now, and these data come in pieces: give a DataFrame, or "
+                    "the pieces one after the other to tg.MixtureStream."
+                )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         self._read: TrainingData | PiecesData
@@ -319,21 +344,21 @@ class Model:
     def fit(
         self,
         *,
-        method: str | Method = "auto",
+        method: str | Method | MixtureMethod = "auto",
         bound: str | None = None,
         inducing: Any = "auto",
         hyper: Hyper = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LogNormal | Normal | None] | None = None,
+        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
         n_starts: int | None = None,
-        max_iter: int = 200,
+        max_iter: int | None = None,
         tol: float | None = None,
         rng: int | np.random.Generator | None = None,
         progress: bool | Callable[[str, int, float], None] = False,
         cov_type: str = "nonrobust",
         cov_kwds: Mapping[str, Any] | None = None,
-    ) -> GPResults | TobitResults:
+    ) -> GPResults | TobitResults | MixtureResults:
         """Fit the model.
 
         Parameters
@@ -343,57 +368,52 @@ class Model:
 
         Returns
         -------
-        GPResults or TobitResults
+        GPResults, TobitResults or MixtureResults
 
         Raises
         ------
         SpecError
-            If an option is not offered or names no parameter.
+            If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
+            ended, and data in pieces with it.
         """
+        if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
+            raise SpecError(
+                "What this model kept of its data in pieces went with its with statement; fit within that, or make "
+                "another tg.Model."
+            )
         asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
         asked |= {"n_starts": n_starts, "tol": tol}
         seed = read_rng(rng)
+        n_starts = None if n_starts is None else read_whole("n_starts", n_starts)
+        max_iter = None if max_iter is None else read_whole("max_iter", max_iter)
+        tol = None if tol is None else read_positive("tol", tol)
+        if self.spec.mixture is not None:
+            beside = {name: asked[name] for name in ("bound", "inducing", "hyper", "start")}
+            refuse_with_mixture({**beside, "fixed": fixed, "cov_type": cov_type, "cov_kwds": cov_kwds})
+            chosen = choose_mixture_method(method, n_starts=n_starts, max_iter=max_iter, tol=tol)
+            return self._fit_mixture(chosen, priors, seed, progress)
         if means_mle(method, self.spec, asked):
             refuse_with_mle(method, asked)
-            return self._fit_mle(fixed, cov_type, cov_kwds, read_whole("max_iter", max_iter), progress)
-        self._refuse_without_mle(cov_type, cov_kwds)
+            return self._fit_mle(fixed, cov_type, cov_kwds, max_iter or MAX_ITER, progress)
+        refuse_without_mle(cov_type, cov_kwds, scale=self._read.state.scale is not None)
         inference = choose_method(method, bound)
+        assert isinstance(self._family, Family)
         refuse_noise(inference, self._family)
         settings = Settings(
-            integrate=read_hyper(hyper),
-            n_starts=read_whole("n_starts", 2 if n_starts is None else n_starts),
-            max_iter=read_whole("max_iter", max_iter),
-            tol=None if tol is None else read_positive("tol", tol),
-            rng=seed,
+            integrate=read_hyper(hyper), n_starts=n_starts or 2, max_iter=max_iter or MAX_ITER, tol=tol, rng=seed
         )
         given = Given.read(inducing, fixed, start, priors, inference.side_noises)
-        family, limits = self._family, inference.limits
-        if isinstance(self._read, PiecesData):
-            plan, model, whole = assemble_pieces(self.spec, self._read, family, given, limits=limits, rng=seed)
-        else:
-            training, whole = self._read, None
-            plan, rows = plan_rows(self.spec, training.response, training.design, family, given, training.labels)
-            model = plan.build(rows, limits=limits)
-        warn_unidentified(plan.measured, self.spec.gps)
         with progress_bar(progress) as on_step:
-            fitted = fit_gp(
-                model.problem, model.prior, model.parameters, inference, family.likelihood, settings, on_step, whole
-            )
-        warn_coarse(fitted)
-        warn_no_bound(fitted)
-        if isinstance(self._read, PiecesData):
-            return process_results(self.spec, self._read, model, fitted, self._columns)
-        return GPResults(self.spec, self._read, model, fitted, self._source)
-
-    def _refuse_without_mle(self, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> None:
-        """Refuse what only maximum likelihood offers for now."""
-        if cov_type != "nonrobust" or cov_kwds is not None:
-            raise SpecError(
-                "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
-            )
-        if self._read.state.scale is not None:
-            raise SpecError(
-                "sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale."
+            return fit_process(
+                self.spec,
+                self._read,
+                self._family,
+                self._source,
+                self._columns,
+                method=inference,
+                given=given,
+                settings=settings,
+                on_step=on_step,
             )
 
     def _fit_mle(
@@ -409,6 +429,7 @@ class Model:
                 "Maximum likelihood needs all rows in memory for now, and these data come in pieces: give a DataFrame, "
                 "or ask for a posterior by method='ep'."
             )
+        assert isinstance(self._family, Family)
         groups = read_groups(cov_type, cov_kwds, self._source, self._read.kept)
         with progress_bar(progress) as on_step:
             results = fit_tobit(
@@ -424,3 +445,23 @@ class Model:
             if on_step is not None:
                 on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
         return results
+
+    def _fit_mixture(
+        self,
+        method: MixtureMethod,
+        priors: Any,
+        seed: int | np.random.Generator | None,
+        progress: bool | Callable[[str, int, float], None],
+    ) -> MixtureResults:
+        assert not isinstance(self._family, Family)
+        with progress_bar(progress, "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}") as on_step:
+            return fit_components(
+                self.spec,
+                self.training,
+                self._family,
+                self._source,
+                method=method,
+                priors=priors,
+                rng=seed,
+                on_step=on_step,
+            )

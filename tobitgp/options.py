@@ -12,7 +12,11 @@ from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
-from tobitgp.likelihoods import FAMILIES, Family
+from tobitgp.likelihoods import FAMILIES, Family, resolve_family
+from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.families import resolve_mixture_family
+from tobitgp.mixture.family import Family as MixtureFamily
+from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -30,7 +34,28 @@ PROCESS_OPTIONS: dict[str, Any] = {
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
 
 
-def choose_method(method: str | Method, bound: str | None = None) -> Method:
+def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
+    """The noise family, or the family of the components of a mixture, that ``family=`` stands for.
+
+    Raises
+    ------
+    SpecError
+        Listing what is allowed.
+
+    Examples
+    --------
+    >>> from tobitgp.formula import parse_formula
+    >>> choose_family("poisson", parse_formula("y ~ mixture(2)")).name
+    'poisson'
+    """
+    if spec.mixture is not None:
+        return resolve_mixture_family(family)
+    if isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES:
+        raise SpecError(f"family={family!r} is one of components, and this formula has none; write y ~ mixture(1).")
+    return resolve_family(family)
+
+
+def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
     """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for.
 
     Raises
@@ -43,6 +68,8 @@ def choose_method(method: str | Method, bound: str | None = None) -> Method:
     >>> choose_method("auto").name
     'ep'
     """
+    if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
+        raise SpecError(f"method={method!r} fits mixtures, and this formula has none; write y ~ mixture(2).")
     if isinstance(method, (EP, VI, Laplace)):
         if bound is not None:
             raise SpecError(
@@ -148,7 +175,7 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> I
     return read_clusters(cov_kwds["groups"], data, kept)
 
 
-def means_mle(method: str | Method, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
+def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
     """Whether ``method=`` of :func:`fit` stands for maximum likelihood.
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
@@ -173,7 +200,7 @@ def means_mle(method: str | Method, spec: ModelSpec, given: Mapping[str, Any]) -
     return method == MLE or not (spec.gps or any(_is_named(name, given[name]) for name in _OF_POSTERIORS))
 
 
-def refuse_with_mle(method: str | Method, given: Mapping[str, Any]) -> None:
+def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, Any]) -> None:
     """Refuse options that say how a process is fitted beside maximum likelihood.
 
     Parameters
@@ -193,6 +220,29 @@ def refuse_with_mle(method: str | Method, given: Mapping[str, Any]) -> None:
         if _is_named(name, given[name]) and not none_at_all:
             meant = "" if method == MLE else ", which method='auto' means for a formula without processes"
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
+
+
+def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None, *, scale: bool) -> None:
+    """Refuse what only maximum likelihood offers for now beside a posterior.
+
+    Parameters
+    ----------
+    cov_type : str
+    cov_kwds : mapping or None
+    scale : bool
+        Whether the noise scale has a formula.
+
+    Raises
+    ------
+    SpecError
+        Naming it.
+    """
+    if cov_type != "nonrobust" or cov_kwds is not None:
+        raise SpecError(
+            "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
+        )
+    if scale:
+        raise SpecError("sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale.")
 
 
 def _is_named(name: str, value: Any) -> bool:

@@ -41,15 +41,15 @@ def test_order_of_rows(data, name, rng):
     assert_same(settled(data.take(order), name), settled(data, name), order)
 
 
-@pytest.mark.parametrize("cache", [2**26, 0])
+@pytest.mark.parametrize("copies", [2, 1, 0])
 @pytest.mark.parametrize("rows", [1, 5])
-def test_size_of_chunks_and_kept_features(data, name, rows, cache, monkeypatch):
+def test_size_of_chunks_and_kept_features(data, name, rows, copies, monkeypatch):
     whole = settled(data, name)
     monkeypatch.setattr(passes, "CHUNK_ROWS", rows)
-    monkeypatch.setattr(settle, "CACHE_BYTES", cache)
+    monkeypatch.setattr(settle, "CACHE_BYTES", copies * 16 * whole[0].layout.row_features * 8)
     pieces = settled(data, name)
     assert len(chunks(pieces[0])) > len(chunks(whole[0]))
-    assert all(bool(chunk.kept) is bool(cache) for chunk in chunks(pieces[0]))
+    assert {(bool(chunk.kept), chunk.for_slopes) for chunk in chunks(pieces[0])} == {(copies > 0, copies > 1)}
     assert_same(pieces, whole)
 
 

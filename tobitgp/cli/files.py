@@ -36,10 +36,12 @@ def read_data(path: Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is no such file, it is no table, or Parquet cannot be read here.
+        If there is no such file or there may be several, it is no table, or Parquet cannot be read here.
     """
     import pandas as pd
 
+    if names_many(path):
+        raise DataError(f"{str(path)!r} is a folder or a pattern; one file is read at a time here.")
     parquet = path.suffix.lower() in PARQUET
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")

@@ -18,12 +18,14 @@ from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
 from tobitgp.inference.bounds import BOUNDS
 from tobitgp.likelihoods import FAMILIES
+from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tobitgp.results.gp import GPResults
+    from tobitgp.results.mixture import MixtureResults
     from tobitgp.results.tobit import TobitResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
@@ -41,12 +43,13 @@ def add_to(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
         "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
     )
-    one.add_argument("--family", choices=FAMILIES, default="gaussian")
+    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}), default="gaussian")
     one.add_argument(
         "--method",
-        choices=["auto", *METHODS, MLE],
+        choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
         default="auto",
-        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more",
+        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more; "
+        f"{', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
     )
     one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
     one.add_argument(
@@ -74,9 +77,13 @@ def add_to(commands: Any) -> None:
 def _fit(options: argparse.Namespace) -> None:
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
+    many = names_many(options.data)
+    if many and options.plot is not None:
+        remedy = "leave it out, and --save the fit for predictions"
+        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
     result = api.fit(
         options.formula,
-        str(options.data) if names_many(options.data) else _read(options),
+        str(options.data) if many else _read(options),
         family=options.family,
         method=options.method,
         bound=options.bound,
@@ -117,14 +124,14 @@ def _demo(options: argparse.Namespace) -> None:
     _show(result, options.plot)
 
 
-def _show(result: GPResults | TobitResults, plot: Path | None) -> None:
+def _show(result: GPResults | TobitResults | MixtureResults, plot: Path | None) -> None:
     print(result.summary())
     if plot is not None:
         _save_plot(result, plot)
         print(f"\nThe picture is in {plot}")
 
 
-def _save_plot(result: GPResults | TobitResults, target: Path) -> None:
+def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) -> None:
     import matplotlib as mpl
     import numpy as np
 

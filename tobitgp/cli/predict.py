@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp.cli.files import PARQUET, check_target, date_columns, load_model, read_data, read_dates, write_table
+from tobitgp.results.mixture_predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import WHATS
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ def add_to(commands: Any) -> None:
     one = commands.add_parser("predict", help="predict at the rows of a file from a saved fit")
     one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
     one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
-    one.add_argument("--what", choices=WHATS, default="latent")
+    one.add_argument(
+        "--what",
+        choices=list(dict.fromkeys((*WHATS, *MIXTURE_WHATS))),
+        help="latent by default, uncensored of a mixture",
+    )
     one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
     one.add_argument("--below", help="with --what prob", **_NUMBERS)
     one.add_argument("--above", help="with --what prob", **_NUMBERS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,10 @@ class RowGroups:
 
     def load(self) -> pd.DataFrame:
         """Read them."""
-        from pyarrow.parquet import ParquetFile
-
         columns = list(self.columns)
-        with ParquetFile(self.path) as file:
+        with _opened(self.path) as file:
             table = file.read_row_groups(list(self.groups), columns=columns, use_threads=False)
-        frame: pd.DataFrame = table.to_pandas(use_threads=False).reset_index(drop=True)
+            frame = _to_pandas(table).reset_index(drop=True)
         frame.index = pd.RangeIndex(self.start, self.start + len(frame))
         return frame[columns]
 
@@ -107,7 +106,7 @@ def find_files(path: Any) -> list[str]:
     DataError
         If there is none, or it lies elsewhere than in the file system.
     """
-    text = os.fspath(path)
+    text = os.path.expanduser(os.fspath(path))
     if "://" in text:
         raise DataError(f"{text!r} is no path in the file system; give dask.dataframe.read_parquet({text!r}) as data")
     if os.path.isdir(text):
@@ -137,22 +136,40 @@ def _is_data(file: Path) -> bool:
 
 def _open(path: str) -> _Opened:
     """Columns and row groups of a file."""
-    try:
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise DataError(f"{path!r} cannot be read: {_NO_PYARROW}.") from None
-    try:
-        with ParquetFile(path) as file:
-            names, metadata, about = file.schema_arrow.names, file.metadata, file.schema_arrow.pandas_metadata or {}
-            sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    except (OSError, ValueError) as error:  # pyarrow's own errors are kinds of these
-        raise DataError(f"{path!r} cannot be read as Parquet: {error}") from None
+    with _opened(path) as file:
+        names, metadata, about = file.schema_arrow.names, file.metadata, file.schema_arrow.pandas_metadata or {}
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     index = {name for name in about.get("index_columns", []) if isinstance(name, str)}
     groups, start = [], 0
     for i, rows in enumerate(sizes):
         groups.append(RowGroups(path, (i,), start, rows))
         start += rows
     return _Opened(tuple(name for name in names if name not in index), tuple(groups or [RowGroups(path, (), 0, 0)]))
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    """A file, and errors that name it."""
+    try:
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise DataError(f"{path!r} cannot be read: {_NO_PYARROW}.") from None
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except (OSError, ValueError) as error:  # pyarrow's own errors are kinds of these
+        raise DataError(f"{path!r} cannot be read as Parquet: {error}") from None
+
+
+def _to_pandas(table: Any) -> pd.DataFrame:
+    """Columns as pandas has them, but what pandas would keep as objects: decimals, and truth values with gaps."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+    frame: pd.DataFrame = table.to_pandas(use_threads=False, types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+    return frame
 
 
 def _check_same(first: str, columns: Sequence[str], other: str, its: Sequence[str]) -> None:

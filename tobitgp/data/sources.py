@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -117,7 +117,7 @@ def find_client(engine: Any, data: Any) -> Any:
     Raises
     ------
     SpecError
-        If ``engine`` is no client that can be waited for.
+        If ``engine`` is no client that can be waited for, or none any more.
     """
     distributed = sys.modules.get("distributed")
     if engine is None:
@@ -131,6 +131,8 @@ def find_client(engine: Any, data: Any) -> Any:
         raise SpecError(f"engine={type(engine).__name__}: None, or a client of dask, distributed.Client(), is needed.")
     if engine.asynchronous:
         raise SpecError("engine= is an asynchronous client, which a fit cannot wait for; use distributed.Client().")
+    if engine.status != "running":
+        raise SpecError(f"engine= is a client that is {engine.status}; use one that is connected to its cluster.")
     return engine
 
 
@@ -162,6 +164,4 @@ def frame_source(data: Any, client: Any) -> Source:
         cuts = [frame.iloc[start : start + size] for start in range(0, max(len(frame), 1), size)]
         return DaskPieces.from_values(client, [Given(i, cut) for i, cut in enumerate(cuts)])
 
-    if not isinstance(data, pd.DataFrame | Mapping):
-        raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {type(data).__name__}")
     return Source(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose, here=False)

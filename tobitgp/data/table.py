@@ -151,8 +151,18 @@ def column_names(data: Frame) -> list[Any]:
         return list(data.columns)
     if isinstance(data, Mapping):
         return list(data)
-    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
-    raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {kind}")
+    raise DataError(f"Data are a pandas DataFrame or a dict of columns, not {kind_of(data)}")
+
+
+def kind_of(data: Any) -> str:
+    """Type of an object with its package, for messages.
+
+    Examples
+    --------
+    >>> kind_of(np.zeros(1)), kind_of([])
+    ('numpy.ndarray', 'list')
+    """
+    return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
 
 
 def read_table(data: Frame, names: Iterable[str]) -> Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -170,8 +169,3 @@ def known_response(
     kinds = {name: int((kind == side).sum()) for name, side in SIDES.items()}
     counted = Counted(kinds, int(used.sum()), table.name_rows(beyond))
     return response if used.all() else response.rows(used), used, counted
-
-
-def merge_all(parts: Sequence[Complete]) -> Complete:
-    """Of all rows, from at least one part."""
-    return reduce(Complete.merge, parts)

@@ -24,8 +24,14 @@ def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
     --------
     >>> add_up((sum(rows), len(rows)) for rows in [[1, 2], [3]])
     [6, 3]
+
+    A part without rows has no sums, and adds nothing.
+
+    >>> add_up([[1, 2], [], [3, 4]])
+    [4, 6]
     """
     total: list[Any] = []
     for part in parts:
-        total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+        if len(part):
+            total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
     return total

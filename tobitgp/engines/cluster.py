@@ -58,6 +58,10 @@ class DaskPieces:
                 raise item.error
         return found
 
+    def at(self, places: Sequence[int]) -> DaskPieces:
+        """Some of them, in the order given."""
+        return DaskPieces(self._client, [self._futures[i] for i in places])
+
     def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         name = getattr(function, "__name__", "call")
         sent: Any = args

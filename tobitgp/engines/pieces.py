@@ -26,6 +26,10 @@ class Pieces(Protocol):
         """``function(piece, *args)`` of every piece, brought here in the order of the pieces; small things only."""
         ...
 
+    def at(self, places: Sequence[int]) -> Pieces:
+        """Some of them."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LocalPieces:
@@ -50,3 +54,7 @@ class LocalPieces:
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """``function(piece, *args)`` of every piece, in their order."""
         return map_independent(lambda piece: function(piece, *args), self.items, heavy=len(self.items) > 1)
+
+    def at(self, places: Sequence[int]) -> LocalPieces:
+        """Some of them, in the order given."""
+        return LocalPieces([self.items[i] for i in places])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
+import os
 import shutil
 import tempfile
 import threading
@@ -33,12 +34,18 @@ class Store:
         self._held: dict[str, int] = {}
         self._folder: Path | None = None
         self._files = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     @property
     def folder(self) -> Path | None:
         """Where the files are; None before there are any."""
         return self._folder
+
+    @property
+    def closed(self) -> bool:
+        """Whether what was kept is gone."""
+        return self._closed
 
     def keep(self, stage: str, value: Any) -> Any:
         """The value, its arrays mapped read-only from a file where memory is used up.
@@ -67,7 +74,8 @@ class Store:
                 shutil.rmtree(self._folder / stage, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove all files."""
+        """Remove all files; what was kept is not to be used any more."""
+        self._closed = True
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -115,6 +123,8 @@ def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
             file.write(np.ascontiguousarray(array).data)
             end = starts[key] + array.nbytes
     mapped = np.memmap(path, mode="r")
+    if os.name == "posix":  # a name is not needed any more, and a process that is killed leaves nothing behind
+        path.unlink()
     return {
         key: np.asarray(mapped[starts[key] : starts[key] + array.nbytes]).view(array.dtype).reshape(array.shape)
         for key, array in arrays.items()

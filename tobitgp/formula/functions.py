@@ -31,7 +31,7 @@ KERNEL_ALIASES = {
 }
 CONSTANTS = {"pi": np.pi, "inf": np.inf}
 PROCESSES = ("gp", "re", "s", "hsgp")
-SPECIAL_TERMS = (*PROCESSES, "offset")
+SPECIAL_TERMS = (*PROCESSES, "offset", "mixture")
 PLACES = {
     "censor": "as a last part: y ~ ... | censor(lower, upper)",
     "truncate": "as a last part: y ~ ... | truncate(lower, upper)",
@@ -122,7 +122,6 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 NOT_YET = {
-    "mixture": "mixture(...) is not offered yet",
     "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
@@ -154,6 +153,8 @@ def formula_functions() -> dict[str, str]:
         "s": 's(x, ..., bs="gp", m=, by=): as in mgcv, read as gp(x, ..., kernel="matern32")',
         "hsgp": "hsgp(x, ..., cov=, iso=, by=): as in bambi, read as gp(x, ...)",
         "offset": "offset(x): added with coefficient 1",
+        "mixture": 'mixture(k), mixture(range(1, 7)), mixture("dp", max_components=10): the response is a mixture of k '
+        "components, of the number in a range that the data speak for, or of as many as they call for",
         "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
         "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",
         "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact; type= as in R's survival",

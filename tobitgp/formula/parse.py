@@ -87,6 +87,7 @@ def parse_formula(
         codings=tuple(terms.found_linear.codings),
         truncation=truncation,
         functions=own,
+        mixture=terms.mixture,
     )
 
 

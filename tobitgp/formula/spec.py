@@ -149,6 +149,26 @@ class GPTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class MixtureTerm:
+    """``mixture(...)``, which stands alone right of ``~``.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        Numbers of components to choose from, ascending; of a Dirichlet process the most components.
+    process : bool
+        A Dirichlet process, ``mixture("dp")``.
+    start, end : int
+        Where it stands in the formula.
+    """
+
+    numbers: tuple[int, ...]
+    process: bool = False
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSpec(LinearPart):
     """A whole model as written; ``print`` says in words what was understood.
 
@@ -171,6 +191,8 @@ class ModelSpec(LinearPart):
     truncation : TruncationSpec or None
     functions : tuple of (str, callable)
         A user's own functions that the formula may call.
+    mixture : MixtureTerm or None
+        In place of linear terms and processes.
     """
 
     formula: str
@@ -184,6 +206,7 @@ class ModelSpec(LinearPart):
     codings: tuple[Expression, ...] = ()
     truncation: TruncationSpec | None = None
     functions: UserFunctions = ()
+    mixture: MixtureTerm | None = None
 
     @property
     def flag(self) -> Flag | None:

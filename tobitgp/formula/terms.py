@@ -11,8 +11,9 @@ from tobitgp.formula.expansion import check_total, count_products, terms_names
 from tobitgp.formula.expressions import Found, check_expression, expression
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.gp import ProcessFound
+from tobitgp.formula.mixture import read_mixture
 from tobitgp.formula.processes import holds_process, read_process
-from tobitgp.formula.spec import Expression, GPTerm
+from tobitgp.formula.spec import Expression, GPTerm, MixtureTerm
 from tobitgp.formula.syntax import Syntax, check_depth
 
 
@@ -31,6 +32,7 @@ class Terms:
         Bare columns taken out by ``- x``, with their places.
     found_linear, found_offset : Found
     found_process : ProcessFound
+    mixture : MixtureTerm or None
     """
 
     intercept: bool = True
@@ -41,6 +43,7 @@ class Terms:
     found_linear: Found = field(default_factory=Found)
     found_process: ProcessFound = field(default_factory=ProcessFound)
     found_offset: Found = field(default_factory=Found)
+    mixture: MixtureTerm | None = None
 
 
 def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
@@ -75,12 +78,16 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
     FormulaError
         For anything outside the language.
     """
-    terms = Terms()
-    for sign, term in _flatten(node):
+    terms, signed = Terms(), _flatten(node)
+    mixed = [term for _, term in signed if _called(syntax, term) == "mixture"]
+    if mixed:
+        terms.mixture, terms.intercept = _read_lone_mixture(syntax, mixed[0], signed), False
+        return terms
+    for sign, term in signed:
         if isinstance(term, ast.Constant):
             terms.intercept = _read_constant(syntax, term) == (sign > 0)
             continue
-        name = syntax.name(term.func) if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) else ""
+        name = _called(syntax, term)
         process = holds_process(syntax, term)
         if (process or name == "offset") and sign < 0:
             what = f"{name}(...)" if name else "A process"
@@ -155,6 +162,22 @@ def _flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
         else:
             terms.append((sign, item))
     return terms
+
+
+def _called(syntax: Syntax, term: ast.expr) -> str:
+    return syntax.name(term.func) if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) else ""
+
+
+def _read_lone_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:
+    """Read a mixture that has the right-hand side for itself."""
+    assert isinstance(node, ast.Call)
+    for sign, term in signed:
+        if term is not node:
+            reason = "components whose means or weights depend on covariates are not offered"
+            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out")
+        if sign < 0:
+            syntax.fail(term, "mixture(...) cannot be taken out with '-'")
+    return read_mixture(syntax, node)
 
 
 def _read_constant(syntax: Syntax, node: ast.Constant) -> bool:

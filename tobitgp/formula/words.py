@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tobitgp.formula.spec import CensoringSpec, GPFactor, GPTerm, LinearPart, ModelSpec, ScaleSpec
+    from tobitgp.formula.spec import CensoringSpec, GPFactor, GPTerm, LinearPart, MixtureTerm, ModelSpec, ScaleSpec
 
 
 def describe(spec: ModelSpec) -> str:
@@ -22,6 +22,8 @@ def describe(spec: ModelSpec) -> str:
     lines = [spec.formula.strip(), f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
     if spec.truncation is not None:
         lines.append(f"  truncation {_truncation(spec)}")
+    if spec.mixture is not None:
+        return "\n".join([*lines, f"  mixture    {_mixture(spec.mixture)}"])
     lines += _linear_lines("linear", spec)
     lines += [f"  process    {_process(term)}" for term in spec.gps]
     return "\n".join(lines)
@@ -100,6 +102,17 @@ def _linear(spec: LinearPart) -> str:
     terms = spec.linear.partition(" ")[2].removeprefix("+ ")
     intercept = "intercept" if spec.intercept else "no intercept"
     return f"{intercept}, {terms}" if terms else intercept
+
+
+def _mixture(term: MixtureTerm) -> str:
+    numbers = ", ".join(map(str, term.numbers))
+    if term.process:
+        return f"Dirichlet process of at most {numbers} components"
+    return (
+        f"{numbers} components"
+        if len(term.numbers) == 1
+        else f"as many components, of {numbers}, as the evidence is highest for"
+    )
 
 
 def _process(term: GPTerm) -> str:

@@ -10,12 +10,13 @@ from tobitgp.data.problem import Problem
 from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
+from tobitgp.inference.ascent import Maximum
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import sites_of
-from tobitgp.inference.hyper import Maximum, Objective, is_heavy
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
@@ -132,7 +133,7 @@ def _integrate(
     T = maximum.root
     k = T.shape[1]
     z, design = central_composite(k)
-    rough = replace(objective, method=replace(search.method, tol=LOOSE))  # type: ignore[type-var]
+    rough = replace(objective, method=loosened(search.method, LOOSE))
 
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough

@@ -48,7 +48,7 @@ class Given:
         inducing: Any = "auto",
         fixed: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
-        priors: Mapping[str, LogNormal | Normal | None] | None = None,
+        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
         side_noises: Literal["shared", "row"] | None = None,
     ) -> Given:
         """Copies of what was given.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Real
 from typing import Literal, NamedTuple, Protocol
 
@@ -64,6 +65,11 @@ def check_settings(method: Method) -> None:
     sweeps = method.max_sweeps
     if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
         raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
+
+
+def loosened(method: Method, tol: float) -> Method:
+    """The method, its sites settled to ``tol`` where its own is finer."""
+    return method if method.tol >= tol else replace(method, tol=tol)  # type: ignore[type-var]
 
 
 def _is_number(value: object) -> bool:

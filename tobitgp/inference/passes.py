@@ -53,6 +53,8 @@ class Chunk:
         Whether their sites are known.
     kept : tuple
         Their features, where memory allows, else empty.
+    for_slopes : bool
+        Whether what is kept serves slopes too.
     """
 
     rows: Rows
@@ -60,10 +62,10 @@ class Chunk:
     inputs: tuple[Inputs, ...]
     conjugate: bool
     kept: tuple[Joined, ...] = ()
+    for_slopes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A part in the middle of an iteration.
 
     Attributes
@@ -100,7 +102,7 @@ class State:
 
     def features(self, chunk: Chunk, *, slopes: bool = False) -> Joined:
         """Features block by block, all of them as ``A``, and the summed residual ``d`` (n,)."""
-        if chunk.kept:
+        if chunk.kept and (chunk.for_slopes or not slopes):
             return chunk.kept[0]
         return join_features(self.setting.layout, self.setting.blocks, chunk.inputs, slopes=slopes)
 
@@ -114,23 +116,17 @@ class State:
         return Marginals(A.times(q.w), v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
 
 
-def begin(part: Part, setting: Setting, keep: bool, windows: bool = True) -> State:
+def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> State:
     """Cut a part into chunks and set the sites that are known, the others to where they start or to flat ones.
 
-    Without ``windows`` the rows are seen as if nothing had been truncated.
+    With ``keep`` the features are kept, from 2 on with what their slopes need. Without ``windows`` the rows are seen as
+    if nothing had been truncated.
 
     The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
     evidence part D as it were if the mean met every value.
     """
-    n = len(part)
-    sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
-    chunks = []
-    seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
-    for rows, span in spans(seen, CHUNK_ROWS):
-        inputs = tuple(at.rows(span) for at in part.inputs)
-        kept = (join_features(setting.layout, setting.blocks, inputs, slopes=True),) if keep else ()
-        chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), kept))
-    state = State(part, setting, tuple(chunks), sites)
+    state = _arranged(part, setting, keep, windows)
+    sites = state.sites
 
     def known(chunk: Chunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
@@ -140,7 +136,29 @@ def begin(part: Part, setting: Setting, keep: bool, windows: bool = True) -> Sta
         D = setting.method.exact_part(chunk.rows, y, d, setting.sigma).sum()
         return *A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y)), float(D)
 
-    return replace(state, sums=tuple(add_up(known(chunk) for chunk in chunks if chunk.conjugate)))
+    return state._replace(sums=tuple(add_up(known(chunk) for chunk in state.chunks if chunk.conjugate)))
+
+
+def _arranged(part: Part, setting: Setting, keep: int, windows: bool) -> State:
+    n = len(part)
+    sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
+    seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
+    chunks = []
+    for rows, span in spans(seen, CHUNK_ROWS):
+        inputs = tuple(at.rows(span) for at in part.inputs)
+        kept = (join_features(setting.layout, setting.blocks, inputs, slopes=keep > 1),) if keep else ()
+        chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), kept, keep > 1))
+    return State(part, setting, tuple(chunks), sites)
+
+
+def seeded(part: Part, setting: Setting, q: Gaussian) -> Part:
+    """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
+    method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
+    state = _arranged(replace(part, sites=None), setting, 0, True)
+    for chunk in state.others():
+        u = method.update(likelihood, chunk.rows, state.marginals(chunk, q)[1], sigma)
+        state.sites.lambda1[chunk.span], state.sites.lambda2[chunk.span] = u.lambda1, u.lambda2
+    return ended(state)
 
 
 def sums_of(state: State) -> tuple[Any, ...]:
@@ -167,8 +185,7 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
     """
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
     sites = state.sites.copy()
-    step = Sites(np.zeros_like(sites.lambda1), np.zeros_like(sites.lambda2))
-    last = step if state.step is None else state.step
+    step = Sites(np.zeros(len(sites.lambda1)), np.zeros(len(sites.lambda2)))
 
     def move(chunk: Chunk) -> tuple[Any, ...]:
         A, marginals = state.marginals(chunk, q)
@@ -181,13 +198,13 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
         sites.lambda1[span] += rho * g1
         sites.lambda2[span] += rho * g2
         dots = _NO_DOTS
-        if method.ascends is None:
-            dots = np.array([_dots(g1, last.lambda1[span]), _dots(g2, last.lambda2[span])])
+        if state.step is not None and method.ascends is None:
+            dots = np.array([_dots(g1, state.step.lambda1[span]), _dots(g2, state.step.lambda2[span])])
         lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
         return len(m), gap, float(u.D.sum()), dots, *A.gram(lambda2), A.adjoint(lambda1)
 
     sums = tuple(add_up(move(chunk) for chunk in state.others()))
-    return replace(state, sites=sites, here=state.sites, step=step, sums=sums)
+    return state._replace(sites=sites, here=state.sites, step=step, sums=sums)
 
 
 def _dots(a: Array, b: Array) -> tuple[float, float, float]:
@@ -198,7 +215,7 @@ def retake(state: State, rho: float) -> State:
     """Take the last step with another length; the past of an acceleration is forgotten."""
     assert state.here is not None
     assert state.step is not None
-    return replace(state, sites=state.here.plus(state.step, rho), history=())
+    return state._replace(sites=state.here.plus(state.step, rho), history=())
 
 
 def flatten(state: State) -> State:
@@ -206,7 +223,7 @@ def flatten(state: State) -> State:
     sites = state.sites.copy()
     for chunk in state.others():
         sites.lambda1[chunk.span] = sites.lambda2[chunk.span] = 0.0
-    return replace(state, sites=sites)
+    return state._replace(sites=sites)
 
 
 def record(state: State) -> State:
@@ -214,7 +231,7 @@ def record(state: State) -> State:
     assert state.here is not None
     assert state.step is not None
     history = remember(state.history, _flat(state, state.here), _flat(state, state.step))
-    return replace(state, history=history, sums=normal_equations(history) if len(history) > 1 else ())
+    return state._replace(history=history, sums=normal_equations(history) if len(history) > 1 else ())
 
 
 def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
@@ -222,8 +239,8 @@ def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
     sigma = state.setting.sigma
     point = mixed(state.history, gamma, rho)
     half = len(point) // 2
-    state = replace(state, sites=Sites(point[:half] / sigma, np.maximum(point[half:], floor) / sigma**2))
-    return replace(state, sums=tuple(site_sums(state)))
+    state = state._replace(sites=Sites(point[:half] / sigma, np.maximum(point[half:], floor) / sigma**2))
+    return state._replace(sums=tuple(site_sums(state)))
 
 
 def _flat(state: State, sites: Sites) -> Array:
@@ -265,8 +282,7 @@ def unexplained(state: State) -> float:
     return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
 
 
-def feature_sums(state: State) -> tuple[Array, float]:
-    """Weighted sum of the common features (p,), and the weight."""
+def feature_sums(state: State) -> list[Any]:
+    """Weighted sum of the common features (p,), and the weight; nothing where there are no rows."""
     pairs = ((state.features(chunk)[1].common.T @ chunk.rows.weight, chunk.rows.weight.sum()) for chunk in state.chunks)
-    total, weight = add_up(pairs)
-    return total, float(weight)
+    return add_up(pairs)

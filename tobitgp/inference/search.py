@@ -11,33 +11,27 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
+from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
+from tobitgp.inference.curvature import refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.gather import sites_of
-from tobitgp.inference.hyper import (
-    Maximum,
-    Objective,
-    ascend_with,
-    climb,
-    other_octaves,
-    polish,
-    starts,
-    whitening,
-)
 from tobitgp.inference.inducing import move_inducing
-from tobitgp.inference.method import Method
+from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import unexplained
 from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.settle import settle
+from tobitgp.inference.settle import seed, settle
+from tobitgp.inference.starts import other_octaves, starts
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import SIDES, with_side_noises
 from tobitgp.prior.block import Block
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
@@ -45,12 +39,13 @@ SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
-ROUGH = 1e-2
+ROUGH, LOOSE = 1e-2, 1e-5
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED = 1e-3
 
 OnStep = Callable[[Step], None]
+_Found = tuple[float, Array, Objective]
 
 
 class Search:
@@ -75,6 +70,10 @@ class Search:
         self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
         self.copies = whole.weight / float(problem.weight.sum())
         self.precision: Array | None = None
+        self.sampled: Posterior | None = None
+        self.rates = np.isin(np.array(parameters.roles)[parameters.free], ("sigma", "df", *SIDES)).astype(np.float64)
+        self.grouped = _of_groups(prior, parameters)
+        self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
         # Only along a single input can rows be dense enough to show length-scales that need many features.
@@ -103,7 +102,7 @@ class Search:
         scale, inverse = None, None
         if self.parameters.n_free:
             theta, scale = self._search(theta)
-            if scale is not None and self.problem.n > 3 * GROWN_ROWS:
+            if scale is not None and self.grows:
                 theta, scale = self._grow(theta, scale)
             if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
@@ -130,36 +129,34 @@ class Search:
 
         rows_sought = cut(problem, prior.inputs)
 
-        def at(start: Array, last: Objective | None = None) -> Objective:
+        def at(start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
             """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
             here = theta.copy()
             here[free] = start
             precision = _guess(problem, here) if last is None else _precision(last)
             whole = rows_sought if last is None else last.whole
-            objective = self._objective("search", whole, prior, here, precision, self.first_cap)
+            objective = self._objective("search", whole, prior, here, precision, self.first_cap, tol)
             made.append(objective)
             return objective
 
         def rough_value(start: Array) -> float:
-            objective = at(start)
-            objective.method = replace(self.method, tol=ROUGH)  # type: ignore[type-var]
-            return objective.value(start)
+            return at(start, tol=ROUGH).value(start)
 
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
 
-        def end(start: Array) -> tuple[float, Array, Objective]:
+        def end(start: Array) -> _Found:
             objective = at(start)
-            end = climb(objective, start, tol=1e-2, max_iter=self.settings.max_iter)
+            end = climb(objective, start, tol=0.1, max_iter=self.settings.max_iter)
             again = at(end, objective)
             return again.value(end), end, again
 
-        ends = [end(start) for start in candidates]
+        ends = _those_that_lead_somewhere(end, candidates)
         found = max(ends, key=_value)
         if periods:
-            ends = [end(start) for start in other_octaves(self.parameters, found[2].theta(found[1]), periods)]
-            found = max([found, *ends], key=_value)
+            others = other_octaves(self.parameters, found[2].theta(found[1]), periods)
+            found = max([found, *(end(start) for start in others)], key=_value)
         value, best, objective = found
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         return objective.theta(best), whitening(objective, best) if many else None
@@ -170,7 +167,7 @@ class Search:
         prior = self.prior.subset(rows)
         whole, precision = cut(problem, prior.inputs), _guess(problem, theta)
         stage = f"approach, {problem.n} rows"
-        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap)
+        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap, LOOSE)
         free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
         value, scale = objective.value(free), whitening(objective, free)
         self._log(stage, objective, value)
@@ -190,6 +187,9 @@ class Search:
         )
         objective, maximum = part._maximise(theta, scale)
         self.precision = self.copies * _precision(objective)
+        self.sampled = objective.posterior(maximum.free)
+        if scale is not None and self.grows:
+            self._learn_rates(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
@@ -199,11 +199,11 @@ class Search:
         step = round(np.sqrt(self.copies / 2.0))
         if step < THINNED:
             return theta, inverse
-        whole = self.whole.thinned(step)
+        whole = self._seeded(self.whole.thinned(step))
         assert self.precision is not None
         stage = f"thinned, {whole.n} rows"
         objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
-        more = self._foretold(step)
+        sampled, more = np.linalg.cholesky(inverse) * self._foretold(self.copies)[:, None], self._foretold(step)
         maximum = ascend_with(
             objective,
             theta[self.parameters.free],
@@ -211,17 +211,40 @@ class Search:
             tol=10.0 * SAMPLE_TOL,
             max_iter=NEWTON_STEPS,
         )
+        self.sampled = objective.posterior(maximum.free)
+        found = refined_root(objective, maximum.free, maximum.root)
         self._log(stage, objective, maximum.value)
-        root = maximum.root / more[:, None]
+        self._learn_rates(sampled, found, self.copies / step)
+        root = found / self._foretold(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
     def _foretold(self, copies: float) -> Array:
-        """By how much fewer rows, (k_free,), widen the standard deviations of parameters.
+        """By how much so many times fewer rows, (k_free,), widen the standard deviations of parameters."""
+        return copies ** (0.5 * self.rates)
 
-        More rows tell more of the noise; of a smooth curve's sd and length-scale they soon tell no more.
+    def _learn_rates(self, before: Array, now: Array, ratio: float) -> None:
+        """Powers of the number of rows, (k_free,), with which the precisions of parameters grow, from two samples.
+
+        Those of noise grow as the rows do; of a smooth curve more rows soon tell little more, and of groups nothing
+        once there are several rows in each, which few rows do not foretell.
+
+        Parameters
+        ----------
+        before, now : (k_free, any) array
+            Roots of the inverse curvature on some rows and on ``ratio`` times as many.
         """
-        roles = np.array(self.parameters.roles)[self.parameters.free]
-        return np.where(np.isin(roles, ("sigma", "df", *SIDES)), np.sqrt(copies), 1.0)
+        old, new = np.square(before).sum(axis=1), np.square(now).sum(axis=1)
+        grown = np.divide(old, new, out=np.ones_like(new), where=new > 0.0)
+        self.rates = np.where(self.grouped, 0.0, np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0))
+
+    def _seeded(self, whole: Whole) -> Whole:
+        """The rows with sites that a sample foretells.
+
+        Bounds settle as soon without; under noise that is not log-concave such sites may leave no posterior.
+        """
+        if self.sampled is None or not self.concave or self.method.ascends == "bound":
+            return whole
+        return seed(whole, self.sampled, self.method, self.likelihood)
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
@@ -229,12 +252,12 @@ class Search:
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
         rows. ``inverse`` is the inverse curvature that a larger subset foretells.
         """
-        whole, sampled = self.whole, self.problem.n < self.whole.n
+        whole, sampled = self._seeded(self.whole), self.problem.n < self.whole.n
         precision = self.copies * _guess(self.problem, theta) if self.precision is None else self.precision
         tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
-            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap)
+            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap, LOOSE)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, whole = objective.theta(free), objective.whole
@@ -299,9 +322,13 @@ class Search:
         blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
         return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
 
-    def _objective(self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int) -> Objective:
+    def _objective(
+        self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int, tol: float = 0.0
+    ) -> Objective:
+        """What is to be maximised, its sites settled to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        objective = Objective(whole, blocks, self.method, self.likelihood, self.parameters, theta.copy())
+        method = loosened(self.method, tol)
+        objective = Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy())
         report, sampled = self.on_step, self.problem.n < self.whole.n
         if report is not None:
 
@@ -325,13 +352,34 @@ class _EPFailure(Exception):
         self.theta = theta
 
 
-def _value(found: tuple[float, Array, Objective]) -> float:
+def _value(found: _Found) -> float:
     return found[0]
+
+
+def _those_that_lead_somewhere(end: Callable[[Array], _Found], candidates: Sequence[Array]) -> list[_Found]:
+    """Ends of the starts from which something can be computed."""
+    ends, failure = [], None
+    for start in candidates:
+        try:
+            ends.append(end(start))
+        except NumericalError as error:
+            failure = error
+    if failure is not None and not ends:
+        raise failure
+    return ends
 
 
 def warn(message: str) -> None:
     """Tell that a fit did not end as it should."""
     warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
+
+
+def _of_groups(prior: Prior, parameters: Parameters) -> BoolArray:
+    """Free parameters of terms with groups, (k_free,)."""
+    out = np.zeros(len(parameters.free), dtype=bool)
+    of_terms = [grouped for gp in prior.gps for grouped in [gp.grouping is not None] * gp.n_parameters]
+    out[: len(of_terms)] = of_terms
+    return out[parameters.free]
 
 
 def _guess(problem: Problem, theta: Array) -> Array:

@@ -80,6 +80,13 @@ def settle(
     return _settle(whole, blocks, theta, last, likelihood, windows)
 
 
+def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
+    """The rows with the sites to which the posterior of some of them leads; what is near it settles soon from there."""
+    likelihood = method.view(likelihood.over(whole.kinds).at(posterior.theta))
+    setting = passes.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
+    return whole.starting(whole.parts.map(passes.seeded, setting, posterior.q))
+
+
 def _settle(
     whole: Whole, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
 ) -> Posterior:
@@ -88,7 +95,7 @@ def _settle(
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     setting = passes.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
-    keep = 2 * whole.n * layout.row_features * 8 <= CACHE_BYTES  # the features, and what their slopes need
+    keep = CACHE_BYTES // max(1, whole.n * layout.row_features * 8)
     states = whole.parts.map(passes.begin, setting, keep, windows)
     base = _known_rows(states, layout)
     end = _iterate(states, base, method, likelihood)
@@ -121,16 +128,11 @@ class _Base:
 
 def _known_rows(states: Pieces, layout: Layout) -> _Base:
     eye = identity(layout.p, layout.m, layout.size)
-    total = _sums(states.collect(passes.sums_of))
+    total = add_up(states.collect(passes.sums_of))
     if not total:
         return _Base(eye, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0)
     *B, r, yy, D = total
     return _Base(_add(eye, B), r, float(yy), float(D))
-
-
-def _sums(parts: Sequence[Sequence[Array]]) -> list[Array]:
-    """Sums over the parts that have rows to sum over."""
-    return add_up(part for part in parts if len(part))
 
 
 def _add(B: Arrow, other: Sequence[Array]) -> Arrow:
@@ -162,7 +164,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
     rho, merit, residual, mixed = method.damping, -np.inf, np.inf, False
     for sweep in range(1, method.max_sweeps + 1):
         moved = states.map(passes.visit, q, rho)
-        n, squares, D, dots, *sums = _sums(moved.collect(passes.sums_of))
+        n, squares, D, dots, *sums = add_up(moved.collect(passes.sums_of))
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or sweep == method.max_sweeps:
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
@@ -172,7 +174,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
             if value < merit - 1e-10 * max(1.0, abs(merit)):
                 rho = rho if mixed else SHORTEN * rho
                 states, mixed = states.map(passes.retake, rho), False
-                q = base.posterior(_sums(states.collect(passes.site_sums)))
+                q = base.posterior(add_up(states.collect(passes.site_sums)))
                 continue
             merit = value
         else:
@@ -182,7 +184,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         residual, states = gap, moved
         if accelerated:
             states, mixed = _accelerate(states, rho, floor)
-            sums = _sums(states.collect(passes.sums_of))
+            sums = add_up(states.collect(passes.sums_of))
         try:
             q = base.posterior(sums)
         except NumericalError:
@@ -195,18 +197,18 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
 
 def _first(states: Pieces, base: _Base) -> tuple[Pieces, Gaussian, bool]:
     """Posterior of the sites given, flattened where they leave none; and whether there are any to seek."""
-    sums = _sums(states.collect(passes.site_sums))
+    sums = add_up(states.collect(passes.site_sums))
     try:
         return states, base.posterior(sums), bool(sums)
     except NumericalError:
         states = states.map(passes.flatten)
-        return states, base.posterior(_sums(states.collect(passes.site_sums))), bool(sums)
+        return states, base.posterior(add_up(states.collect(passes.site_sums))), bool(sums)
 
 
 def _accelerate(states: Pieces, rho: float, floor: float) -> tuple[Pieces, bool]:
     """Take the accelerated step; False where that is the plain one for want of a past."""
     states = states.map(passes.record)
-    equations = _sums(states.collect(passes.sums_of))
+    equations = add_up(states.collect(passes.sums_of))
     gamma = weights(*equations) if equations else np.zeros(0)
     return states.map(passes.mix, gamma, rho, floor), bool(equations)
 
@@ -217,7 +219,7 @@ def _shorten(base: _Base, states: Pieces, rho: float) -> tuple[Pieces, Gaussian,
         rho *= SHORTEN
         shorter = states.map(passes.retake, rho)
         try:
-            return shorter, base.posterior(_sums(shorter.collect(passes.site_sums))), rho
+            return shorter, base.posterior(add_up(shorter.collect(passes.site_sums))), rho
         except NumericalError:
             pass
     raise NumericalError("The sites of the rows leave no posterior.")

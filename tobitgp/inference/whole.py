@@ -98,7 +98,7 @@ def distinct_inputs(part: Part, block: int) -> Array:
 
 
 def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
-    """All rows, standardised where they are.
+    """All rows, standardised where they are; pieces without rows have no part.
 
     Parameters
     ----------
@@ -112,7 +112,9 @@ def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | Non
     """
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
-    made = pieces.map(make_parts, plan.standard, plan.linear, limits, before, store)
+    made = pieces.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(
+        make_parts, plan.standard, plan.linear, limits, before, store
+    )
     if isinstance(made, LocalPieces):
         parts: Pieces = LocalPieces([part for few in made.items for part in few])
     else:

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from tobitgp.engines import row_chunks
 from tobitgp.mixture.ascent import Climb
-from tobitgp.mixture.methods import Method
+from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
 from tobitgp.mixture.predictive import Predictive
@@ -169,8 +169,11 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
     theta, log_weight, _ = model.view(best.state)
     order = np.argsort(model.family.location(theta), kind="stable")
     state = model.permute(best.state, order)
-    exact = [rows for rows in chunks_of(working, len(order)) if rows.kind == "exact"]
-    exact_counts = sum_over(exact, model.family, theta, log_weight).counts[order]
+    chunks = chunks_of(working, len(order))
+    exact_counts, between_counts = (
+        sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
+        for kind in ("exact", "interval")
+    )
     law = model.family.point_law(theta[:, order], working.units)
     medians = law.moments()[0] if law.discrete else law.quantile(np.array([0.5]))[:, 0]
     return MixtureFit(
@@ -188,28 +191,34 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
         exact_counts,
         working.total,
         working.exact,
-        _notes(method, best, working, exact_counts, best.sums.counts[order], medians, raw),
+        _notes(method, best, working, exact_counts + between_counts, best.sums.counts[order], medians, raw),
     )
 
 
 def _notes(
-    method: Method, best: Climb, working: Working, exact: Array, counts: Array, medians: Array, raw: Raw
+    method: Method, best: Climb, working: Working, placed: Array, counts: Array, medians: Array, raw: Raw
 ) -> tuple[str, ...]:
+    """Notes; ``placed`` (K,) are expected rows that say where a value lies: exact ones, and those between two ends."""
     notes = []
     if not best.converged:
         notes.append(f"Not settled after {best.passes} passes; raise max_iter (now {method.max_iter}).")
-    if working.exact == 0.0:
-        notes.append("Every row is censored: what the components are rests on limits and the prior alone.")
+    kinds = {part.kind for part in working.parts}
+    bayes = not isinstance(method, EMCM)
+    if not kinds & {"exact", "interval"}:
+        grounds = "limits and the prior" if bayes else "limits"
+        notes.append(f"Every row is censored: what the components are rests on {grounds} alone.")
         return tuple(notes)
     ends = np.concatenate([raw.lower, raw.upper])
     ends = ends[np.isfinite(ends)]
     held = counts > max(1.0, 0.01 * working.total)
+    what = "exact or interval rows" if "interval" in kinds else "exact rows"
     for i in np.flatnonzero(held):
-        if exact[i] < 1.0:
-            notes.append(f"Component {i + 1} holds {exact[i]:.2g} exact rows in expectation; the prior places it.")
+        if placed[i] < 1.0:
+            by = "the prior places it" if bayes else "limits alone place it"
+            notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
         elif not ends.min() <= medians[i] <= ends.max():
             notes.append(
                 f"The median of component {i + 1}, {medians[i]:.4g}, lies beyond the data ({ends.min():.4g} to "
-                f"{ends.max():.4g}): its shape and the prior place it."
+                f"{ends.max():.4g}): its shape {'and the prior place' if bayes else 'alone places'} it."
             )
     return tuple(notes)

@@ -151,7 +151,7 @@ class Burr:
         out = np.log(self.a[:, None] * c / self.scale[:, None]) - (self.a[:, None] + 1.0) * np.logaddexp(0.0, power)
         with np.errstate(invalid="ignore"):
             out = out + np.where(c == 1.0, 0.0, (c - 1.0) * y)
-        return np.where(x >= 0.0, out, -np.inf)
+        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
@@ -169,7 +169,8 @@ class Burr:
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
-        return np.asarray(self.scale[which] * rng.pareto(self.a[which]) ** (1.0 / self.shape[which]))
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale[which] * rng.pareto(self.a[which]) ** (1.0 / self.shape[which]))
 
     def moments(self) -> tuple[Array, Array]:
         """See `Law`; the r-th exists where a shape > r, and is a B(a - r / shape, 1 + r / shape)."""
@@ -197,7 +198,7 @@ class Weibull:
         y, c = _log_ratio(x, self.scale), self.shape[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             out = np.log(c / self.scale[:, None]) + np.where(c == 1.0, 0.0, (c - 1.0) * y) - np.exp(c * y)
-        return np.where(x >= 0.0, out, -np.inf)
+        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
@@ -216,7 +217,8 @@ class Weibull:
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
-        return np.asarray(self.scale[which] * rng.weibull(self.shape[which]))
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale[which] * rng.weibull(self.shape[which]))
 
     def moments(self) -> tuple[Array, Array]:
         """See `Law`."""

@@ -13,6 +13,7 @@ from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
 _HALVINGS = 200
+_MOST_HALVINGS = 2000
 
 
 class Predictive:
@@ -116,6 +117,33 @@ class Predictive:
         if good.any():
             out[good] = self._search(flat[good])
         return out.reshape(q.shape)[()]
+
+    def remaining(self, p: float, start: float) -> float:
+        """Time after start at which survival falls to p of what it is at start; infinite where none is left.
+
+        It is found on the log scale, far beyond where ``1 - sf`` is 1.
+
+        Examples
+        --------
+        >>> from tobitgp.mixture.law import Burr
+        >>> lifetime = Predictive(np.ones(1), Burr(np.array([10.0]), np.ones(1), np.array([2.0])))
+        >>> round(lifetime.remaining(0.25, 1e9), 3)
+        1000000010.0
+        """
+        goal = float(self.logsf(start)) + float(np.log(p))
+        if not np.isfinite(goal):
+            return float("inf")
+        low = float(np.floor(start)) if self.law.discrete else start
+        width = 1.0 if self.law.discrete else max(abs(start), 1e-300)
+        while np.isfinite(low + width) and self.logsf(low + width) > goal:
+            width *= 2.0
+        high = low + width
+        for _ in range(_MOST_HALVINGS):
+            middle = float(np.floor(0.5 * (low + high))) if self.law.discrete else 0.5 * low + 0.5 * high
+            if middle in (low, high):
+                break
+            low, high = (low, middle) if self.logsf(middle) <= goal else (middle, high)
+        return high - start
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
         """Random values; ``rng=None`` is deterministic."""

@@ -15,6 +15,8 @@ from scipy.linalg import cython_blas
 
 from tobitgp.typing import Array
 
+SMALL = 8192  # entries of a block of rows below which numpy's product is done before ours has started
+
 _DOUBLE = np.dtype(np.float64)
 _POINTER = ctypes.c_void_p
 _INTS, _INT = ctypes.c_int * 2, ctypes.sizeof(ctypes.c_int)
@@ -60,7 +62,9 @@ def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
     n, M = A.shape
     if T.shape != (M, M):
         raise TypeError(f"A matrix {M} x {M} is needed, not one of shape {T.shape}.")
-    if A.size:
+    if A.size <= SMALL:
+        A[...] = A @ (T.T if transposed else T)
+    else:
         sizes = _INTS(M, n)
         rows = ctypes.addressof(sizes)
         columns, direction = rows + _INT, b"N" if transposed else b"T"

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from tobitgp.errors import NumericalError
-from tobitgp.numerics.blas import gram_of_rows
+from tobitgp.numerics.blas import SMALL, gram_of_rows
 from tobitgp.typing import Array
 
 _potrf, _pstrf, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtri
@@ -99,7 +99,9 @@ def inverse_factor(L: Array) -> Array:
 
 
 def gram(A: Array, scale: Array) -> Array:
-    """Lower triangle of ``A' diag(scale) A`` for rows ``A`` (n, M) and ``scale`` (n,); the upper triangle is zero."""
+    """``A' diag(scale) A`` for rows ``A`` (n, M) and ``scale`` (n,), of which the lower triangle is to be read."""
+    if A.size <= SMALL:
+        return np.asarray((A.T * scale) @ A, dtype=np.float64)
     out = gram_of_rows(np.multiply(A, np.sqrt(np.abs(scale))[:, None], order="C"))
     negative = np.flatnonzero(scale < 0.0)
     if len(negative):

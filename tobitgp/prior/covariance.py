@@ -132,6 +132,8 @@ class Covariance:
         return [f.value(X, Z, own) for f, own in zip(self.factors, self._split(parameters), strict=True)]
 
     def _split(self, parameters: Array) -> list[Array]:
+        if len(self.factors) == 1:
+            return [parameters]
         ends = np.cumsum([f.n_parameters for f in self.factors])
         return np.split(parameters, ends[:-1]) if self.factors else []
 

@@ -16,6 +16,7 @@ from tobitgp.typing import Array, IntArray
 RELATIVE_RESIDUAL = 1e-10
 DENSE_LIMIT = 5000
 FREE_FEATURES = 32
+FEW_ROWS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,8 @@ def greedy_inducing(
     A = np.empty((min(limit, 32), n))
     d = variance * covariance.diagonal(X)
     floor = RELATIVE_RESIDUAL * float(d.max())
+    # A column at a time is slower than all of few.
+    K = variance * covariance.value(X, X, parameters) if n <= FEW_ROWS else None
     chosen: list[int] = []
     while len(chosen) < limit:
         i = int(np.argmax(weight * d))
@@ -247,8 +250,8 @@ def greedy_inducing(
             break
         if m == len(A):
             A = np.concatenate([A, np.empty((min(m, limit - m), n))])
-        column = variance * covariance.value(X, X[i : i + 1], parameters)[:, 0]
-        column -= A[:m, i] @ A[:m]
+        column = variance * covariance.value(X, X[i : i + 1], parameters)[:, 0] if K is None else K[:, i]
+        column = column - A[:m, i] @ A[:m]
         column /= np.sqrt(d[i])
         A[m] = column
         d -= column * column

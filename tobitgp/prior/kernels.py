@@ -116,9 +116,10 @@ def summed_steps(X: Array, Z: Array, W: Array) -> Array:
 
 def _rbf_value(X: Array, Z: Array, shape: Array) -> Array:
     """``exp(x'z - |x|^2 / 2 - |z|^2 / 2)``: one matrix product gives all exponents."""
-    half_x, half_z = -0.5 * np.einsum("nd,nd->n", X, X), -0.5 * np.einsum("md,md->m", Z, Z)
-    left = np.column_stack([X, half_x, np.ones(len(X))])
-    right = np.column_stack([Z, np.ones(len(Z)), half_z])
+    d = X.shape[1]
+    left, right = np.ones((len(X), d + 2)), np.ones((len(Z), d + 2))
+    left[:, :d], right[:, :d] = X, Z
+    left[:, d], right[:, d + 1] = -0.5 * np.einsum("nd,nd->n", X, X), -0.5 * np.einsum("md,md->m", Z, Z)
     K = left @ right.T
     np.minimum(K, 0.0, out=K)
     return np.exp(K, out=K)

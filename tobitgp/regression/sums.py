@@ -114,5 +114,5 @@ def _weighted_gram(A: Array, d: Array) -> Array:
     """``A' diag(d) A``, by one rank update where d has one sign."""
     if len(d) and d.max() <= 0.0:
         lower = gram(A, -d)
-        return -(lower + np.tril(lower, -1).T)
+        return -(np.tril(lower) + np.tril(lower, -1).T)
     return np.asarray((A.T * d) @ A)

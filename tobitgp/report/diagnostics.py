@@ -48,7 +48,7 @@ def plot_residuals(results: Drawn) -> Any:
     normal = np.empty(len(r))
     normal[order] = ndtri((np.arange(len(r)) + 0.5) / len(r))
     axes[0].axhline(0.0, color=GREY, linewidth=0.9)
-    _draw_envelope(axes[1], len(r))
+    draw_envelope(axes[1], len(r))
     look = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.4}
     look |= {"alpha": 0.8 if len(r) < 500 else 0.4, "rasterized": len(r) > _DRAWN_ROWS}
     for label, rows, marker, colour in kinds:
@@ -67,7 +67,7 @@ def plot_residuals(results: Drawn) -> Any:
     return axes
 
 
-def _draw_envelope(ax: Any, n: int) -> None:
+def draw_envelope(ax: Any, n: int) -> None:
     """Line of equality, and where each order statistic of n normal values lies with probability 95%."""
     k = np.unique(np.round(np.geomspace(1, n, min(n, 100))).astype(int))
     k = np.unique(np.concatenate([k, n + 1 - k])).astype(np.float64)

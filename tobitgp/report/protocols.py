@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pandas as pd
 
@@ -14,7 +14,12 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.likelihoods import Family
+from tobitgp.mixture import MixtureFit, Predictive
+from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.regression import Maximum
+from tobitgp.typing import Array, IntArray
+
+CovKind = Literal["linear_response", "vb"]
 
 
 class FitData(Protocol):
@@ -203,3 +208,72 @@ class Regression(Protocol):
     @property
     def params(self) -> pd.Series[float]: ...  # noqa: D102
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame: ...  # noqa: D102
+
+
+class TriedNumbers(Protocol):
+    """Numbers of components that were tried."""
+
+    @property
+    def by(self) -> str: ...  # noqa: D102
+    @property
+    def numbers(self) -> IntArray: ...  # noqa: D102
+    @property
+    def values(self) -> Array: ...  # noqa: D102
+
+
+class MixedParts(Protocol):
+    """What a mixture was made from and what it found."""
+
+    @property
+    def fit(self) -> MixtureFit: ...  # noqa: D102
+    @property
+    def family(self) -> MixtureFamily: ...  # noqa: D102
+    @property
+    def bayes(self) -> bool: ...  # noqa: D102
+    @property
+    def facts(self) -> Facts: ...  # noqa: D102
+    @property
+    def rows(self) -> TrainingData: ...  # noqa: D102
+    @property
+    def tried(self) -> TriedNumbers | None: ...  # noqa: D102
+
+
+class Mixed(Protocol):
+    """A fitted mixture, as its summary and its pictures see it; ``MixtureResults`` says what each member means."""
+
+    @property
+    def parts(self) -> MixedParts: ...  # noqa: D102
+    @property
+    def model(self) -> Any: ...  # noqa: D102
+    @property
+    def formula(self) -> str: ...  # noqa: D102
+    @property
+    def method(self) -> str: ...  # noqa: D102
+    @property
+    def nobs(self) -> float: ...  # noqa: D102
+    @property
+    def counts(self) -> pd.Series[int]: ...  # noqa: D102
+    @property
+    def n_effective(self) -> int: ...  # noqa: D102
+    @property
+    def converged(self) -> bool: ...  # noqa: D102
+    @property
+    def elbo(self) -> float: ...  # noqa: D102
+    @property
+    def log_evidence(self) -> float: ...  # noqa: D102
+    @property
+    def llf(self) -> float: ...  # noqa: D102
+    @property
+    def aic(self) -> float: ...  # noqa: D102
+    @property
+    def bic(self) -> float: ...  # noqa: D102
+    @property
+    def selection(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def fit_history(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def predictive(self) -> Predictive: ...  # noqa: D102
+    def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
+    def summary_frame(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame: ...  # noqa: D102
+    def predict_survival_function(self, *, times: Array, interval: float | None) -> pd.DataFrame: ...  # noqa: D102
+    def predict_hazard(self, *, times: Array, interval: float | None) -> pd.DataFrame: ...  # noqa: D102

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.facts import NO_ROWS
 from tobitgp.data.limits import with_limits
 from tobitgp.data.problem import Problem
 from tobitgp.engines import single_blas_thread
@@ -92,7 +93,8 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     parts = getattr(results, "parts", None)
     if not isinstance(parts, Parts):
         raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
-    rows = parts.rows
+    if parts.training is None:
+        raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
     problem, units = parts.gp.problem, parts.gp.problem.units
     answers, in_the_way = {}, _why_not_exact(parts)
     with single_blas_thread():
@@ -101,7 +103,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
                 answers["exact"] = _exact(parts)
             except np.linalg.LinAlgError:
                 in_the_way = "the covariance of the rows is singular to working precision"
-        answers |= dict(_approximations(parts, rows.response))
+        answers |= dict(_approximations(parts, parts.rows.response))
     reference = next(name for name in ("exact", "ep", *answers) if name in answers)
     table = _table(answers, answers[reference], _compared(problem), units.scale, units.log_jacobian)
     table.attrs |= {"reference": reference} | ({} if in_the_way is None else {"no_exact": in_the_way})

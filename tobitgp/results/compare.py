@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
+from tobitgp.typing import Array
 
 COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
 
@@ -37,11 +38,11 @@ class Criterion(NamedTuple):
 
 
 CRITERIA = {
-    "log_evidence": Criterion(1, 1.0, True, "every fit of a process has it"),
-    "elbo": Criterion(1, 1.0, True, "every fit of a process has it"),
+    "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
+    "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "log_marginal": Criterion(1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"),
-    "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a process has not"),
-    "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a process has not"),
+    "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
+    "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
 }
 
 
@@ -185,21 +186,41 @@ def _warn_columns(subjects: dict[str, Subject]) -> None:
 
 
 def _table(fits: dict[str, Any], value: Any, by: str) -> pd.DataFrame:
+    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
+    kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
+    converged = [bool(fit.converged) for fit in fits.values()]
+    return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by)
+
+
+def rank_table(
+    index: pd.Index, value: Array, kinds: Sequence[str], n: Array, converged: Sequence[bool], by: str
+) -> pd.DataFrame:
+    """Table of models, best first, as :func:`compare` gives it.
+
+    Parameters
+    ----------
+    index : pandas.Index, length m
+        Names of the models.
+    value, n : (m,) array
+        The criterion, and frequency weights summed.
+    kinds, converged : sequence, length m
+    by : str
+        A key of ``CRITERIA``.
+    """
     criterion = CRITERIA[by]
     gain = criterion.sign * value
     weight = np.exp(criterion.scale * (gain - gain.max()))
-    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
     table = pd.DataFrame(
         {
             "value": value,
             "diff": value - value[np.argmax(gain)],
             "se_diff": np.full(len(value), np.nan),
             "weight": weight / weight.sum(),
-            "kind": [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()],
+            "kind": list(kinds),
             "n": n.astype(np.intp) if (n == n.round()).all() else n,
-            "converged": [bool(fit.converged) for fit in fits.values()],
+            "converged": list(converged),
         },
-        index=pd.Index(list(fits), dtype=object),
+        index=index,
         columns=COLUMNS,
     )
     return table.iloc[np.argsort(-gain, kind="stable")]

@@ -123,14 +123,12 @@ def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
     return replace(asked, design=design.rows(keep), usable=usable)
 
 
-def what_was_seen(parts: Source, new: Frame) -> Table:
-    """Columns of the response and the censoring."""
+def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
+    """Columns of the response and the censoring, which what is ``asked`` needs."""
     names = parts.spec.names("response", "event", "bound", "limit")
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
-        raise SpecError(
-            f"what='conditional' needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}."
-        )
+        raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
     spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
     return read_table(spelled, names)
 

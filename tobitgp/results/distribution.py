@@ -9,8 +9,8 @@ from scipy.special import ndtr, owens_t
 
 from tobitgp.errors import SpecError
 from tobitgp.results import predictive
-from tobitgp.results.mixture import Mixture, average, total_sd
 from tobitgp.results.noisy import tail_variance
+from tobitgp.results.normals import Mixture, average, total_sd
 from tobitgp.results.predictive import probability_quantile
 from tobitgp.results.scales import SCALES, Scale, shifted_quantile, shifted_sd
 from tobitgp.typing import Array

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.results.mixture import normal_quantile, total_sd
+from tobitgp.results.normals import normal_quantile, total_sd
 from tobitgp.typing import Array, BoolArray
 
 

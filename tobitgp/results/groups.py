@@ -16,7 +16,7 @@ from tobitgp.data.state import NUMERIC_ROLES, DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import GPTerm
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.predict import check_level, statistics
 from tobitgp.results.scales import SCALES
 from tobitgp.results.terms import noise_sds, process_moments

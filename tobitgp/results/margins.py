@@ -25,8 +25,8 @@ from tobitgp.results.conditional import truncated_mean
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.estimates import Linear
 from tobitgp.results.imputed import Component, imputed_mean, log_predictive
-from tobitgp.results.mixture import Mixture
 from tobitgp.results.noisy import clipped_moments
+from tobitgp.results.normals import Mixture
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.predictive import log_tail
 from tobitgp.results.rows import Limits

@@ -7,7 +7,7 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import integrals
 from tobitgp.results import bounded
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
 

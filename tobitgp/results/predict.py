@@ -15,7 +15,7 @@ from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.likelihoods.laws import Law
 from tobitgp.prior.block import Inputs
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.scales import SCALES, Scale
 from tobitgp.typing import Array
 

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 from tobitgp.likelihoods import mass
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.bells import Function, integrals, log_integrals
-from tobitgp.results.mixture import Mixture, normal_quantile, solve_quantile
+from tobitgp.results.normals import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

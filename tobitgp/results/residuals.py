@@ -10,7 +10,7 @@ from tobitgp.errors import SpecError
 from tobitgp.regression.residuals import expected_hazard, open_end
 from tobitgp.results import predictive
 from tobitgp.results.conditional import Seen, conditional_mean, seen_in_training
-from tobitgp.results.mixture import Mixture, average, total_sd
+from tobitgp.results.normals import Mixture, average, total_sd
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import ask
 from tobitgp.results.scales import uncensored_mean

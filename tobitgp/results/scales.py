@@ -17,8 +17,8 @@ from tobitgp.likelihoods.laws import Law
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
-from tobitgp.results.mixture import Mixture, average, normal_quantile, solve_quantile, total_sd
 from tobitgp.results.noisy import clipped_moments
+from tobitgp.results.normals import Mixture, average, normal_quantile, solve_quantile, total_sd
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))

@@ -21,7 +21,7 @@ from tobitgp.inference.posterior import Posterior
 from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.prior.block import Inputs
 from tobitgp.results.estimates import linear_posterior
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.views import Parts, Source, mentions
 from tobitgp.typing import Array, Frame
 

@@ -14,11 +14,14 @@ import pandas as pd
 from tobitgp.api import Model
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
+from tobitgp.mixture import EMCM
 from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.gp import GPResults
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_options import choose_mixture_method
 from tobitgp.results.tobit import TobitResults
 from tobitgp.selection.run import attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
@@ -27,6 +30,8 @@ from tobitgp.typing import Frame
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
 _BY_METHOD = ("log_evidence", "log_marginal")
 _OF_LIKELIHOOD = ("aic", "bic")
+
+Results = GPResults | TobitResults | MixtureResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,15 +42,21 @@ class Selection:
     ----------
     table : DataFrame
         As :func:`tobitgp.compare` gives it, with a row of NaN for each model that could not be fitted.
-    best : GPResults or TobitResults
+    best : GPResults, TobitResults or MixtureResults
         The first of the table.
     results : dict of these
         All that were fitted, by name.
     """
 
     table: pd.DataFrame
-    best: GPResults | TobitResults
-    results: dict[str, GPResults | TobitResults]
+    best: Results
+    results: dict[str, Results]
+
+    def plot_evidence(self, ax: Any = None) -> Any:
+        """What the models were ranked by, in the order in which they were given; matplotlib axes."""
+        from tobitgp.report.ranking import plot_ranking
+
+        return plot_ranking(self.table, list(self.results), ax)
 
     def __repr__(self) -> str:
         return self.table.to_string(float_format="{:.3f}".format, formatters={"n": "{:g}".format})
@@ -55,7 +66,7 @@ class Selection:
 
 
 def select(
-    specs: Sequence[str] | Mapping[str, Any],
+    specs: str | Sequence[str] | Mapping[str, Any],
     data: Frame,
     *,
     by: str = "log_evidence",
@@ -72,12 +83,14 @@ def select(
     ----------
     specs : list or dict of formulas, or dict of argument to values
         Formulas; or arguments of :func:`tobitgp.fit` with the values to try, as ``{"family": ["gaussian",
-        "lognormal"]}``, of several arguments every combination. ``formula`` is one of them, or given beside.
+        "lognormal"]}``, of several arguments every combination. ``formula`` is one of them, or given beside. A formula
+        with ``mixture(range(1, 7))``, which may stand alone, is one with each number of components.
     data : DataFrame or dict of columns
         Never modified.
     by : str
         As in :func:`tobitgp.compare`. Models fitted by different methods go by ``"elbo"``. Where no ``method`` is
-        given, ``"aic"`` and ``"bic"`` fit by maximum likelihood and all others by expectation propagation.
+        given, ``"aic"`` and ``"bic"`` fit by maximum likelihood and all others by expectation propagation, mixtures by
+        variational Bayes.
     n_jobs : int
         Fits at a time, each in a process with one BLAS thread; -1 for as many as there are cores. The results do not
         depend on it.
@@ -115,10 +128,10 @@ def select(
     """
     check_by(by)
     check_jobs(n_jobs)
-    candidates = [_with_method(candidate, by) for candidate in read_specs(specs, fit_kwargs)]
+    candidates = read_specs(specs, fit_kwargs)
     read = {c.name: attempt(Model, data=data, **_options(c, of_model=True)) for c in candidates}
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
-    ready = [c for c in candidates if c.name in models]
+    ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
     _check_before(ready, models, by)
     fitted = _fit_all(ready, models, by, n_jobs, progress)
     pass_on({c.name: tuple(dict.fromkeys(read[c.name].notes + _notes(fitted, c.name))) for c in candidates})
@@ -128,12 +141,15 @@ def select(
     return _rank(results, errors, by)
 
 
-def _with_method(candidate: Candidate, by: str) -> Candidate:
+def _with_method(candidate: Candidate, model: Model, by: str) -> Candidate:
     """Candidate whose ``method="auto"`` is one that has the number by which models are ranked."""
     method = candidate.options.get("method", "auto")
     if not isinstance(method, str) or method != "auto":
         return candidate
-    return replace(candidate, options={**candidate.options, "method": MLE if by in _OF_LIKELIHOOD else "ep"})
+    likelihood, posterior = (MLE, "ep") if model.spec.mixture is None else (EMCM.name, "vbcm")
+    return replace(
+        candidate, options={**candidate.options, "method": likelihood if by in _OF_LIKELIHOOD else posterior}
+    )
 
 
 def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
@@ -150,10 +166,10 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         modelled = bool((response.lower != response.upper).any())
         columns = training.design.columns
         subject = Subject(training, training.counts, float(response.weight.sum()), columns, modelled)
-        likelihood = options["method"] == MLE
-        method = None if likelihood else choose_method(options["method"], options.get("bound"))
+        kind = _evidence_kind(models[candidate.name], options, modelled)
+        likelihood = kind == "loglik"
         if (by in _OF_LIKELIHOOD) != likelihood:
-            remedy = "by='aic' or 'bic' goes with method='mle', evidence with all other methods"
+            remedy = "by='aic' or 'bic' goes with method='mle' and, of mixtures, 'em', evidence with all other methods"
             raise SpecError(f"by={by!r} and method={options['method']!r} do not go together: {remedy}.")
         if likelihood and models[candidate.name].spec.gps:
             raise SpecError(
@@ -162,11 +178,20 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         if by == "log_marginal" and options.get("hyper") == "maximize":
             raise SpecError("by='log_marginal' integrates the hyper-parameters, and hyper='maximize' does not.")
         subjects[candidate.name] = subject
-        if method is not None:
-            kinds[candidate.name] = method.evidence_kind if modelled else "exact"
+        if not likelihood:
+            kinds[candidate.name] = kind
     check_same_rows(subjects)
     if by in _BY_METHOD and kinds:
         check_kinds(kinds, by)
+
+
+def _evidence_kind(model: Model, options: dict[str, Any], modelled: bool) -> str:
+    """Kind of evidence that a fit will have."""
+    if model.spec.mixture is not None:
+        return "loglik" if isinstance(choose_mixture_method(options["method"]), EMCM) else "elbo"
+    if options["method"] == MLE:
+        return "loglik"
+    return choose_method(options["method"], options.get("bound")).evidence_kind if modelled else "exact"
 
 
 def _fit_all(candidates: list[Candidate], models: dict[str, Model], by: str, n_jobs: int, progress: Any) -> Any:
@@ -188,7 +213,7 @@ def _notes(fitted: Any, name: str) -> Any:
     return fitted[name].notes if name in fitted else ()
 
 
-def _rank(results: dict[str, GPResults | TobitResults], errors: dict[str, TobitGPError], by: str) -> Selection:
+def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str) -> Selection:
     """Table of those that were fitted, then those that were not."""
     if not results:
         raise next(iter(errors.values()))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tobitgp.api import fit
-from tobitgp.errors import SpecError
+from tobitgp.errors import FormulaError, SpecError
+from tobitgp.formula import parse_formula
 from tobitgp.formula.functions import nearest
 from tobitgp.results.compare import distinct
 
@@ -44,6 +45,7 @@ def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
     Parameters
     ----------
     specs : list or dict of formulas, or dict of argument to values
+        A formula with ``mixture(range(1, 7))`` is one for each number of components; it may stand alone.
     given : dict
         Arguments that all models share.
 
@@ -60,13 +62,18 @@ def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
     --------
     >>> [c.name for c in read_specs({"method": ["ep", "vi"], "formula": "y ~ gp(x)"}, {})]
     ['method=ep', 'method=vi']
+    >>> [c.name for c in read_specs("y ~ mixture(range(1, 4))", {})]
+    ['mixture(1)', 'mixture(2)', 'mixture(3)']
     """
+    if isinstance(specs, str) and _numbers(specs):
+        specs = [specs]
     _check_arguments(given, "")
     if isinstance(specs, Mapping) and specs and not all(_is_formula(value) for value in specs.values()):
         candidates = _grid(specs, given)
     else:
         candidates = _formulas(specs, given)
-    return _own_streams(candidates)
+    one = len(candidates) == 1
+    return _own_streams([each for candidate in candidates for each in _each_number(candidate, alone=one)])
 
 
 def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
@@ -82,6 +89,24 @@ def _formulas(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
         raise SpecError(f"A list of specs holds formulas, not {wrong[0]!r}.")
     names = map(str, specs) if isinstance(specs, Mapping) else distinct(value.strip() for value in formulas)
     return [Candidate(name, {**given, "formula": text}) for name, text in zip(names, formulas, strict=True)]
+
+
+def _numbers(formula: Any) -> dict[int, str]:
+    """Formulas by number of components, of one that names a range of them; empty for others."""
+    try:
+        term = parse_formula(formula).mixture if isinstance(formula, str) and "mixture" in formula else None
+    except FormulaError:  # whoever reads it together with the data says what is wrong
+        return {}
+    if term is None or len(term.numbers) < 2:
+        return {}
+    return {k: f"{formula[: term.start]}mixture({k}){formula[term.end :]}" for k in term.numbers}
+
+
+def _each_number(candidate: Candidate, *, alone: bool) -> list[Candidate]:
+    """A candidate for each number of components."""
+    numbers = _numbers(candidate.options.get("formula"))
+    names = {k: f"mixture({k})" if alone else f"{candidate.name}: mixture({k})" for k in numbers}
+    return [Candidate(names[k], {**candidate.options, "formula": text}) for k, text in numbers.items()] or [candidate]
 
 
 def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]:

@@ -97,7 +97,10 @@ def test_progress_is_reported(data):
 
 def test_unknown_methods_are_refused(data):
     with pytest.raises(SpecError, match="'mle'"):
-        tg.fit(LINEAR, data, method="em")
+        tg.fit(LINEAR, data, method="bayes")
+    for method in ("em", "vbcm", "svbcm", tg.VBCM(), tg.EMCM()):
+        with pytest.raises(SpecError, match=r"mixture\(2\)"):
+            tg.fit(LINEAR, data, method=method)
 
 
 def test_a_formula_of_nothing_is_noise_around_zero(data):

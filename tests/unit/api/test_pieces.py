@@ -66,6 +66,17 @@ def test_rows_that_are_thinned_are_those_of_memory(frame, tmp_path, monkeypatch)
     assert_same_fit(tg.fit(FORMULA, tmp_path), here, frame.head(20))
 
 
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_files_without_rows_or_with_hardly_any_change_nothing(frame, tmp_path, method, monkeypatch):
+    """Where every few of the rows are seen, a short file may show none of its own."""
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 120)
+    here = tg.fit(FORMULA, frame, method=method)
+    assert any("thinned" in stage for stage in here.fit_history["stage"])
+    for i, rows in enumerate((slice(0, 0), slice(0, 1200), slice(1200, 1201), slice(0, 0), slice(1201, None))):
+        frame.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
+    assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
+
+
 def test_all_rows_induce_though_a_sample_is_searched(frame, tmp_path):
     data = frame.assign(x=frame["x"].round(1))
     data.to_parquet(tmp_path / "rows.parquet", row_group_size=900)
@@ -82,6 +93,16 @@ def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
+def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with tg.Model(FORMULA, tmp_path) as model:
+        first, second = (model.fit(method="laplace", hyper="maximize") for _ in range(2))
+    assert second.log_evidence == first.log_evidence
+    with pytest.raises(tg.errors.SpecError, match="fit within that"):
+        model.fit(method="laplace")
+
+
 @pytest.mark.parametrize("form", ["dask", "frame", "files"])
 def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
     dd = pytest.importorskip("dask.dataframe")
@@ -89,7 +110,8 @@ def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
     here = tg.fit(FORMULA, frame, weights="w")
     if form == "files":
         frame.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
-    data = {"dask": dd.from_pandas(frame, npartitions=3), "frame": frame, "files": tmp_path}[form]
+    doubled = dd.from_pandas(pd.concat([frame, frame.assign(g="dropped")]), npartitions=6, sort=False)
+    data = {"dask": doubled[doubled["g"] != "dropped"], "frame": frame, "files": tmp_path}[form]
     assert_same_fit(tg.fit(FORMULA, data, weights="w", engine=client), here, frame.head(20))
     gc.collect()
     assert set(client.futures) <= before

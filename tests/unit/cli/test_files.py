@@ -93,3 +93,8 @@ def test_fit_reads_folders_and_patterns(dated, pattern, tmp_path, capsys):
     assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
     assert main(["fit", FORMULA, str(tmp_path / "none*.parquet")]) != 0
     assert "No file matches" in capsys.readouterr().err
+
+
+def test_pictures_of_fits_without_rows_are_refused_before_the_fit(tmp_path, capsys):
+    assert main(["fit", FORMULA, str(tmp_path), "--plot", str(tmp_path / "fit.png")]) != 0
+    assert "fit.png: fits to a folder or a pattern hold no rows to draw" in capsys.readouterr().err

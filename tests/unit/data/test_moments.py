@@ -56,3 +56,13 @@ def test_an_offset_leaves_the_spread_its_digits(rng):
     far = x + 1e8
     found = merge_moments(cut(far, weight, [13, 50, 120]))
     assert found.spread[0] == pytest.approx(Moments.of(far, weight).spread[0], rel=1e-14)
+
+
+def test_rounded_moments_do_not_tell_how_rows_are_cut():
+    rng, n = np.random.default_rng(0), 3000
+    for _ in range(100):
+        X = np.column_stack([rng.normal(1.0, 3.0, (n, 3)), rng.random((n, 3)) < [0.5, 0.2, 0.05]])
+        weight = rng.integers(1, 4, n).astype(float)
+        whole, parts = Moments.of(X, weight).rounded(), merge_moments(cut(X, weight, [1400, 1401])).rounded()
+        np.testing.assert_array_equal(parts.mean, whole.mean)
+        np.testing.assert_array_equal(parts.spread, whole.spread)

@@ -1,5 +1,8 @@
 """Data in pieces give what the same rows in memory do."""
 
+import mmap
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,6 +137,12 @@ def test_cuts_do_not_matter(cuts):
     assert whole.n == model.problem.n
 
 
+def mapped(array):
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap.mmap)
+
+
 def test_arrays_in_files_are_the_same_and_go_away(frame):
     formula, source = "y ~ g + gp(x) | censor(low, 1.2)", cut_source(frame, (20, 40))
     (_, _, model, whole), _ = quietly(in_pieces, formula, source)
@@ -141,8 +150,10 @@ def test_arrays_in_files_are_the_same_and_go_away(frame):
     (_, _, model_too, stored), _ = quietly(in_pieces, formula, source, store=store)
     assert_same(model_too.problem, model.problem)
     assert_same(parts_joined(stored), parts_joined(whole))
-    assert len(list((store.folder / "parts").iterdir())) == 3
+    assert all(mapped(part.rows[0].lower) for part in stored.parts.items)
     assert not (store.folder / "known").exists()
+    if os.name == "posix":
+        assert not list((store.folder / "parts").iterdir())  # so that a process that is killed leaves none
     with pytest.raises(ValueError, match="read-only"):
         stored.parts.items[0].rows[0].lower[:] = 0.0
     store.close()

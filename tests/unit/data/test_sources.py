@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from support.cluster import local_client
 from support.pieces import assert_same, cut_source, example, in_memory, in_pieces, quietly, without_places
 
 import tobitgp as tg
 from tobitgp.data.open import open_source
+from tobitgp.data.parquet import find_files
 from tobitgp.data.sources import find_client
 from tobitgp.errors import DataError, FormulaError, SpecError
 
@@ -44,6 +46,33 @@ def test_a_dask_frame_is_read_as_the_frame_is(frame):
     (data, _, sample, _), ours = quietly(in_pieces, FORMULA, source)
     assert (ours, len(data.pieces)) == (theirs, 4)
     assert_same(sample.problem, model.problem)
+
+
+def test_decimals_and_truth_values_with_gaps_are_numbers(frame, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    whole = frame["x"].notna() & frame["y"].notna()
+    x, y = frame["x"][whole].round(2), frame["y"][whole]
+    flag = [None, *(bool(i % 2) for i in range(1, len(y)))]
+    fine = pa.array(x.to_numpy()).cast(pa.decimal128(12, 2))
+    pa.parquet.write_table(pa.table({"x": fine, "y": y.to_numpy(), "flag": flag}), tmp_path / "rows.parquet")
+    there, texts = quietly(tg.fit, "y ~ flag + gp(x)", tmp_path, hyper="maximize")
+    assert any("missing values in 'flag' (1)" in text for text in texts)
+    data = pd.DataFrame({"x": x, "y": y, "flag": pd.array(flag, dtype="boolean")})
+    here, _ = quietly(tg.fit, "y ~ flag + gp(x)", data, hyper="maximize")
+    assert there.log_evidence == pytest.approx(here.log_evidence, abs=1e-8)
+    assert list(there.params.index) == list(here.params.index)
+
+
+def test_files_that_break_off_after_they_were_found_are_named(frame, folder):
+    source = open_source(folder)
+    (folder / "part-2.parquet").unlink()
+    with pytest.raises(DataError, match=r"part-2.parquet' cannot be read as Parquet"):
+        quietly(in_pieces, FORMULA, source)
+
+
+def test_a_path_may_begin_at_home(frame, folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert find_files(f"~/{folder.name}") == find_files(folder)
 
 
 def test_only_the_columns_of_the_formula_are_read(folder):
@@ -158,6 +187,15 @@ def test_engines_are_clients(frame, engine):
         find_client(engine, frame)
 
 
+def test_a_client_without_its_cluster_is_refused(frame):
+    distributed = pytest.importorskip("distributed")
+    with local_client(1) as client:
+        assert find_client(client, frame) is client
+    assert isinstance(client, distributed.Client)
+    with pytest.raises(SpecError, match="is closed; use one that is connected"):
+        tg.fit("y ~ gp(x)", frame, engine=client)
+
+
 def test_frames_without_rows(frame):
     with pytest.raises(DataError, match="have no rows"):
         in_pieces("y ~ x", cut_source(frame.iloc[:0], (0, 0)))
@@ -167,5 +205,7 @@ def test_frames_without_rows(frame):
 
 
 def test_data_of_another_type():
-    with pytest.raises(DataError, match="DataFrame"):
+    with pytest.raises(DataError, match=r"or the path of Parquet files, not pandas.Series"):
         tg.fit("y ~ x", pd.Series([1.0]))
+    with pytest.raises(DataError, match=r"or the path of Parquet files, not list"):
+        tg.fit("y ~ x", ["one.parquet", "two.parquet"])

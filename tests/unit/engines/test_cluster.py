@@ -53,6 +53,11 @@ def test_maps_and_collects_in_order(pieces):
     assert pieces.collect(len) == [3, 5, 0, 1]
 
 
+def test_some_are_left_where_they_are(pieces):
+    some = pieces.at([3, 0])
+    assert (len(some), some.collect(len)) == (2, [1, 3])
+
+
 def test_large_arguments_arrive(pieces):
     many = np.arange(50_000.0)
     assert pieces.map(lambda piece, values: values[: len(piece)], many).collect(np.sum) == [3.0, 10.0, 0.0, 0.0]

@@ -26,6 +26,7 @@ def test_sums_do_not_depend_on_the_chunks(size):
 
 def test_nothing_to_add_is_nothing():
     assert add_up([]) == []
+    assert add_up([[], (1.0, 2), ()]) == [1.0, 2]
 
 
 def test_first_sums_are_not_overwritten():

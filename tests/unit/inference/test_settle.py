@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.problems import CENSORING, VARIANTS, gp, make_problem, simulate, solve, tight
+from support.problems import CENSORING, GAUSSIAN, VARIANTS, gp, make_problem, simulate, solve, tight
 
 from tobitgp.errors import NumericalError
 from tobitgp.inference import METHODS
+from tobitgp.inference.parts import cut
 from tobitgp.inference.posterior import split_theta
+from tobitgp.inference.settle import seed as seed_with
+from tobitgp.inference.settle import settle
+from tobitgp.prior.block import Inputs
 
 THETA = np.log([1.2, 0.6, 0.3])
 EASY = {
@@ -77,6 +81,18 @@ def test_restarting_at_the_fixed_point_is_immediate(name):
     again = solve(problem, [gp(problem)], THETA, VARIANTS[name], first.sites)
     assert again.sweeps <= 2
     assert again.evidence == pytest.approx(first.evidence, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["laplace", "ep"])
+def test_the_posterior_of_some_rows_leads_to_that_of_all(name):
+    data, method = simulate("two-sided", n=400), VARIANTS[name]
+    problem, some = data.problem(), data.take(np.arange(0, 400, 4)).problem()
+    few = solve(some, [gp(some)], THETA, method)
+    cold = solve(problem, [gp(problem)], THETA, method)
+    whole = seed_with(cut(problem, [Inputs(problem.X[0])]), few, method, GAUSSIAN)
+    warm = settle(whole, [gp(problem)], THETA, method, GAUSSIAN)
+    assert warm.evidence == pytest.approx(cold.evidence, abs=1e-6)
+    assert warm.sweeps < cold.sweeps
 
 
 @pytest.mark.parametrize("damping", [0.3, 0.8, 1.0])

@@ -47,7 +47,7 @@ def test_what_a_fit_says_of_itself():
 
 
 def test_rows_without_a_value_are_noted():
-    fit = fit_mixture(np.array([1.0, 2.0, -INF]), np.array([2.0, INF, 3.0]), k=1)
+    fit = fit_mixture(np.array([1.0, 2.0, -INF]), np.array([INF, INF, 3.0]), k=1)
     assert "Every row is censored" in fit.notes[0]
 
 
@@ -152,3 +152,11 @@ def test_one_weibull_component_has_the_likelihood_of_a_regression():
     score -= ((time / scale) ** shape * np.log(time / scale)).sum()
     assert abs(score) < 1e-4
     assert scale**shape == pytest.approx((time**shape).sum() / event.sum(), rel=1e-6)
+
+
+def test_rows_between_two_ends_place_components(rng):
+    y = np.concatenate([rng.normal(-3.0, 1.0, 50), rng.normal(3.0, 1.0, 50)])
+    grouped = fit_mixture(np.floor(y), np.floor(y) + 1.0, k=2)
+    assert grouped.exact == 0.0
+    assert grouped.notes == ()
+    assert fit_mixture(np.full(5, -np.inf), np.arange(5.0), k=1).notes[0].startswith("Every row is censored")

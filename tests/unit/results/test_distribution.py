@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.results.distribution import probability_scale, quantile_scale
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.predict import moments
 
 ROWS = 6

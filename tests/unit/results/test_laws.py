@@ -14,8 +14,8 @@ from tobitgp.results.clipped import clipped_mean, smoothed_variance
 from tobitgp.results.conditional import Seen, conditional_mean, conditional_statistics, truncated_mean
 from tobitgp.results.distribution import probability_scale, quantile_scale
 from tobitgp.results.imputed import Component, imputed_mean, log_predictive
-from tobitgp.results.mixture import Mixture
 from tobitgp.results.noisy import clipped_moments, tail_variance
+from tobitgp.results.normals import Mixture
 from tobitgp.results.residuals import log_probability, pearson_residuals, quantile_residuals
 from tobitgp.results.scales import SCALES, mean_shift
 

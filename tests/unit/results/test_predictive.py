@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
 from tobitgp.numerics.interval import log_interval_mass
-from tobitgp.results.mixture import Mixture, normal_quantile
+from tobitgp.results.normals import Mixture, normal_quantile
 from tobitgp.results.predictive import (
     cdf,
     log_density,

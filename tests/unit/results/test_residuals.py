@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.residuals import quantile_residuals
 
 

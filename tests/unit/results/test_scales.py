@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.results.clipped import clipped_mean
-from tobitgp.results.mixture import Mixture
+from tobitgp.results.normals import Mixture
 from tobitgp.results.scales import SCALES
 
 INF = np.inf

@@ -14,8 +14,12 @@ from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.posterior import Posterior
 from tobitgp.likelihoods.laws import Student
+from tobitgp.mixture import Dirichlet, DirichletProcess
+from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.covariance import KINDS
 from tobitgp.results.gp import GPResults
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_parts import MixtureParts
 from tobitgp.results.storage.codec import MalformedError
 from tobitgp.results.tobit import TobitResults
 from tobitgp.results.tobit_parts import TobitParts
@@ -71,6 +75,43 @@ def check_regression(parts: TobitParts) -> None:
         raise MalformedError("its degrees of freedom are not those of its family")
 
 
+def check_mixture(parts: MixtureParts) -> None:
+    """Compare what the parts of a fitted mixture say of each other.
+
+    Parameters
+    ----------
+    parts : MixtureParts
+
+    Raises
+    ------
+    MalformedError
+        As ``check_process``, and for posteriors that are none: orders that repeat a component, and so on.
+    """
+    _check_source(parts)
+    fit, model = parts.fit, parts.fit.model
+    if parts.spec.mixture is None or not isinstance(model, (Bayes, Points)) or fit.k != model.k or fit.k < 1:
+        raise MalformedError("its parts do not belong together")
+    k, point = fit.k, isinstance(model, Points)
+    names = model.family.parameters if point else model.family.hyperparameters
+    p = k * (1 + len(model.family.parameters))
+    size = 2 * k - 1 if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) else k
+    wanted: Shapes = {"weights": (fit.state.weights, (size,)), "components": (fit.state.components, (len(names), k))}
+    wanted |= {name: (getattr(fit, name), (k,)) for name in ("order", "counts", "exact_counts")}
+    if isinstance(model, Bayes):
+        wanted["prior"] = (model.prior, (len(names),))
+        if not isinstance(model.weights, (Dirichlet, DirichletProcess)):
+            raise MalformedError("its prior of the weights is of an unknown kind")
+    if parts.covariance is None:
+        raise MalformedError("it holds no covariance")
+    wanted["covariance"] = (parts.covariance, (p, p))
+    _check_shapes(wanted)
+    if sorted(fit.order.tolist()) != list(range(k)):
+        raise MalformedError("the order of its components is none")
+    tried = parts.tried
+    if tried is not None and not len(tried.numbers) == len(tried.values) == len(tried.converged) > 0:
+        raise MalformedError("the numbers of components that were tried do not belong together")
+
+
 def _check_source(parts: Source) -> None:
     _check_state(parts.state)
     columns = parts.facts.columns
@@ -83,12 +124,12 @@ def _check_source(parts: Source) -> None:
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults | TobitResults) -> None:
+def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later.
 
     Parameters
     ----------
-    results : GPResults or TobitResults
+    results : GPResults, TobitResults or MixtureResults
 
     Raises
     ------

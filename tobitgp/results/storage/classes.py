@@ -29,6 +29,9 @@ from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.likelihoods.laws import Student as StudentLaw
+from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
+from tobitgp.mixture.model import Bayes, Points, State
+from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
 from tobitgp.prior.block import Grouping
 from tobitgp.prior.covariance import Covariance, KernelFactor
@@ -37,6 +40,7 @@ from tobitgp.prior.kernel import KernelFeatures
 from tobitgp.prior.kernels import KERNELS, Kernel
 from tobitgp.prior.linear import LinearPrior
 from tobitgp.regression import Maximum
+from tobitgp.results.mixture_parts import Tried
 from tobitgp.results.storage.codec import Codec, Hook, MalformedError
 from tobitgp.results.storage.fits import fits
 from tobitgp.results.storage.formula import Formulas
@@ -47,10 +51,14 @@ from tobitgp.typing import Array
 CLASSES: dict[str, type] = {
     known.__name__: known
     for known in (
+        Bayes,
         ColumnFacts,
         Covariance,
         DenseFeatures,
         DesignState,
+        Dirichlet,
+        DirichletProcess,
+        EMCM,
         EP,
         Factor,
         Facts,
@@ -64,20 +72,27 @@ CLASSES: dict[str, type] = {
         Layout,
         LinearPrior,
         Maximum,
+        MixtureFit,
         Parameters,
         Place,
         PlainLinear,
+        Points,
         Posterior,
         Prior,
         Problem,
+        SVBCM,
         Sites,
+        State,
+        Tried,
         Units,
+        VBCM,
         VI,
     )
-}
+} | {"MixtureUnits": MixtureUnits}
 
 # Written by name.
-REGISTRIES: dict[str, tuple[type, Mapping[str, Any]]] = {
+REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
+    "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
     "$family": (Family, FAMILIES),
     "$kernel": (Kernel, KERNELS),
 }
@@ -107,7 +122,7 @@ def fit_codec(formulas: Formulas, levels: Mapping[str, Any]) -> Codec:
     return Codec(CLASSES, hooks)
 
 
-def _registry(tag: str, known: type, rows: Mapping[str, Any]) -> Hook:
+def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:
     def restore(name: Any) -> Any:
         if not isinstance(name, str) or name not in rows:
             raise MalformedError(f"it names the unknown {tag[1:]} {name!r:.60}")

@@ -33,14 +33,14 @@ class Hook:
 
     Attributes
     ----------
-    type : type
+    type : type, or tuple of types
     plain : callable
         Value -> something the codec knows.
     restore : callable
         The way back; raises for what it does not know.
     """
 
-    type: type
+    type: type | tuple[type, ...]
     plain: Callable[[Any], Any]
     restore: Callable[[Any], Any]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.gp import GPResults
+from tobitgp.results.mixture import MixtureResults
 from tobitgp.results.storage.archive import read_arrays, read_document, write_archive
 from tobitgp.results.storage.check import try_results
 from tobitgp.results.storage.classes import fit_codec
@@ -51,7 +52,7 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
 
 
-def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults | TobitResults:
+def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults | TobitResults | MixtureResults:
     """Read a fit that ``save`` of its results wrote.
 
     The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
@@ -64,7 +65,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
 
     Returns
     -------
-    GPResults or TobitResults
+    GPResults, TobitResults or MixtureResults
         What was saved, without training rows: predictions need ``new=``.
 
     Raises
@@ -95,7 +96,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
             kind = _kind(document["kind"])
             formulas = restore_formulas(document["specification"], functions)
             values = fit_codec(formulas, {}).decode(document["parts"], read_arrays(archive))
-        results: GPResults | TobitResults = kind.results(_assemble(kind, formulas, values))
+        results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, formulas, values))
         try_results(results)
     except SpecError:
         raise

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tobitgp.results.gp import GPResults
-from tobitgp.results.storage.check import check_process, check_regression
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_parts import MixtureParts
+from tobitgp.results.storage.check import check_mixture, check_process, check_regression
 from tobitgp.results.storage.fits import field_types
-from tobitgp.results.storage.rowless import process_without_rows, regression_without_rows
+from tobitgp.results.storage.rowless import mixture_without_rows, process_without_rows, regression_without_rows
 from tobitgp.results.tobit import TobitResults
 from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.results.views import Parts
@@ -51,6 +53,7 @@ KINDS = {
     for kind in (
         Kind("process", Parts, process_without_rows, check_process, GPResults.from_parts),
         Kind("regression", TobitParts, regression_without_rows, check_regression, TobitResults),
+        Kind("mixture", MixtureParts, mixture_without_rows, check_mixture, MixtureResults),
     )
 }
 

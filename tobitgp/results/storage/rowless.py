@@ -9,6 +9,7 @@ import numpy as np
 from tobitgp.data.problem import Problem
 from tobitgp.inference.posterior import NO_SITES
 from tobitgp.inference.prior import Prior
+from tobitgp.results.mixture_parts import MixtureParts, covariance_of
 from tobitgp.results.tobit_parts import TobitParts, null_likelihood
 from tobitgp.results.views import Parts
 
@@ -32,6 +33,11 @@ def regression_without_rows(parts: TobitParts) -> TobitParts:
     """Parts of a regression that answer the same about new rows; what only the rows could tell is noted first."""
     maximum = replace(parts.maximum, scores=None)
     return replace(parts, maximum=maximum, llnull=null_likelihood(parts), training=None, covariates=None)
+
+
+def mixture_without_rows(parts: MixtureParts) -> MixtureParts:
+    """Parts of a mixture that answer the same about new rows; their covariance is noted first."""
+    return replace(parts, covariance=covariance_of(parts), training=None, covariates=None)
 
 
 def _problem(problem: Problem) -> Problem:

@@ -89,7 +89,8 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (set_field("specification", "learned", value=["value", "value"]), "read otherwise"),
         (set_field("specification", "reads", value=[]), "read otherwise"),
         (set_field("kind", value="regression"), "exactly the parts"),
-        (set_field("kind", value="mixture"), "unknown kind 'mixture'"),
+        (set_field("kind", value="forest"), "unknown kind 'forest'"),
+        (set_field("kind", value="mixture"), "exactly the parts"),
         (set_field("kind", value=["process"]), "unknown kind"),
         (set_field("specification", "scale", value=3), "noise scale has not exactly the fields"),
         (

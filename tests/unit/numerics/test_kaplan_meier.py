@@ -1,0 +1,19 @@
+import numpy as np
+from lifelines import KaplanMeierFitter
+
+from tobitgp.numerics.kaplan_meier import kaplan_meier
+
+
+def test_it_is_that_of_lifelines(rng):
+    time = np.ceil(rng.exponential(10.0, 200))
+    seen = rng.random(200) < 0.6
+    weight = rng.integers(1, 4, 200).astype(float)
+    times, survival = kaplan_meier(time, seen, weight)
+    fitter = KaplanMeierFitter().fit(time, seen, weights=weight)
+    np.testing.assert_allclose(survival, fitter.survival_function_at_times(times), rtol=1e-12)
+    assert np.array_equal(times, np.unique(time))
+
+
+def test_events_come_before_censoring_at_the_same_time():
+    times, survival = kaplan_meier(np.array([1.0, 1.0]), np.array([True, False]), np.ones(2))
+    assert (times.tolist(), survival.tolist()) == ([1.0], [0.5])

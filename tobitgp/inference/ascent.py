@@ -1,0 +1,175 @@
+"""Ways uphill: to the maximum of the evidence times its prior, with the curvature found there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.errors import NumericalError
+from tobitgp.inference.curvature import WIDTH, curvature, definite, principal_root
+from tobitgp.inference.objective import INFEASIBLE, Objective
+from tobitgp.inference.parameters import LOG_BOUND
+from tobitgp.typing import Array, BoolArray
+
+_WIDTHS = (WIDTH, 0.1 * WIDTH, 0.01 * WIDTH)
+_SHORTEST = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    free : (k_free,) array
+    value : float
+    root : (k_free, k_open) array
+        ``T`` with ``T T'`` the inverse curvature along its principal axes; no axis for parameters at their bounds.
+    gain_left : float
+        Nats a Newton step would still gain.
+    """
+
+    free: Array
+    value: float
+    root: Array
+    gain_left: float
+
+
+def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:
+    """L-BFGS-B from ``free``, in coordinates where the curvature is about one.
+
+    Parameters
+    ----------
+    objective : Objective
+    free : (k_free,) array
+    scale : (k_free, k_free) array, optional
+        Matrix T with ``free = free_0 + T z``; the identity without it.
+    tol : float
+        Largest entry of the gradient in z at which to stop.
+    max_iter : int
+
+    Raises
+    ------
+    NumericalError
+        If the computation breaks down at every point.
+    """
+    from scipy.optimize import minimize
+
+    T = np.eye(len(free)) if scale is None else scale
+    origin, least, clip = free, objective.parameters.least, objective.parameters.clip
+
+    def negative(z: Array) -> tuple[float, Array]:
+        point = clip(origin + T @ z)
+        value, gradient = objective.value_and_gradient(point)
+        return -value, -(T.T @ gradient)
+
+    best = minimize(
+        negative,
+        np.zeros(len(free)),
+        jac=True,
+        method="L-BFGS-B",
+        # Only lower bounds: where every variable has two, L-BFGS-B starts with a full step of steepest descent.
+        bounds=[(low - at, None) for low, at in zip(least, origin, strict=True)] if scale is None else None,
+        options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
+    )
+    if objective.last is None:
+        raise NumericalError("No point of the search has a posterior.")
+    return clip(origin + T @ best.x)
+
+
+def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Quasi-Newton steps from a curvature known beforehand, until the gain left is below ``tol`` nats.
+
+    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno), those that do not gain too;
+    where they tell nothing of it the next is half as long. Whether enough was gained is for the caller to see.
+
+    Parameters
+    ----------
+    objective : Objective
+    free : (k_free,) array
+    inverse : (k_free, k_free) array
+        Of minus the Hessian.
+    tol : float
+    max_iter : int
+        Evaluations after the first.
+    """
+    value, gradient = objective.value_and_gradient(free)
+    length = 1.0
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ inverse @ gradient) < tol or length < _SHORTEST:
+            break
+        trial = objective.parameters.clip(free + length * (inverse @ gradient))
+        new_value, new_gradient = objective.value_and_gradient(trial)
+        step, change = trial - free, gradient - new_gradient
+        along = float(step @ change) if new_value > -INFEASIBLE else 0.0
+        if along > 0.0:
+            left = np.eye(len(free)) - np.outer(step, change) / along
+            inverse = left @ inverse @ left.T + np.outer(step, step) / along
+        if new_value > value:
+            free, value, gradient, length = trial, new_value, new_gradient, 1.0
+        elif along <= 0.0:
+            length *= 0.5
+    root = principal_root(np.asarray(np.linalg.inv(inverse), dtype=np.float64))
+    return Maximum(free, value, root, 0.5 * float(gradient @ inverse @ gradient))
+
+
+def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
+    """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
+
+    Where no step gains, the density is more curved here than over the usual difference, and finer ones are tried; the
+    curvature reported is that of the usual one, which says more of the density around. A parameter that is pushed
+    against its bound stays there and has no curvature.
+    """
+    value, gradient = objective.value_and_gradient(free)
+    if not len(free):
+        return Maximum(free, value, np.zeros((0, 0)), 0.0)
+    gain = np.inf
+    for width in _WIDTHS:
+        free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
+        if gain < tol:
+            break
+    if width != _WIDTHS[0]:
+        root = _newton_step(objective, free, gradient, _WIDTHS[0])[0]
+    return Maximum(free, value, root, gain)
+
+
+def _newton(
+    objective: Objective, free: Array, value: float, gradient: Array, width: float, *, tol: float, max_iter: int
+) -> tuple[Array, float, Array, Array, float]:
+    """Newton steps from one point until little is left to gain or no step gains: place, value, gradient, root, gain."""
+    root, step = _newton_step(objective, free, gradient, width)
+    for _ in range(max_iter):
+        if 0.5 * float(gradient @ step) < tol:
+            break
+        length = min(1.0, 1.0 / np.abs(step).max())
+        while length > 1e-3:
+            trial = objective.parameters.clip(free + length * step)
+            new_value, new_gradient = objective.value_and_gradient(trial)
+            if new_value > value - 1e-9:
+                break
+            length *= 0.5
+        else:
+            break
+        far = np.abs(trial - free).max() > 10.0 * width or bool(
+            (_stuck(objective, trial, new_gradient) != _stuck(objective, free, gradient)).any()
+        )
+        free, value, gradient = trial, new_value, new_gradient
+        if far:
+            root, step = _newton_step(objective, free, gradient, width)
+        else:
+            step = root @ (root.T @ gradient)
+    return free, value, gradient, root, 0.5 * float(gradient @ step)
+
+
+def _stuck(objective: Objective, free: Array, gradient: Array) -> BoolArray:
+    """Parameters pushed against a bound."""
+    return ((free <= objective.parameters.least) & (gradient < 0)) | ((free >= LOG_BOUND) & (gradient > 0))
+
+
+def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array]:
+    """Root of the inverse curvature, and Newton's step (k_free,)."""
+    loose = ~_stuck(objective, free, gradient)
+    root = np.zeros((len(free), int(loose.sum())))
+    root[loose] = principal_root(definite(curvature(objective, free, width)[np.ix_(loose, loose)]))
+    return root, root @ (root.T @ gradient)

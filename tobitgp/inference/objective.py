@@ -1,0 +1,112 @@
+"""The log evidence plus log prior as a function of the hyper-parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.errors import NumericalError
+from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.method import Method
+from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.parts import Whole
+from tobitgp.inference.passes import ended
+from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.settle import settle
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.prior.block import Block
+from tobitgp.typing import Array
+
+INFEASIBLE = 1e12
+_HEAVY = 50_000
+
+
+def is_heavy(n: int, n_features: int) -> bool:
+    """Whether one evaluation is long enough for threads to pay."""
+    return n * n_features > _HEAVY
+
+
+@dataclass(slots=True)
+class Objective:
+    """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found.
+
+    Attributes
+    ----------
+    whole, blocks, method, likelihood, parameters
+        What is evaluated; the rows with the sites from which the next evaluation starts.
+    full : (k,) array
+        Theta with the fixed entries in place.
+    on_step : callable or None
+        Called with every value found.
+    last : Posterior or None
+    evaluations, sweeps : int
+        Counters for the trace of a fit.
+    """
+
+    whole: Whole
+    blocks: Sequence[Block]
+    method: Method
+    likelihood: Likelihood
+    parameters: Parameters
+    full: Array
+    on_step: Callable[[float], None] | None = None
+    last: Posterior | None = None
+    evaluations: int = 0
+    sweeps: int = 0
+
+    @property
+    def features(self) -> int:
+        """Number of features of a row where it was last evaluated."""
+        return 0 if self.last is None else self.last.layout.row_features
+
+    def theta(self, free: Array) -> Array:
+        """All of theta from its free part."""
+        theta = self.full.copy()
+        theta[self.parameters.free] = free
+        return theta
+
+    def settle(self, free: Array, whole: Whole) -> Posterior:
+        """Posterior at ``free`` from the sites of the rows given; from flat ones where those lead nowhere."""
+        arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
+        posterior = settle(whole, *arguments)
+        return settle(whole.cold(), *arguments) if whole.warm and not posterior.converged else posterior
+
+    def density(self, posterior: Posterior) -> float:
+        """Log posterior density up to a constant."""
+        return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
+
+    def gradient(self, posterior: Posterior) -> Array:
+        """Gradient (k_free,) of the log posterior density."""
+        gradient = evidence_gradient(posterior, self.method)
+        return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
+
+    def posterior(self, free: Array) -> Posterior:
+        """Posterior at ``free`` from the last sites."""
+        if self.last is not None and self.last.converged and np.array_equal(self.last.theta, self.theta(free)):
+            return self.last
+        posterior = self.settle(free, self.whole)
+        self.evaluations += 1
+        self.sweeps += posterior.sweeps
+        if posterior.converged:
+            self.whole = self.whole.starting(posterior.rows.map(ended))
+        self.last = posterior
+        return posterior
+
+    def value(self, free: Array) -> float:
+        """Log posterior density; ``-inf`` where the computation breaks down."""
+        try:
+            value = self.density(self.posterior(free))
+        except NumericalError:
+            return -np.inf
+        if self.on_step is not None:
+            self.on_step(value)
+        return value
+
+    def value_and_gradient(self, free: Array) -> tuple[float, Array]:
+        """Value and gradient (k_free,)."""
+        value = self.value(free)
+        if not np.isfinite(value) or self.last is None:
+            return -INFEASIBLE, np.zeros_like(free)
+        return value, self.gradient(self.last)
