@@ -20,7 +20,7 @@ NUMBERS = (2, 5)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the tables asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help="all by default")
+    parser.add_argument("tables", nargs="*", help="all by default")
     parser.add_argument("--sets", type=int, default=10, help="synthetic data sets of each size; 10 by default")
     parser.add_argument("--coverage-sets", type=int, default=300, help="data sets of each case; 300 by default")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows that are timed; a million by default")
@@ -28,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="folder for CSV files")
     options = parser.parse_args(arguments)
     wanted, out = options.tables or TABLES, options.out
+    unknown = ", ".join(sorted({*wanted} - {*TABLES}))
+    if unknown:
+        parser.error(f"{unknown}: choose of {', '.join(TABLES)}.")
     if "bounds" in wanted:
         show(f"Bounds, N = 100, {options.sets} sets", reproduce.bound_table(options.sets), out, "bounds")
     if "synthetic" in wanted:

@@ -4,6 +4,8 @@ import pytest
 
 from benchmarks import rates
 from benchmarks.__main__ import main
+from benchmarks.mixtures import __main__ as mixtures
+from benchmarks.mixtures import speed
 from benchmarks.problems import PROBLEMS
 
 
@@ -16,6 +18,26 @@ def test_rates_are_reported(monkeypatch):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_problems_are_told_once(problem):
     assert [other.name for other in PROBLEMS].count(problem.name) == 1
+
+
+def test_tables_of_mixtures_are_shown_and_kept(capsys, tmp_path):
+    mixtures.main(["passes", "--rows", "2000", "--repeats", "1", "--out", str(tmp_path)])
+    assert "| 1 | tobitgp, no censoring |" in capsys.readouterr().out
+    columns, *rows = (tmp_path / "passes.csv").read_text().splitlines()
+    assert columns.startswith("BLAS threads,a pass over,CPU s")
+    assert len(rows) in (3, 6)
+
+
+@pytest.mark.slow
+def test_whole_fits_reach_the_same_density():
+    densities = [float(row["log density of new rows"]) for row in speed.fits(5000, 1)]
+    assert max(densities) - min(densities) < 0.02
+
+
+def test_unknown_tables_of_mixtures_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        mixtures.main(["passes", "bound"])
+    assert "bound: choose of synthetic, bounds" in capsys.readouterr().err
 
 
 @pytest.mark.slow
