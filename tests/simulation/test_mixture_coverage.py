@@ -7,7 +7,7 @@ from benchmarks.mixtures.coverage import CASES, Case, shares
 
 pytestmark = pytest.mark.slow
 
-SETS = 300
+SETS = 400
 SHORT = Case(2, 200, 0.75)
 
 
@@ -16,7 +16,7 @@ def test_95_of_100_intervals_hold_the_truth(case):
     found, alone = shares(case, SETS)
     asked = found[case.k == 1 :]  # the weight of a single component is known
     assert (asked > 0.92).all(), found
-    assert (asked < 0.985).all(), found
+    assert (asked < 0.98).all(), found
     assert (alone[1:] < 0.93).all(), alone
 
 
@@ -24,7 +24,7 @@ def test_where_they_fall_short():
     """Fifty rows of two hundred seen, all between the components: a normal law fitted to them all is far too wide."""
     weight, mean, sd = shares(SHORT, SETS)[0]
     assert 0.92 < weight < 0.98
-    assert 0.92 < mean < 0.985
+    assert 0.92 < mean < 0.98
     assert 0.82 < sd < 0.92
 
 

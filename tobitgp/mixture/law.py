@@ -180,9 +180,9 @@ class Burr:
     def _moment(self, r: float) -> Array:
         over = r / self.shape
         left = np.where(self.a > over, self.a - over, 1.0)
-        log_moment = r * np.log(self.scale) + gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
+        log_moment = gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
         with np.errstate(over="ignore"):
-            return np.where(self.a > over, np.exp(log_moment), np.inf)
+            return np.where(self.a > over, self.scale**r * np.exp(log_moment), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Weibull:
     def moments(self) -> tuple[Array, Array]:
         """See `Law`."""
         with np.errstate(over="ignore"):
-            first, second = (np.exp(r * np.log(self.scale) + gammaln(1.0 + r / self.shape)) for r in (1.0, 2.0))
+            first, second = (self.scale**r * np.exp(gammaln(1.0 + r / self.shape)) for r in (1.0, 2.0))
         return first, _variance(first, second)
 
 
