@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import datasets, errors
-from tobitgp.api import Model, fit
+from tobitgp.api import fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture import EMCM, SVBCM, VBCM
+from tobitgp.model import Model
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.moving import Inducing
 from tobitgp.results.bounds import compare_bounds

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.api import Model
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
 from tobitgp.mixture import EMCM
+from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows

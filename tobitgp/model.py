@@ -1,0 +1,290 @@
+"""A formula that has met its data, ready to be fitted by any method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from tobitgp.data.open import open_source
+from tobitgp.data.pieces import PiecesData, prepare_pieces
+from tobitgp.data.prepare import TrainingData, prepare
+from tobitgp.data.table import column_names
+from tobitgp.engines import Store
+from tobitgp.errors import SpecError
+from tobitgp.formula import parse_formula
+from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.inference import Method
+from tobitgp.inference.fitted import Settings, Step
+from tobitgp.inference.given import Given
+from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.families import Student
+from tobitgp.mixture.methods import Method as MixtureMethod
+from tobitgp.options import (
+    choose_family,
+    choose_method,
+    means_mle,
+    read_groups,
+    read_hyper,
+    read_positive,
+    read_rng,
+    read_whole,
+    refuse_noise,
+    refuse_with_mle,
+    refuse_without_mle,
+)
+from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.report.progress import progress_bar
+from tobitgp.results.gp import GPResults
+from tobitgp.results.gp_fit import fit_process
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture_fit import fit_components
+from tobitgp.results.mixture_options import choose_mixture_method, refuse_with_mixture
+from tobitgp.results.tobit import TobitResults
+from tobitgp.results.tobit_fit import fit_tobit
+from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
+from tobitgp.typing import Frame
+
+Hyper = Literal["auto", "integrate", "maximize"]
+MAX_ITER = 200
+
+
+class Model:
+    """A formula that has met its data; :func:`tobitgp.fit` in two steps.
+
+    The data are read once, so that the same rows can be fitted by several methods.
+
+    Parameters
+    ----------
+    formula : str
+    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
+        Never modified.
+    family, weights, missing, censored, functions, sigma, engine
+        As in :func:`tobitgp.fit`.
+
+    Attributes
+    ----------
+    formula : str
+    spec : ModelSpec
+        Prints in words what was understood.
+    endog_names : str
+        The response as written.
+    exog_names : list of str
+        Columns of the linear part.
+    data : ModelData
+        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used; None of data in
+        pieces.
+    counts : dict of int
+        Rows that are exact, left-, right- and interval-censored, and dropped.
+
+    Raises
+    ------
+    FormulaError, DataError, SpecError
+        As :func:`tobitgp.fit`.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> model = tg.Model("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> print(model.spec)
+    durable ~ age + quant | censor(0)
+      response   durable
+      censoring  durable <= 0 is left-censored there; no upper limit
+      linear     intercept, age + quant
+    >>> model.fit(method="laplace", hyper="maximize").evidence_kind
+    'laplace'
+    """
+
+    def __init__(
+        self,
+        formula: str,
+        data: Frame,
+        *,
+        family: str | Student = "gaussian",
+        weights: Any = None,
+        missing: Literal["drop", "raise"] = "drop",
+        censored: Literal["model", "drop", "ignore"] = "model",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        sigma: str | None = None,
+        engine: Any = None,
+    ):
+        source = open_source(data, engine)
+        present = column_names(data) if source is None else list(source.columns)
+        # "." stands for the columns of the model, and weights are none of them.
+        columns = [c for c in present if not isinstance(weights, str) or c != weights]
+        spec = parse_formula(formula, columns, functions)
+        self._family = choose_family(family, spec)
+        if spec.mixture is not None:
+            refuse_with_mixture({"sigma": sigma})
+            if source is not None:
+                raise SpecError(
+                    "A mixture needs all rows in memory for now, and these data come in pieces: give a DataFrame, or "
+                    "the pieces one after the other to tg.MixtureStream."
+                )
+        scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
+        options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
+        self._read: TrainingData | PiecesData
+        if source is None:
+            self._read = prepare(spec, data, **options)
+            frame = keep_covariates(self._read.state.spec, self._read, data)
+        else:
+            self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
+        self._source, self._columns = data, present
+        self.spec = self._read.state.spec
+        self.formula = self.spec.formula
+        self.endog_names = plain_text(self.spec.response.label)
+        self.exog_names = list(self._read.state.linear.columns)
+        self.data = ModelData(self.exog_names, frame)
+        self.counts = dict(self._read.counts)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove what was kept of data in pieces."""
+        if isinstance(self._read, PiecesData) and self._read.store is not None:
+            self._read.store.close()
+
+    @property
+    def training(self) -> TrainingData:
+        """The rows used, as the rooms below hand them on.
+
+        Raises
+        ------
+        SpecError
+            If the data came in pieces.
+        """
+        if isinstance(self._read, PiecesData):
+            raise SpecError("The data came in pieces, and their rows are not kept together.")
+        return self._read
+
+    def __repr__(self) -> str:
+        censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
+        rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
+        return f"Model: {self.formula.strip()}\n  {self._family.name}: {rows}"
+
+    def fit(
+        self,
+        *,
+        method: str | Method | MixtureMethod = "auto",
+        bound: str | None = None,
+        inducing: Any = "auto",
+        hyper: Hyper = "auto",
+        fixed: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
+        n_starts: int | None = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        rng: int | np.random.Generator | None = None,
+        progress: bool | Callable[[str, int, float], None] = False,
+        cov_type: str = "nonrobust",
+        cov_kwds: Mapping[str, Any] | None = None,
+    ) -> GPResults | TobitResults | MixtureResults:
+        """Fit the model.
+
+        Parameters
+        ----------
+        method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
+            As in :func:`tobitgp.fit`.
+
+        Returns
+        -------
+        GPResults, TobitResults or MixtureResults
+
+        Raises
+        ------
+        SpecError
+            If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
+            ended, and data in pieces with it.
+        """
+        if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
+            raise SpecError(
+                "What this model kept of its data in pieces went with its with statement; fit within that, or make "
+                "another tg.Model."
+            )
+        asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
+        asked |= {"n_starts": n_starts, "tol": tol}
+        seed = read_rng(rng)
+        n_starts = None if n_starts is None else read_whole("n_starts", n_starts)
+        max_iter = None if max_iter is None else read_whole("max_iter", max_iter)
+        tol = None if tol is None else read_positive("tol", tol)
+        if self.spec.mixture is not None:
+            beside = {name: asked[name] for name in ("bound", "inducing", "hyper", "start")}
+            refuse_with_mixture({**beside, "fixed": fixed, "cov_type": cov_type, "cov_kwds": cov_kwds})
+            chosen = choose_mixture_method(method, n_starts=n_starts, max_iter=max_iter, tol=tol)
+            return self._fit_mixture(chosen, priors, seed, progress)
+        if means_mle(method, self.spec, asked):
+            refuse_with_mle(method, asked)
+            return self._fit_mle(fixed, cov_type, cov_kwds, max_iter or MAX_ITER, progress)
+        refuse_without_mle(cov_type, cov_kwds, scale=self._read.state.scale is not None)
+        inference = choose_method(method, bound)
+        assert isinstance(self._family, Family)
+        refuse_noise(inference, self._family)
+        settings = Settings(
+            integrate=read_hyper(hyper), n_starts=n_starts or 2, max_iter=max_iter or MAX_ITER, tol=tol, rng=seed
+        )
+        given = Given.read(inducing, fixed, start, priors, inference.side_noises)
+        with progress_bar(progress) as on_step:
+            return fit_process(
+                self.spec,
+                self._read,
+                self._family,
+                self._source,
+                self._columns,
+                method=inference,
+                given=given,
+                settings=settings,
+                on_step=on_step,
+            )
+
+    def _fit_mle(
+        self,
+        fixed: Mapping[str, float] | None,
+        cov_type: str,
+        cov_kwds: Mapping[str, Any] | None,
+        max_iter: int,
+        progress: bool | Callable[[str, int, float], None],
+    ) -> TobitResults:
+        if isinstance(self._read, PiecesData):
+            raise SpecError(
+                "Maximum likelihood needs all rows in memory for now, and these data come in pieces: give a DataFrame, "
+                "or ask for a posterior by method='ep'."
+            )
+        assert isinstance(self._family, Family)
+        groups = read_groups(cov_type, cov_kwds, self._source, self._read.kept)
+        with progress_bar(progress) as on_step:
+            results = fit_tobit(
+                self.spec,
+                self._read,
+                self._family,
+                self._source,
+                fixed=fixed,
+                cov_type=cov_type,
+                groups=groups,
+                max_iter=max_iter,
+            )
+            if on_step is not None:
+                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
+        return results
+
+    def _fit_mixture(
+        self,
+        method: MixtureMethod,
+        priors: Any,
+        seed: int | np.random.Generator | None,
+        progress: bool | Callable[[str, int, float], None],
+    ) -> MixtureResults:
+        assert not isinstance(self._family, Family)
+        with progress_bar(progress, "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}") as on_step:
+            return fit_components(
+                self.spec,
+                self.training,
+                self._family,
+                self._source,
+                method=method,
+                priors=priors,
+                rng=seed,
+                on_step=on_step,
+            )
