@@ -15,9 +15,23 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import CensoredResponse, Groups
 from tobitgp.data.state import DesignState
 from tobitgp.data.table import Column, Table, read_table
+from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
 NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from data in pieces)"
+
+
+def held_rows(training: TrainingData | None) -> TrainingData:
+    """The training rows of a fit.
+
+    Raises
+    ------
+    SpecError
+        If it holds none.
+    """
+    if training is None:
+        raise SpecError(f"{NO_ROWS}: give new=...")
+    return training
 
 
 @dataclass(frozen=True, slots=True)

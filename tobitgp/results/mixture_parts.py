@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS, Facts
+from tobitgp.data.facts import Facts, held_rows
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.state import DesignState
@@ -90,9 +90,7 @@ class MixtureParts:
         SpecError
             If the fit holds none.
         """
-        if self.training is None:
-            raise SpecError(f"{NO_ROWS}: give new=...")
-        return self.training
+        return held_rows(self.training)
 
 
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:

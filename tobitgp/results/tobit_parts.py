@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS, Facts
+from tobitgp.data.facts import Facts, held_rows
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
-from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.laws import Law, Student
@@ -113,9 +112,7 @@ class TobitParts:
         SpecError
             If the fit holds none.
         """
-        if self.training is None:
-            raise SpecError(f"{NO_ROWS}: give new=...")
-        return self.training
+        return held_rows(self.training)
 
     @property
     def llf(self) -> float:

@@ -9,11 +9,10 @@ from typing import Protocol
 
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS, Facts
+from tobitgp.data.facts import Facts, held_rows
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names
-from tobitgp.errors import SpecError
 from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -86,9 +85,7 @@ class Parts:
         SpecError
             If the fit holds none.
         """
-        if self.training is None:
-            raise SpecError(f"{NO_ROWS}: give new=...")
-        return self.training
+        return held_rows(self.training)
 
 
 @dataclass(frozen=True, slots=True)
