@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.curvature import WIDTH, curvature, definite, principal_root
+from tobitgp.inference.curvature import WIDTH, curvature, definite, principal_axes, principal_root
 from tobitgp.inference.objective import INFEASIBLE, Objective
 from tobitgp.inference.parameters import LOG_BOUND
 from tobitgp.typing import Array, BoolArray
@@ -110,8 +110,7 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
             free, value, gradient, length = trial, new_value, new_gradient, 1.0
         elif along <= 0.0:
             length *= 0.5
-    root = principal_root(np.asarray(np.linalg.inv(inverse), dtype=np.float64))
-    return Maximum(free, value, root, 0.5 * float(gradient @ inverse @ gradient))
+    return Maximum(free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
 
 
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:

@@ -12,6 +12,7 @@ from tobitgp.typing import Array
 
 WIDTH = 0.02  # of differences, in log parameters
 _PART = 0.2  # of a standard deviation
+_NOTHING = 1e-14  # of the largest variance
 
 
 def curvature(objective: Objective, free: Array, width: float) -> Array:
@@ -61,5 +62,15 @@ def principal_root(H: Array) -> Array:
     if not len(H):
         return H
     values, vectors = np.linalg.eigh(H)
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(H))])
-    return vectors * (signs / np.sqrt(values))
+    return _signed(vectors) / np.sqrt(values)
+
+
+def principal_axes(V: Array) -> Array:
+    """``T`` with ``T T' = V``, the longest axis first; none for directions that ``V`` leaves out."""
+    values, vectors = (found[..., ::-1] for found in np.linalg.eigh(V))
+    open_ = values > _NOTHING * values[0]
+    return _signed(vectors[:, open_]) * np.sqrt(values[open_])
+
+
+def _signed(vectors: Array) -> Array:
+    return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]))

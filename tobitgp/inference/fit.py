@@ -14,7 +14,7 @@ from tobitgp.inference.ascent import Maximum
 from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
-from tobitgp.inference.gather import sites_of
+from tobitgp.inference.gather import nats_left, precisions_of, sites_of
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters
@@ -22,7 +22,7 @@ from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, nats_left, warn
+from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array
@@ -140,7 +140,7 @@ def _integrate(
         try:
             p = here.settle(free, objective.whole)
             if nats_left(p) > 10.0 * NATS:
-                precision = search.precision if search.precision is not None else np.maximum(sites_of(p).lambda2, 0.0)
+                precision = search.precision if search.precision is not None else precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
                 p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
             asked = _as_asked(search, here, p)

@@ -1,4 +1,4 @@
-"""Answers row by row, brought together where the rows lie in this process."""
+"""What the rows of a posterior say, brought together: row by row where they lie in this process, or summed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tobitgp.engines import LocalPieces
 from tobitgp.inference.parts import Sites
-from tobitgp.inference.passes import final_moments, final_sites
+from tobitgp.inference.passes import final_moments, final_sites, unexplained
 from tobitgp.inference.posterior import NO_SITES, Posterior
 from tobitgp.typing import Array
 
@@ -18,6 +18,16 @@ def sites_of(posterior: Posterior) -> Sites:
     if not isinstance(posterior.rows, LocalPieces):
         return NO_SITES
     return Sites(*_in_order(posterior.rows.collect(final_sites)))
+
+
+def precisions_of(posterior: Posterior) -> Array:
+    """Site precisions (n,) in the problem's order, none of them negative."""
+    return np.maximum(sites_of(posterior).lambda2, 0.0)
+
+
+def nats_left(posterior: Posterior) -> float:
+    """``1/2 sum lambda2 d`` over the rows whose sites hold information, wherever they lie."""
+    return sum(posterior.rows.collect(unexplained))
 
 
 def moments_of(posterior: Posterior) -> tuple[Array, Array]:

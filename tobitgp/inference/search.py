@@ -15,13 +15,12 @@ from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
 from tobitgp.inference.curvature import refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.gather import sites_of
+from tobitgp.inference.gather import nats_left, precisions_of
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.passes import unexplained
 from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
@@ -189,7 +188,7 @@ class Search:
         self.precision = self.copies * _precision(objective)
         self.sampled = objective.posterior(maximum.free)
         if scale is not None and self.grows:
-            self._learn_rates(scale, maximum.root, self.problem.n / GROWN_ROWS)
+            self._learn_rates(_variances(scale), _variances(maximum.root), self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
@@ -203,7 +202,7 @@ class Search:
         assert self.precision is not None
         stage = f"thinned, {whole.n} rows"
         objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
-        sampled, more = np.linalg.cholesky(inverse) * self._foretold(self.copies)[:, None], self._foretold(step)
+        sampled, more = np.diag(inverse) * self._foretold(self.copies) ** 2, self._foretold(step)
         maximum = ascend_with(
             objective,
             theta[self.parameters.free],
@@ -214,7 +213,7 @@ class Search:
         self.sampled = objective.posterior(maximum.free)
         found = refined_root(objective, maximum.free, maximum.root)
         self._log(stage, objective, maximum.value)
-        self._learn_rates(sampled, found, self.copies / step)
+        self._learn_rates(sampled, _variances(found), self.copies / step)
         root = found / self._foretold(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
@@ -230,11 +229,10 @@ class Search:
 
         Parameters
         ----------
-        before, now : (k_free, any) array
-            Roots of the inverse curvature on some rows and on ``ratio`` times as many.
+        before, now : (k_free,) array
+            Variances on some rows and on ``ratio`` times as many; 0 of parameters at their bounds.
         """
-        old, new = np.square(before).sum(axis=1), np.square(now).sum(axis=1)
-        grown = np.divide(old, new, out=np.ones_like(new), where=new > 0.0)
+        grown = np.divide(before, now, out=np.ones_like(now), where=(before > 0.0) & (now > 0.0))
         self.rates = np.where(self.grouped, 0.0, np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0))
 
     def _seeded(self, whole: Whole) -> Whole:
@@ -382,17 +380,17 @@ def _of_groups(prior: Prior, parameters: Parameters) -> BoolArray:
     return out[parameters.free]
 
 
+def _variances(root: Array) -> Array:
+    """Variances (k_free,) from the root of an inverse curvature, (k_free, any)."""
+    return np.asarray(np.square(root).sum(axis=1), dtype=np.float64)
+
+
 def _guess(problem: Problem, theta: Array) -> Array:
     """Site precisions before there are sites: those of exact rows, with room for a smaller noise."""
     return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])
 
 
-def nats_left(posterior: Posterior) -> float:
-    """``1/2 sum lambda2 d`` over the rows whose sites hold information."""
-    return sum(posterior.rows.collect(unexplained))
-
-
 def _precision(objective: Objective) -> Array:
     """Site precisions (n,) last found, in the problem's order."""
     assert objective.last is not None
-    return np.maximum(sites_of(objective.last).lambda2, 0.0)
+    return precisions_of(objective.last)

@@ -12,7 +12,7 @@ from support.oracles import covariance, gp_regression
 from support.problems import VARIANTS, gp, predict, simulate, solve
 
 import tobitgp as tg
-from tobitgp.errors import ConvergenceWarning
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning
 from tobitgp.inference import EP, METHODS, VI
 
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
@@ -257,6 +257,23 @@ def test_a_sample_foretells_the_curvature(sample, thinned, monkeypatch):
     assert some.log_evidence == pytest.approx(whole.log_evidence, abs=2e-3)
     assert ((some.params - whole.params).abs() < 0.05 * whole.bse).all()
     np.testing.assert_allclose(some.bse, whole.bse, rtol=0.15)
+
+
+def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
+    """The curvature foretold leaves a parameter out there, and has no inverse."""
+    rng = np.random.default_rng(2)
+    x, z = rng.uniform(size=(2, 3000))
+    y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)
+    name = "lengthscale(gp(x, z))[z]"
+    monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 150)
+    with pytest.warns(BoundaryWarning, match="bound for lengthscale"):
+        res = tg.fit(
+            "y ~ gp(x, z) | censor(-0.3)", {"x": x, "z": z, "y": y}, hyper="maximize", priors={}, start={name: 1e5}
+        )
+    assert "thinned, 1001 rows" in set(res.fit_history["stage"])
+    assert res.converged
+    assert np.isnan(res.bse[name])
+    assert np.isfinite(res.bse.drop(name)).all()
 
 
 def test_standard_errors_of_groups_do_not_shrink_with_their_rows(monkeypatch):
