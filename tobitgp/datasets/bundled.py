@@ -19,7 +19,7 @@ def available() -> list[str]:
     Examples
     --------
     >>> available()
-    ['lung', 'nh4', 'rossi', 'tobin']
+    ['diabetes', 'gbsg2', 'lung', 'nh4', 'rossi', 'tobin']
     """
     return sorted(DATASETS)
 
@@ -32,7 +32,7 @@ def load(name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : {"lung", "nh4", "rossi", "tobin"}
+    name : {"diabetes", "gbsg2", "lung", "nh4", "rossi", "tobin"}
         Which data set; `available` lists them, the notes describe them.
 
     Returns
@@ -51,6 +51,13 @@ def load(name: str) -> pd.DataFrame:
         Survival of 228 patients with advanced lung cancer, 165 deaths: ``time`` (days), ``event``, ``age`` (years),
         ``sex`` (1 male, 2 female), ``ph_ecog`` (0 good to 4 bad), ``ph_karno`` and ``pat_karno`` (0 bad to 100 good),
         ``meal_cal`` (kcal), ``wt_loss`` (pounds in six months), ``inst`` (institution code).
+    ``diabetes``
+        731 patients with insulin-dependent diabetes: ``left`` and ``right``, years from its onset between which
+        diabetic nephropathy began, equal in 595 rows, and ``sex``. Interval-censored, as ``interval(left, right)``.
+    ``gbsg2``
+        686 women with node-positive breast cancer, 299 recurrences or deaths: ``time`` (days), ``event``,
+        ``hormone`` (therapy, yes or no), ``age`` (years), ``menopause`` (Pre, Post), ``size`` (of the tumour, mm),
+        ``grade`` (I, II, III), ``nodes`` (positive lymph nodes), ``progesterone`` and ``estrogen`` (receptors, fmol).
     ``rossi``
         432 convicts followed for a year after release, 114 arrested again: ``week``, ``event`` (arrest), ``fin``
         (financial aid), ``age`` (years), ``race``, ``wexp`` (work experience), ``mar`` (married), ``paro`` (parole),
@@ -100,6 +107,18 @@ def _rossi() -> pd.DataFrame:
     return _read_lifelines("rossi.csv").rename(columns={"arrest": "event"})
 
 
+def _gbsg2() -> pd.DataFrame:
+    names = {"horTh": "hormone", "menostat": "menopause", "tsize": "size", "tgrade": "grade", "pnodes": "nodes"}
+    return _read_lifelines("gbsg2.csv").rename(
+        columns={**names, "progrec": "progesterone", "estrec": "estrogen", "cens": "event"}
+    )
+
+
+def _diabetes() -> pd.DataFrame:
+    frame = _read_lifelines("interval_diabetes.csv").rename(columns={"gender": "sex"})
+    return frame[["left", "right", "sex"]]
+
+
 def _nh4() -> pd.DataFrame:
     raw = _read_lifelines("nh4.csv")
     date_on, date_off = pd.to_datetime(raw["Date.On"]), pd.to_datetime(raw["Date.Off"])
@@ -125,7 +144,14 @@ def _tobin() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-DATASETS: dict[str, Callable[[], pd.DataFrame]] = {"lung": _lung, "nh4": _nh4, "rossi": _rossi, "tobin": _tobin}
+DATASETS: dict[str, Callable[[], pd.DataFrame]] = {
+    "diabetes": _diabetes,
+    "gbsg2": _gbsg2,
+    "lung": _lung,
+    "nh4": _nh4,
+    "rossi": _rossi,
+    "tobin": _tobin,
+}
 
 
 def _read_lifelines(file_name: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from tobitgp.datasets.bundled import DATASETS
 from tobitgp.errors import DataError
 
 README = Path(__file__).parents[3] / "datasets" / "README.md"
-SHAPES = {"lung": (228, 10), "nh4": (102, 7), "rossi": (432, 9), "tobin": (20, 3)}
+SHAPES = {"diabetes": (731, 3), "gbsg2": (686, 10), "lung": (228, 10), "nh4": (102, 7), "rossi": (432, 9), "tobin": (20, 3)}
 
 
 def test_every_data_set_is_listed_and_has_a_shape_here():
@@ -25,7 +25,7 @@ def test_a_frame_is_tidy(name):
     assert frame.columns.is_unique
     assert all(column.isidentifier() and column == column.lower() for column in frame)
     pd.testing.assert_index_equal(frame.index, pd.RangeIndex(len(frame)))
-    assert not list(frame.select_dtypes(object))
+    assert frame.select_dtypes(object).map(lambda cell: isinstance(cell, str)).all(axis=None)
     if "event" in frame:
         assert set(frame["event"]) == {0, 1}
 
@@ -44,6 +44,22 @@ def test_each_call_gives_a_fresh_frame(name):
     changed.iloc[0] = changed.iloc[1]
     changed["new"] = 1
     pd.testing.assert_frame_equal(load(name), before)
+
+
+def test_diabetes():
+    diabetes = load("diabetes")
+    assert (diabetes["left"] <= diabetes["right"]).all()
+    assert (diabetes["left"] == diabetes["right"]).sum() == 595
+    assert diabetes["sex"].value_counts().to_dict() == {"male": 454, "female": 277}
+
+
+def test_gbsg2():
+    gbsg2 = load("gbsg2")
+    assert gbsg2["event"].sum() == 299
+    assert gbsg2["time"].agg(["min", "max"]).tolist() == [8, 2659]
+    assert gbsg2["hormone"].value_counts().to_dict() == {"no": 440, "yes": 246}
+    assert set(gbsg2["grade"]) == {"I", "II", "III"}
+    assert gbsg2.notna().all(axis=None)
 
 
 def test_lung():
@@ -107,7 +123,7 @@ def test_tobin():
 
 @pytest.mark.parametrize("name", ["Lung", "tobins", "nothing like it", "", None, 3, ["lung"]])
 def test_an_unknown_name_lists_what_there_is(name):
-    with pytest.raises(DataError, match="available are lung, nh4, rossi, tobin"):
+    with pytest.raises(DataError, match="available are diabetes, gbsg2, lung, nh4, rossi, tobin"):
         load(name)
 
 
