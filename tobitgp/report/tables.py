@@ -72,18 +72,18 @@ class FitSummary(Summary):  # type: ignore[misc]
     def __init__(self, tables: Sequence[Any], notes: Sequence[str], width: int):
         super().__init__()
         self.tables = list(tables)
-        self._notes = list(notes)
+        self.notes = list(notes)
         lines = [textwrap.fill(f"[{i}] {note}", width, subsequent_indent="    ") for i, note in enumerate(notes, 1)]
         self.add_extra_txt(["Notes:", *lines])
 
     def as_html(self) -> str:
         """HTML tables, and the notes as an ordered list."""
-        items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self._notes)
+        items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         return "\n".join(table.as_html() for table in self.tables) + f"\nNotes:\n<ol>\n{items}\n</ol>"
 
     def as_latex(self) -> str:
         """LaTeX tabulars (package booktabs), and the notes below them."""
-        notes = "\n\n".join(f"[{i}] {escape_latex(note)}" for i, note in enumerate(self._notes, 1))
+        notes = "\n\n".join(f"[{i}] {escape_latex(note)}" for i, note in enumerate(self.notes, 1))
         return "\n".join(table.as_latex_tabular() for table in self.tables) + f"\n\nNotes:\n\n{notes}\n"
 
     def as_csv(self) -> str:
@@ -94,7 +94,7 @@ class FitSummary(Summary):  # type: ignore[misc]
             for row in table:
                 write([str(cell).strip() for cell in row.data])
         write(["Notes:"])
-        for i, note in enumerate(self._notes, 1):
+        for i, note in enumerate(self.notes, 1):
             write([f"[{i}] {note}"])
         return out.getvalue()
 

@@ -36,9 +36,7 @@ class MixturePictures:
 
         return plot_components(self._pictured, training_ends(self._parts), ax)
 
-    def plot(self, ax: Any = None) -> Any:
-        """As :meth:`plot_components`."""
-        return self.plot_components(ax)
+    plot = plot_components
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """Evidence of the numbers of components tried, or of one number the ascent of its bound.

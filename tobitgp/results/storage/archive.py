@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import os
-import secrets
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.results.storage.codec import DTYPES, MalformedError
+from tobitgp.results.storage.whole import whole_file
 
 DOCUMENT = "fit.json"
 MAX_ENTRIES = 100_000
@@ -31,7 +29,7 @@ def entry_name(i: int) -> str:
 
 
 def write_archive(path: Path, document: Any, arrays: Sequence[AnyArray]) -> None:
-    """Write a file as a whole or not at all: beside its place first, then moved there.
+    """Write a file as a whole or not at all.
 
     The bytes depend on the arguments alone.
 
@@ -46,21 +44,11 @@ def write_archive(path: Path, document: Any, arrays: Sequence[AnyArray]) -> None
     OSError
         If the file cannot be written; nothing is left behind.
     """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
-    try:
-        with temporary.open("xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_entry(DOCUMENT), text.encode("ascii"))
-                for i, values in enumerate(arrays):
-                    archive.writestr(_entry(entry_name(i)), _array_bytes(values))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_entry(DOCUMENT), text.encode("ascii"))
+        for i, values in enumerate(arrays):
+            archive.writestr(_entry(entry_name(i)), _array_bytes(values))
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
