@@ -11,7 +11,14 @@ from tobitgp.datasets.bundled import DATASETS
 from tobitgp.errors import DataError
 
 README = Path(__file__).parents[3] / "datasets" / "README.md"
-SHAPES = {"diabetes": (731, 3), "gbsg2": (686, 10), "lung": (228, 10), "nh4": (102, 7), "rossi": (432, 9), "tobin": (20, 3)}
+SHAPES = {
+    "diabetes": (731, 3),
+    "gbsg2": (686, 10),
+    "lung": (228, 10),
+    "nh4": (102, 7),
+    "rossi": (432, 9),
+    "tobin": (20, 3),
+}
 
 
 def test_every_data_set_is_listed_and_has_a_shape_here():
