@@ -89,7 +89,9 @@ class MixtureStream:
             raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
         if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
             raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
-        if missing not in ("drop", "raise"):
+        if weights is not None and not isinstance(weights, str):
+            raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
+        if not isinstance(missing, str) or missing not in ("drop", "raise"):
             raise SpecError(f"missing={missing!r} is not offered; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
