@@ -36,6 +36,7 @@ from tobitgp.options import (
 )
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
+from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.gp import GPResults
 from tobitgp.results.gp_fit import fit_process
 from tobitgp.results.mixture import MixtureResults
@@ -145,6 +146,11 @@ class Model:
         """Remove what was kept of data in pieces."""
         if isinstance(self._read, PiecesData) and self._read.store is not None:
             self._read.store.close()
+
+    @property
+    def counting(self) -> bool:
+        """Whether the family gives counts probabilities; the others have densities."""
+        return is_of_counts(self._family)
 
     @property
     def training(self) -> TrainingData:

@@ -17,6 +17,7 @@ from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.families import resolve_mixture_family
 from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.methods import Method as MixtureMethod
+from tobitgp.numerics.draws import generator
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -141,7 +142,7 @@ def read_positive(name: str, value: Any) -> float:
     return float(value)
 
 
-def read_rng(rng: Any) -> int | np.random.Generator | None:
+def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator | None:
     """A seed, a Generator, or None.
 
     Raises
@@ -149,11 +150,8 @@ def read_rng(rng: Any) -> int | np.random.Generator | None:
     SpecError
         If it is something else.
     """
-    if rng is None or isinstance(rng, np.random.Generator):
-        return rng
-    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
-        raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
-    return int(rng)
+    generator(rng)
+    return rng
 
 
 def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> IntArray | None:

@@ -171,5 +171,5 @@ def text_names(spec: ModelSpec, inputs: Sequence[str]) -> list[str]:
 
 
 def _check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")

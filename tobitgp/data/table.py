@@ -306,8 +306,8 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
         raise DataError("The columns are Series with unequal indices; put them into one DataFrame first")
     if labelled or lengths:
         return labelled[0] if labelled else pd.RangeIndex(next(iter(lengths.values())))
-    first = next(iter(data.values()), ())
-    return first.index if isinstance(first, pd.Series) else pd.RangeIndex(len(first))
+    name, first = next(iter(data.items()), ("", ()))
+    return first.index if isinstance(first, pd.Series) else pd.RangeIndex(len(_as_series(name, first)))
 
 
 def join_tables(tables: Sequence[Table]) -> Table:

@@ -2,7 +2,7 @@
 
 from tobitgp.mixture.covariance import linear_response, posterior_covariance
 from tobitgp.mixture.families import MIXTURE_FAMILIES
-from tobitgp.mixture.fit import fit_mixture, start_stream, stream_parameters
+from tobitgp.mixture.fit import fit_mixture, start_stream, stream_order, stream_parameters
 from tobitgp.mixture.fitted import MixtureFit
 from tobitgp.mixture.impute import impute
 from tobitgp.mixture.intervals import intervals
@@ -31,5 +31,6 @@ __all__ = [
     "posterior_covariance",
     "rows_of",
     "start_stream",
+    "stream_order",
     "stream_parameters",
 ]

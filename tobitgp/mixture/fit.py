@@ -13,7 +13,7 @@ from tobitgp.mixture.ascent import Climb, Stop, climb, evaluate
 from tobitgp.mixture.checks import check_number
 from tobitgp.mixture.families import read_prior, resolve_mixture_family
 from tobitgp.mixture.family import Family
-from tobitgp.mixture.fitted import MixtureFit, describe
+from tobitgp.mixture.fitted import MixtureFit, describe, order_components
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.passes import chunks_of
@@ -24,7 +24,7 @@ from tobitgp.mixture.stochastic import Stream, partial_fit, run
 from tobitgp.mixture.units import choose_units, crude_values
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
@@ -151,10 +151,15 @@ def start_stream(
     return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
 
 
+def stream_order(stream: Stream) -> IntArray:
+    """Where the first, second, ... component stands in the state, (K,): by mean, under a process empty ones last."""
+    counts = stream.seen * stream.model.estimated_weights(stream.state)[0]
+    return order_components(stream.model, stream.state, counts)
+
+
 def stream_parameters(stream: Stream) -> dict[str, Array]:
-    """Estimates of a stream, by name, components ordered by mean, (K,) each."""
-    from_state = stream.model.family.location(stream.model.view(stream.state).theta)
-    order = np.argsort(from_state)
+    """Estimates of a stream, by name, components in the order of `stream_order`, (K,) each."""
+    order = stream_order(stream)
     values, _ = stream.model.estimates(stream.state, stream.units)
     named = dict(zip(stream.model.family.parameters, values[:, order], strict=True))
     return {"weight": stream.model.estimated_weights(stream.state)[0][order], **named}

@@ -14,14 +14,16 @@ from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows
-from tobitgp.typing import Array, IntArray
+from tobitgp.mixture.weights import DirichletProcess
+from tobitgp.typing import Array, BoolArray, IntArray
 
+HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
 _CHUNK = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureFit:
-    """A fitted mixture. Component arrays are ordered by mean.
+    """A fitted mixture. Component arrays are ordered by mean, under a Dirichlet process empty ones last.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class MixtureFit:
         What the starts reached; on a part of the rows where there are more than 50,000.
     converged : bool
     passes : int
-        Passes of the last ascent.
+        Passes of the last ascent, with those of trials that followed it.
     counts, exact_counts : (K,) array
         Expected weight of rows, and of exact rows, of each component.
     total, exact : float
@@ -71,6 +73,16 @@ class MixtureFit:
     def k(self) -> int:
         """Number of components."""
         return len(self.order)
+
+    @property
+    def process(self) -> bool:
+        """Whether the weights are those of a Dirichlet process."""
+        return _is_process(self.model)
+
+    @property
+    def shown(self) -> BoolArray:
+        """Components that stand in tables and pictures, (K,), the first: under a process those that hold rows."""
+        return np.asarray(self.counts >= HELD) if self.process else np.ones(self.k, dtype=np.bool_)
 
     @property
     def elbo(self) -> float:
@@ -164,10 +176,29 @@ def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
     return [(part, np.flatnonzero(kinds == code)) for code, part in zip(np.unique(kinds), working.parts, strict=True)]
 
 
+def order_components(model: Model, state: State, counts: Array) -> IntArray:
+    """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last.
+
+    Parameters
+    ----------
+    model : Model
+    state : State
+    counts : (K,) array
+        Expected rows of each component of the state.
+    """
+    location = model.family.location(model.view(state).theta)
+    empty = _is_process(model) & (counts < HELD)
+    return np.lexsort((location, empty))
+
+
+def _is_process(model: Model) -> bool:
+    return isinstance(getattr(model, "weights", None), DirichletProcess)
+
+
 def describe(model: Model, method: Method, working: Working, best: Climb, ends: Array, raw: Raw) -> MixtureFit:
     """Put the components in order, and say what a user should be warned of."""
     theta, log_weight, _ = model.view(best.state)
-    order = np.argsort(model.family.location(theta), kind="stable")
+    order = order_components(model, best.state, best.sums.counts)
     state = model.permute(best.state, order)
     chunks = chunks_of(working, len(order))
     exact_counts, between_counts = (
@@ -191,17 +222,25 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
         exact_counts,
         working.total,
         working.exact,
-        _notes(method, best, working, exact_counts + between_counts, best.sums.counts[order], medians, raw),
+        _notes(model, method, best, working, exact_counts + between_counts, best.sums.counts[order], medians, raw),
     )
 
 
 def _notes(
-    method: Method, best: Climb, working: Working, placed: Array, counts: Array, medians: Array, raw: Raw
+    model: Model,
+    method: Method,
+    best: Climb,
+    working: Working,
+    placed: Array,
+    counts: Array,
+    medians: Array,
+    raw: Raw,
 ) -> tuple[str, ...]:
     """Notes; ``placed`` (K,) are expected rows that say where a value lies: exact ones, and those between two ends."""
     notes = []
     if not best.converged:
-        notes.append(f"Not settled after {best.passes} passes; raise max_iter (now {method.max_iter}).")
+        passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
+        notes.append(f"Not settled after {passes}; raise max_iter (now {method.max_iter} an ascent).")
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:
@@ -217,8 +256,17 @@ def _notes(
             by = "the prior places it" if bayes else "limits alone place it"
             notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
         elif not ends.min() <= medians[i] <= ends.max():
-            notes.append(
-                f"The median of component {i + 1}, {medians[i]:.4g}, lies beyond the data ({ends.min():.4g} to "
-                f"{ends.max():.4g}): its shape {'and the prior place' if bayes else 'alone places'} it."
-            )
+            by = f"its shape {'and the prior place' if bayes else 'alone places'} it"
+            notes.append(f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, medians[i])}{by}.")
     return tuple(notes)
+
+
+def _outside(model: Model, raw: Raw, median: float) -> str:
+    """Where a median lies that is outside of all values and limits."""
+    ends = np.concatenate([raw.lower, raw.upper])
+    ends = ends[np.isfinite(ends)]
+    if model.family.support == "real" or median > ends.max():
+        return f"lies beyond the data ({ends.min():.4g} to {ends.max():.4g}): "
+    there = float(raw.weight[np.isneginf(raw.lower) & (raw.upper == ends.min())].sum())
+    known = f"of {there:g} row{'s' * (there != 1.0)} no more is known than that, and "
+    return f"lies between 0 and {ends.min():.4g}, the least of all values and limits: {known if there else ''}"

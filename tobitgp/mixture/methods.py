@@ -149,5 +149,7 @@ _GOOD = {
     "floor": _POSITIVE,
     "delay": _POSITIVE,
     "forgetting": _Good(lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
-    "statistics": _Good(lambda value: value in ("expected", "sampled"), "choose 'expected' or 'sampled'"),
+    "statistics": _Good(
+        lambda value: isinstance(value, str) and value in ("expected", "sampled"), "choose 'expected' or 'sampled'"
+    ),
 }

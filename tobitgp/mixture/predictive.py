@@ -71,9 +71,9 @@ class Predictive:
 
     def hazard(self, x: ArrayLike) -> Any:
         """Density over survival; of counts, the probability of x among values of at least x."""
-        if self.law.discrete:
-            return np.exp(self.logpdf(x) - self.logsf(np.asarray(x, dtype=np.float64) - 1.0))
-        return np.exp(self.logpdf(x) - self.logsf(x))
+        alive = self.logsf(_numbers(x) - 1.0 if self.law.discrete else x)
+        with np.errstate(invalid="ignore"):
+            return np.exp(self.logpdf(x) - alive)
 
     def cumulative_hazard(self, x: ArrayLike) -> Any:
         """Minus the log of `sf`."""
@@ -92,22 +92,22 @@ class Predictive:
         -------
         array
         """
-        lower, upper = np.broadcast_arrays(np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64))
+        lower, upper = _ends(lower, upper)
         values = log_masses(self.law, lower.ravel(), upper.ravel())
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             out = np.logaddexp.reduce(values + np.log(self.weights)[:, None], axis=0)
         return out.reshape(lower.shape)[()]
 
     def components(self, lower: ArrayLike, upper: ArrayLike) -> Array:
         """Probability of each component for rows in (lower, upper], (n, K), under the predictive laws."""
-        lower, upper = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (lower, upper))
-        with np.errstate(divide="ignore"):
+        lower, upper = (end.ravel() for end in _ends(lower, upper))
+        with np.errstate(divide="ignore", invalid="ignore"):
             gamma = log_masses(self.law, lower, upper) + np.log(self.weights)[:, None]
-        return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
+            return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
 
     def ppf(self, q: ArrayLike) -> Any:
         """Quantile: the smallest value whose `cdf` is at least q; NaN for q outside 0 to 1."""
-        q = np.asarray(q, dtype=np.float64)
+        q = _numbers(q)
         flat = q.ravel()
         good = (flat > 0.0) & (flat < 1.0)
         out = np.full(flat.shape, np.nan)
@@ -146,9 +146,12 @@ class Predictive:
         return high - start
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
-        """Random values; ``rng=None`` is deterministic."""
+        """Random values of a shape, one without; ``rng=None`` is deterministic."""
         rng = generator(rng)
-        n = int(np.prod(1 if size is None else size))
+        shape = np.asarray(1 if size is None else size)
+        if shape.dtype.kind not in "iu" or shape.ndim > 1 or (shape < 0).any():
+            raise SpecError(f"size={size!r}: a whole number of at least 0, or a tuple of them, is needed.")
+        n = int(np.prod(shape))
         which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
         values = self.law.draw(which, rng)
         return values[0] if size is None else values.reshape(size)
@@ -165,9 +168,7 @@ class Predictive:
             return float(self.weights @ (variance + (mean - self.weights @ mean) ** 2))
 
     def _mix(self, of: Any, x: ArrayLike) -> Any:
-        x = np.asarray(x, dtype=np.float64)
-        if x.dtype != np.float64:
-            raise SpecError("Values are numbers.")
+        x = _numbers(x)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             out = np.logaddexp.reduce(of(x.ravel()) + np.log(self.weights)[:, None], axis=0)
         return np.where(np.isnan(x), np.nan, out.reshape(x.shape))[()]
@@ -186,6 +187,22 @@ class Predictive:
             enough = self.cdf(middle) >= q
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return np.asarray(high)
+
+
+def _numbers(given: ArrayLike) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SpecError(f"{given!r}: a number or an array of numbers is needed.") from None
+
+
+def _ends(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
+    low, high = _numbers(lower), _numbers(upper)
+    try:
+        low, high = np.broadcast_arrays(low, high)
+    except ValueError:
+        raise SpecError(f"lower and upper need one shape, not {low.shape} and {high.shape}.") from None
+    return low, high
 
 
 def _complete(log_p: Any, log_rest: Any) -> Any:

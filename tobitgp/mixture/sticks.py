@@ -9,6 +9,7 @@ deletion of components is tried here on all rows at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def tidy(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb
     Returns
     -------
     Climb
-        At least as high.
+        At least as high; its passes are those of all trials.
     """
     best = _higher(best, climb(model, chunks, _sorted(model, best), stop))
     smallest = np.flatnonzero(best.sums.counts > _HELD)
@@ -56,4 +57,5 @@ def _without(model: Bayes, best: Climb, j: int) -> State:
 
 
 def _higher(one: Climb, other: Climb) -> Climb:
-    return other if other.value > one.value else one
+    """The higher end, with the passes of both."""
+    return replace(other if other.value > one.value else one, passes=one.passes + other.passes)

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.mixture import DirichletProcess, MixtureFit
+from tobitgp.mixture import MixtureFit
+from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.rows import Units
 from tobitgp.report.protocols import Mixed
 from tobitgp.report.summary import WIDTH, formula_rows, number, side_by_side
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
-_HELD = 0.5
 _METHODS = {
     "vbcm": "variational Bayes (vbcm)",
     "svbcm": "stochastic VB (svbcm)",
@@ -96,7 +96,7 @@ def _model_lines(results: Mixed) -> list[tuple[str, str]]:
 
 def _number(results: Mixed) -> str:
     fit, tried = results.parts.fit, results.parts.tried
-    if isinstance(getattr(fit.model, "weights", None), DirichletProcess):
+    if fit.process:
         return f"{results.n_effective} used, at most {fit.k}"
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
@@ -116,7 +116,7 @@ def _estimates(results: Mixed, alpha: float, kind: str) -> tuple[list[str], list
     frame = results.summary_frame(alpha, kind)  # type: ignore[arg-type]
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
     rows, fit = [], results.parts.fit
-    shown = np.tile(_shown(fit), len(frame) // fit.k)
+    shown = np.tile(fit.shown, len(frame) // fit.k)
     for name, (value, error, _, _, lower, upper) in zip(frame.index[shown], frame.to_numpy()[shown], strict=True):
         cells = ["(fixed)", "", ""] if error == 0.0 else [number(error), number(lower), number(upper)]
         rows.append([name, number(value), *(["(not determined)", "", ""] if np.isnan(error) else cells)])
@@ -126,15 +126,9 @@ def _estimates(results: Mixed, alpha: float, kind: str) -> tuple[list[str], list
 def _components(results: Mixed) -> tuple[list[str], list[list[str]]]:
     """What each component explains."""
     fit = results.parts.fit
-    held = np.flatnonzero(_shown(fit))
+    held = np.flatnonzero(fit.shown)
     rows = [[f"component {i + 1}", f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"] for i in held]
     return ["", "expected rows", "exact ones"], rows
-
-
-def _shown(fit: MixtureFit) -> BoolArray:
-    """Components that stand in the tables: of a Dirichlet process those that hold something."""
-    process = isinstance(getattr(fit.model, "weights", None), DirichletProcess)
-    return np.asarray(fit.counts >= _HELD) if process else np.ones(fit.k, dtype=bool)
 
 
 def _notes(results: Mixed, kind: str) -> list[str]:
@@ -144,9 +138,10 @@ def _notes(results: Mixed, kind: str) -> list[str]:
     if not results.converged:
         notes[0] = f"NOT CONVERGED: {notes[0]} Read no number here as final."
     notes += _censoring_notes(results)
-    empty = fit.k - int(_shown(fit).sum())
+    empty = fit.k - int(fit.shown.sum())
     if empty:
-        notes.append(f"{empty} components hold less than {_HELD:g} rows, and stand in no table.")
+        hold = "components hold" if empty > 1 else "component holds"
+        notes.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
     if parts.family.name == "lognormal":
         notes.append("mean and sd are those of the logarithm of the response.")
     notes.append(_errors_note(results, kind))

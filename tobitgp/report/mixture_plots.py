@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from tobitgp.errors import SpecError
 from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
 from tobitgp.report.diagnostics import draw_envelope
@@ -126,8 +127,10 @@ def plot_scores(results: Mixed, ax: Any = None) -> Any:
 
 
 def _axes(ax: Any) -> Any:
-    if ax is not None:
+    if hasattr(ax, "get_xaxis_transform"):
         return ax
+    if ax is not None:
+        raise SpecError(f"ax={ax!r}: matplotlib axes are needed, or None for new ones.")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
@@ -181,8 +184,7 @@ def _draw_mixture(ax: Any, results: Mixed, x: Array, parts: Array, *, step: bool
     style = {"drawstyle": "steps-post"} if step else {}
     marker = {"marker": "o", "markersize": 3.5} if _discrete(results) and not step else {}
     if len(weights) > 1:
-        held = weights > 0.005
-        for k in np.flatnonzero(held):
+        for k in np.flatnonzero(results.parts.fit.shown):
             colour = _COMPONENTS[1:][k % (len(_COMPONENTS) - 1)]
             label = f"component {k + 1} ({100 * weights[k]:.0f}%)"
             ax.plot(x, each[k], color=colour, linestyle=(0, (4, 2)), label=label, zorder=3, **style, **marker)

@@ -30,6 +30,8 @@ class Subject(NamedTuple):
         Of the linear part.
     modelled : bool
         Whether a row is modelled as censored.
+    counting : bool
+        Whether the family gives counts probabilities; the others have densities.
     """
 
     training: TrainingData | None
@@ -37,6 +39,7 @@ class Subject(NamedTuple):
     n: float
     columns: tuple[str, ...]
     modelled: bool
+    counting: bool = False
 
     @property
     def treatments(self) -> frozenset[str]:
@@ -52,8 +55,14 @@ class Subject(NamedTuple):
 
 def subject_of(results: Any) -> Subject:
     """What a fitted model is a model of."""
-    columns, modelled = tuple(results.model.exog_names), results.parts.facts.any_censored
-    return Subject(held_rows(results.parts), dict(results.counts), results.nobs, columns, modelled)
+    columns, parts = tuple(results.model.exog_names), results.parts
+    counting = is_of_counts(parts.family)
+    return Subject(held_rows(parts), dict(results.counts), results.nobs, columns, parts.facts.any_censored, counting)
+
+
+def is_of_counts(family: Any) -> bool:
+    """Whether a family of any kind gives counts probabilities; the others have densities."""
+    return getattr(family, "support", None) == "counts"
 
 
 def held_rows(parts: Any) -> TrainingData | None:
@@ -62,7 +71,7 @@ def held_rows(parts: Any) -> TrainingData | None:
 
 
 def check_same_rows(subjects: Mapping[str, Subject]) -> None:
-    """Refuse models of other rows, of another response, or of other rows that are censored.
+    """Refuse models of other rows, of another response, of other rows that are censored, or of counts beside values.
 
     Of models that hold no rows only what they counted is compared.
 
@@ -76,7 +85,8 @@ def check_same_rows(subjects: Mapping[str, Subject]) -> None:
         Naming the first two that differ, in what, and what to do.
     """
     held = {name: subject for name, subject in subjects.items() if subject.training is not None}
-    for group, check in ((subjects, _refuse_treatment), (subjects, _refuse_counts), (held, _refuse_response)):
+    checks = (_refuse_measure, _refuse_treatment, _refuse_counts)
+    for group, check in (*((subjects, check) for check in checks), (held, _refuse_response)):
         names = iter(group)
         first = next(names, "")
         for name in names:
@@ -113,6 +123,16 @@ def differing_columns(subjects: Mapping[str, Subject]) -> list[str]:
     everywhere = set.intersection(*sets)
     seen = dict.fromkeys(column for subject in subjects.values() for column in subject.columns)
     return [column for column in seen if column not in everywhere]
+
+
+def _refuse_measure(a: str, first: Subject, b: str, other: Subject) -> None:
+    if first.counting != other.counting:
+        counts, values = (a, b) if first.counting else (b, a)
+        raise SpecError(
+            f"{counts!r} gives probabilities of whole numbers (family='poisson') and {values!r} densities, which "
+            "change with the unit of the response: neither their evidence nor their likelihoods are comparable. "
+            "Compare predictions of held-out rows."
+        )
 
 
 def _refuse_treatment(a: str, first: Subject, b: str, other: Subject) -> None:

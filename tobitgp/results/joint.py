@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.numerics.draws import generator
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, Frame
 
@@ -141,7 +142,7 @@ class JointQuestions:
             raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
         asked = ask(self._parts, new, exclude)
         limits = asked.limits() if what == "observed" else None
-        stream = np.random.default_rng(0 if rng is None else rng)
+        stream = generator(rng)
         y = self._joint.draw(asked, int(draws), noise=what != "latent", rng=stream)
         if what != "latent" and self._parts.family.log_time:
             with np.errstate(over="ignore"):

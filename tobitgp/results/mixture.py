@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture import DirichletProcess
 from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
@@ -30,10 +29,11 @@ NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0
 class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, PluginHooks):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
-    Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means. Standard errors are by
-    linear response, which allows for what censoring hides; those of the variational posterior itself, too small where
-    rows are censored, are had by ``kind="vb"``. Intervals have the shape of each family's posterior with the
-    information that is left: gamma of a rate, Student's t of a mean and of the log of an sd, normal of weights' logits.
+    Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
+    process that hold no rows last. Standard errors are by linear response, which allows for what censoring hides;
+    those of the variational posterior itself, too small where rows are censored, are had by ``kind="vb"``. Intervals
+    have the shape of each family's posterior with the information that is left: gamma of a rate, Student's t of a mean
+    and of the log of an sd, normal of weights' logits.
 
     Parameters
     ----------
@@ -76,13 +76,19 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         return self._estimates("linear_response")
 
     def _estimates(self, kind: CovKind) -> MixtureEstimates:
-        parts = self._settled if kind == "linear_response" else self._parts
+        settled = isinstance(kind, str) and kind == "linear_response"
+        parts = self._settled if settled else self._parts
         return MixtureEstimates(parts.fit, covariance_of(parts, kind))
 
     @property
     def params(self) -> pd.Series[float]:
         """``weight[1]``, ..., then the parameters of the components, in the user's units."""
         return pd.Series(self._parts.fit.values, index=self._names)
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """All of ``params`` as a dict; a mixture takes no ``fixed=``, for which it is elsewhere."""
+        return dict(zip(self._names, self._parts.fit.values.tolist(), strict=True))
 
     @property
     def components(self) -> pd.DataFrame:
@@ -137,8 +143,12 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         nothing is added. NaN by maximum likelihood.
         """
         fit = self._parts.fit
-        process = isinstance(getattr(fit.model, "weights", None), DirichletProcess)
-        return fit.elbo if process else fit.elbo_of_any_order
+        return fit.elbo if fit.process else fit.elbo_of_any_order
+
+    @property
+    def log_marginal(self) -> float:
+        """NaN: no hyper-parameters are integrated; see ``log_evidence``."""
+        return float("nan")
 
     @property
     def evidence_kind(self) -> str:

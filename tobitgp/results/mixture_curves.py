@@ -122,8 +122,10 @@ class MixtureCurves:
         return self.predict_percentile(df, p=0.5, conditional_after=conditional_after)
 
     def predict_expectation(self, df: Frame | None = None) -> pd.Series[float]:
-        """Mean survival times; infinite or NaN where a component has none."""
+        """Mean survival times; infinite or NaN, with a warning, where a component has none."""
+        from tobitgp.results.mixture_scales import finite_mean
         from tobitgp.results.mixture_survival import row_index
 
         index = row_index(df)
-        return pd.Series(np.full(len(index), self.predictive.mean()), index=index, name="expectation")
+        value = finite_mean(self._parts.fit, "predict_median() and predict_percentile(p=) are finite")
+        return pd.Series(np.full(len(index), value), index=index, name="expectation")

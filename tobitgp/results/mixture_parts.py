@@ -142,7 +142,7 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
     SpecError
         For another kind, and for ``"vb"`` of point estimates.
     """
-    if kind not in COV_KINDS:
+    if not isinstance(kind, str) or kind not in COV_KINDS:
         raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, COV_KINDS))}.")
     if kind == "vb":
         if not parts.bayes:

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.numerics.draws import generator
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.mixture_curves import MixtureCurves
 from tobitgp.results.mixture_parts import MixtureParts, covariance_of, training_ends
+from tobitgp.results.predict import check_flag
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.rows import ask
 from tobitgp.typing import Frame
@@ -55,11 +57,11 @@ class MixtureQuestions(MixtureCurves, Predictions):
             With the columns of response and censoring for ``"conditional"`` and ``"component"``, and those of the
             limits for ``"observed"``; by default the training data. Of a dask DataFrame the result is one, too.
         what : {"uncensored", "median", "observed", "conditional", "component", "quantile", "prob"}
-            ``"uncensored"``, the default: mean of the response before censoring, infinite or NaN where a component
-            has none. ``"median"``. ``"observed"``: mean after clipping at the limits, at the estimates.
-            ``"conditional"``: mean given what was seen of each row. ``"component"``: probability of each component
-            given what was seen, columns 1 to K; the weights without the response. ``"quantile"`` and ``"prob"``
-            (strictly below, or above) of the predictive law.
+            ``"uncensored"``, the default: mean of the response before censoring, infinite or NaN, with a warning,
+            where a component has none. ``"median"``. ``"observed"``: mean after clipping at the limits, at the
+            estimates. ``"conditional"``: mean given what was seen of each row. ``"component"``: probability of each
+            component given what was seen, columns 1 to K; the weights without the response. ``"quantile"`` and
+            ``"prob"`` (strictly below, or above) of the predictive law.
         interval : float, optional
             Probability of an interval of the quantity, normal on its own scale: of logarithms for positive families,
             of logits for probabilities.
@@ -83,6 +85,11 @@ class MixtureQuestions(MixtureCurves, Predictions):
         DataError
             If the new data cannot be used.
 
+        Warns
+        -----
+        ApproximationWarning
+            If there is no finite mean.
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -102,7 +109,7 @@ class MixtureQuestions(MixtureCurves, Predictions):
         if is_dask(new):
             options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
             return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
-        parts = self._settled if se or interval is not None else self._parts
+        parts = self._settled if check_flag("se", se) or interval is not None else self._parts
         return predict_mixture(
             parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )
@@ -145,13 +152,13 @@ class MixtureQuestions(MixtureCurves, Predictions):
         """
         from tobitgp.results.mixture_residuals import draw_rows
 
-        if what not in DRAWN:
+        if not isinstance(what, str) or what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn of a mixture; choose one of {', '.join(map(repr, DRAWN))}.")
         if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
             raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
         asked = ask(self._parts, new)
         limits = asked.limits() if what == "observed" else None
-        stream = np.random.default_rng(0 if rng is None else rng)
+        stream = generator(rng)
         y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), int(draws), stream)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
@@ -171,11 +178,16 @@ class MixtureQuestions(MixtureCurves, Predictions):
         -------
         Series
             A row for each row of the training data, NaN where it was dropped.
+
+        Warns
+        -----
+        ApproximationWarning
+            If ``"response"`` has no finite mean to be taken from.
         """
         from tobitgp.results.mixture_residuals import residuals
 
         asked = ask(self._parts)
-        uniform = np.random.default_rng(0 if rng is None else rng).uniform(size=len(asked.usable))[asked.usable]
+        uniform = generator(rng).uniform(size=len(asked.usable))[asked.usable]
         lower, upper, _ = training_ends(self._parts)
         values = residuals(self._parts.fit, kind, lower, upper, uniform)
         return pd.Series(asked.spread(values), index=asked.index, name=kind)
@@ -210,7 +222,7 @@ class MixtureQuestions(MixtureCurves, Predictions):
         """
         from tobitgp.results.mixture_predict import ends_of_rows
 
-        if scoring_method not in SCORES:
+        if not isinstance(scoring_method, str) or scoring_method not in SCORES:
             raise SpecError(f"scoring_method={scoring_method!r} is not offered; choose {SCORES[0]!r}.")
         if scoring_method == "concordance_index":
             raise SpecError("A mixture predicts the same for every row, so that there is no order to score.")

@@ -9,6 +9,7 @@ from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, impute
 from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
 from tobitgp.regression.residuals import expected_hazard
+from tobitgp.results.mixture_scales import finite_mean
 from tobitgp.results.mixture_slopes import natural_slopes, plug_in_theta
 from tobitgp.typing import Array
 
@@ -26,11 +27,11 @@ def residuals(fit: MixtureFit, kind: str, lower: Array, upper: Array, uniform: A
     uniform : (n,) array
         Where in its mass a row stands, for normal scores; read on censored rows and counts.
     """
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
     predictive = fit.predictive()
     if kind == "response":
-        return np.asarray(impute(fit, lower, upper)[0] - predictive.mean())
+        return np.asarray(impute(fit, lower, upper)[0] - finite_mean(fit, "kind='quantile' has no need of it"))
     if fit.model.family.support == "counts":
         lower = np.where(lower == upper, lower - 1.0, lower)
     if kind == "quantile":

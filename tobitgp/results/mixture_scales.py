@@ -7,15 +7,17 @@ plug-in parameters, where truncated moments are closed. Derivatives are at the p
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.mixture import MixtureFit, impute
 from tobitgp.mixture.impute import MOMENTS
 from tobitgp.mixture.law import Law
+from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import log_masses
 from tobitgp.regression.delta import interval
 from tobitgp.regression.scales import Link
@@ -56,9 +58,36 @@ def _link(fit: MixtureFit) -> Link:
     return "identity" if fit.model.family.support == "real" else "log"
 
 
+def finite_mean(fit: MixtureFit, instead: str) -> float:
+    """Mean of the predictive law, with a warning where it is not finite.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    instead : str
+        What to ask for, as a sentence without its end.
+
+    Warns
+    -----
+    ApproximationWarning
+        Saying why there is no mean, and what there is instead.
+    """
+    value = fit.predictive().mean()
+    if not np.isfinite(value):
+        words = "is infinite" if np.isposinf(value) else "does not exist"
+        over = "with parameters integrated over their posterior, " if isinstance(fit.model, Bayes) else ""
+        warnings.warn(
+            f"The mean of this law {words}: {over}the {fit.model.family.name} components have tails too heavy for "
+            f"one; {instead}.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    return value
+
+
 def mean(fit: MixtureFit) -> MixtureQuantity:
-    """Mean of a new value; infinite or NaN where a component has none."""
-    value = np.array([fit.predictive().mean()])
+    """Mean of a new value; infinite or NaN where a component has none, which is warned of by `finite_mean`."""
+    value = np.array([finite_mean(fit, "what='median' and what='quantile' are finite")])
     return MixtureQuantity(value, lambda: mixture_slopes(fit, lambda law: law.moments()[0][:, None]), _link(fit))
 
 
@@ -97,7 +126,7 @@ def survival(fit: MixtureFit, times: Array, after: float | None = None) -> Mixtu
     """Probability of surviving ``times``, or ``times`` more given survival of ``after``."""
     predictive, end = fit.predictive(), times + (after or 0.0)
     start = np.array([after or 0.0])
-    value = np.exp(predictive.logsf(end) - (0.0 if after is None else predictive.logsf(start)))
+    value = np.exp(np.minimum(predictive.logsf(end) - (0.0 if after is None else predictive.logsf(start)), 0.0))
 
     def slopes() -> Array:
         G = mixture_slopes(fit, lambda law: _sf(law, end))
@@ -107,7 +136,7 @@ def survival(fit: MixtureFit, times: Array, after: float | None = None) -> Mixtu
             (G - value[:, None] * mixture_slopes(fit, lambda law: _sf(law, start))) / predictive.sf(start)
         )
 
-    return MixtureQuantity(np.minimum(value, 1.0), slopes, "logit")
+    return MixtureQuantity(value, slopes, "logit")
 
 
 def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:

@@ -13,9 +13,10 @@ from tobitgp.data.prepare import prepare
 from tobitgp.data.table import column_names
 from tobitgp.errors import NotFittedError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.mixture import SVBCM, Predictive, Stream, partial_fit, start_stream, stream_parameters
+from tobitgp.mixture import SVBCM, Predictive, Stream, partial_fit, start_stream, stream_order, stream_parameters
 from tobitgp.mixture.families import resolve_mixture_family
 from tobitgp.mixture.model import State
+from tobitgp.numerics.draws import generator
 from tobitgp.results.mixture_options import read_mixture_priors
 from tobitgp.results.mixture_parts import known_ends
 from tobitgp.results.views import COUNTS
@@ -88,14 +89,16 @@ class MixtureStream:
             raise SpecError(f"method={method!r}: a stream takes steps by tg.SVBCM(...).")
         if total is not None and (isinstance(total, bool) or not isinstance(total, Real) or not 0.0 < total < np.inf):
             raise SpecError(f"total={total!r}: the weight of all rows there will be, a positive number, is needed.")
-        if missing not in ("drop", "raise"):
+        if weights is not None and not isinstance(weights, str):
+            raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
+        if not isinstance(missing, str) or missing not in ("drop", "raise"):
             raise SpecError(f"missing={missing!r} is not offered; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
         self._method = SVBCM() if method is None else method
         self._prior, self._concentration = read_mixture_priors(priors, self._family, self._method, process=process)
         self._weights, self._missing, self._total = weights, missing, total
-        self._rng = np.random.default_rng(0 if rng is None else rng)
+        self._rng = generator(rng)
         self._stream: Stream | None = None
         self.formula = formula
         self.counts = pd.Series(0, index=list(COUNTS))
@@ -143,7 +146,7 @@ class MixtureStream:
 
     @property
     def params(self) -> pd.Series[float]:
-        """``weight[1]``, ..., then the parameters of the components, ordered by mean."""
+        """``weight[1]``, ..., then the parameters of the components, ordered by mean, empty ones of a process last."""
         named = stream_parameters(self._begun).items()
         values = {f"{name}[{i}]": value for name, each in named for i, value in enumerate(each, 1)}
         return pd.Series(values, dtype=np.float64)
@@ -152,7 +155,7 @@ class MixtureStream:
     def predictive(self) -> Predictive:
         """Law of a new value, as :attr:`tobitgp.MixtureResults.predictive` has it."""
         stream = self._begun
-        order = np.argsort(stream.model.family.location(stream.model.view(stream.state).theta))
+        order = stream_order(stream)
         state = State(stream.state.weights, stream.state.components[:, order])
         return Predictive(stream.model.estimated_weights(stream.state)[0][order], stream.model.law(state, stream.units))
 

@@ -175,6 +175,19 @@ def check_level(interval: Any) -> float | None:
     return float(interval)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """A yes or no.
+
+    Raises
+    ------
+    SpecError
+        If it is anything but True, False, 1 or 0.
+    """
+    if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
+        raise SpecError(f"{name}={value!r}: True or False is needed.")
+    return bool(value)
+
+
 def check_alpha(alpha: Any) -> float:
     """Probability left out of an interval.
 

@@ -100,10 +100,13 @@ def find_terms(parts: Source, names: Any) -> list[Term]:
     SpecError
         Listing the terms, if there is none of a name.
     """
-    names = [names] if isinstance(names, str) else list(names)
+    try:
+        names = [names] if isinstance(names, str) else list(names)
+    except TypeError:
+        raise SpecError(f"exclude={names!r}: the name of a term, or a list of them, is needed.") from None
     by_name = {term.name: term for term in model_terms(parts) if term.name != INTERCEPT}
     for name in names:
-        if name not in by_name:
+        if not isinstance(name, str) or name not in by_name:
             listed = ", ".join(map(repr, by_name)) or "none"
             raise SpecError(f"exclude= names {name!r}, which is no term that can be left out; this model has {listed}.")
     return [by_name[name] for name in dict.fromkeys(names)]

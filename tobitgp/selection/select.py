@@ -165,7 +165,8 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
         response = training.response
         modelled = bool((response.lower != response.upper).any())
         columns = training.design.columns
-        subject = Subject(training, training.counts, float(response.weight.sum()), columns, modelled)
+        weight, counting = float(response.weight.sum()), models[candidate.name].counting
+        subject = Subject(training, training.counts, weight, columns, modelled, counting)
         kind = _evidence_kind(models[candidate.name], options, modelled)
         likelihood = kind == "loglik"
         if (by in _OF_LIKELIHOOD) != likelihood:

@@ -306,6 +306,20 @@ def test_a_component_beyond_the_data_warns():
     assert "lies beyond the data" in " ".join(str(res.summary()).split())
 
 
+@pytest.mark.parametrize("formula", ["interval(lo, hi) ~ mixture(2)", "hi ~ mixture(2) | censor(0.15)"])
+def test_a_component_below_all_limits_of_times_is_not_called_beyond_the_data(rng, formula):
+    """Times that are positive and below a limit are bracketed: how far down is all that is not known."""
+    y = np.concatenate([rng.exponential(0.1, 200), rng.exponential(20.0, 100)])
+    low = int((y <= 0.15).sum())
+    data = {"lo": np.where(y > 0.15, y, 0.0), "hi": np.maximum(y, 0.15)}
+    with pytest.warns(BoundaryWarning) as caught:
+        tg.fit(formula, data, family="exponential")
+    (text,) = (str(one.message) for one in caught)
+    assert "component 1, " in text
+    assert f"lies between 0 and 0.15, the least of all values and limits: of {low} rows no more is known" in text
+    assert "beyond the data" not in text
+
+
 @pytest.mark.parametrize(("method", "words"), [("vbcm", "rest on the prior"), ("em", "rest on nothing in the data")])
 def test_one_row_warns(method, words):
     with pytest.warns(BoundaryWarning, match=f"There is one row, 3: .* {words}"):
@@ -326,7 +340,7 @@ def test_one_value_in_all_rows_warns():
 
 
 def test_an_ascent_cut_short_warns(y):
-    with pytest.warns(ConvergenceWarning, match="Not settled after 2 passes"):
+    with pytest.warns(ConvergenceWarning, match=r"Not settled after 2 passes; raise max_iter \(now 2 an ascent\)"):
         res = tg.fit("y ~ mixture(3) | censor(upper=3)", {"y": y.clip(max=3)}, max_iter=2)
     assert not res.converged
     assert "NOT converged" in repr(res)

@@ -6,6 +6,7 @@ import pytest
 from scipy.integrate import quad
 from support.mixtures import NAMES
 
+from tobitgp.errors import SpecError
 from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
 from tobitgp.mixture.law import Burr, Normal, StudentT, Weibull
 from tobitgp.mixture.predictive import Predictive
@@ -172,3 +173,24 @@ def test_tails_of_huge_counts_take_few_steps(monkeypatch):
     tail = law.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
     z = 2e11 * np.array([2e-4, 1e-3]) / np.sqrt(4e11)
     np.testing.assert_allclose(tail, -0.5 * z * z - np.log(z * np.sqrt(2.0 * np.pi)), rtol=2e-3)
+
+
+@pytest.mark.parametrize("ask", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "hazard", "cumulative_hazard", "ppf"])
+def test_values_that_are_no_numbers_are_refused(ask):
+    law = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    for bad in ("a", [1.0, "b"], [[1.0], [1.0, 2.0]], object(), 1j):
+        with pytest.raises(SpecError, match="a number or an array of numbers is needed"):
+            getattr(law, ask)(bad)
+    assert np.isnan(getattr(law, ask)(np.nan))
+
+
+def test_ends_and_sizes_that_make_no_sense_are_refused():
+    law = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    for ask in (law.log_mass, law.components):
+        with pytest.raises(SpecError, match=r"one shape, not \(2,\) and \(3,\)"):
+            ask(np.zeros(2), np.ones(3))
+        assert np.isnan(ask([np.nan], [1.0])).all()
+    for size in ("a", 1.5, -1, (2, -1), True):
+        with pytest.raises(SpecError, match="size="):
+            law.rvs(size)
+    assert law.rvs((2, 0)).shape == (2, 0)

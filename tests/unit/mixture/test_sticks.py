@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tobitgp.mixture import VBCM, DirichletProcess, fit_mixture
+from tobitgp.mixture import VBCM, DirichletProcess, fit, fit_mixture, sticks
+from tobitgp.mixture.ascent import climb
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -9,10 +10,29 @@ def test_components_that_starts_did_not_empty_are_done_without(seed):
     """Every start ends with a third component of few rows, six nats below the optimum of two."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
-    fit = fit_mixture(y, y, k=5, weights=DirichletProcess(), method=VBCM(n_init=2, check=True))
-    assert fit.objective > fit.ends.max() + 1.0
-    assert sorted(np.flatnonzero(fit.counts > 1.0)) == list(np.flatnonzero(fit.counts > 50.0))
-    assert fit.counts.sum() == pytest.approx(200.0)
+    found = fit_mixture(y, y, k=5, weights=DirichletProcess(), method=VBCM(n_init=2, check=True))
+    assert found.objective > found.ends.max() + 1.0
+    assert sorted(np.flatnonzero(found.counts > 1.0)) == list(np.flatnonzero(found.counts > 50.0))
+    assert found.counts.sum() == pytest.approx(200.0)
+
+
+def test_passes_of_trials_are_counted(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
+    one = fit_mixture(y, y, k=1, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=1))
+    assert one.passes == 1
+    assert one.notes[0] == "Not settled after 1 pass; raise max_iter (now 1 an ascent)."
+    ascents = []
+
+    def counted(*given):
+        ascents.append(climb(*given))
+        return ascents[-1]
+
+    monkeypatch.setattr(fit, "climb", counted)
+    monkeypatch.setattr(sticks, "climb", counted)
+    many = fit_mixture(y, y, k=4, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=30))
+    assert len(ascents) > 3
+    assert many.passes == sum(ascent.passes for ascent in ascents)
 
 
 def test_more_sticks_do_not_change_what_is_found():

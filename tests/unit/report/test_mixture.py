@@ -90,8 +90,20 @@ def test_empty_components_of_a_process_stand_in_no_table(y):
     text = words(tg.fit("y ~ mixture('dp', max_components=5)", {"y": y}).summary())
     assert "2 used, at most 5" in text
     assert "3 components hold less than 0.5 rows" in text
-    assert "mean[5]" in text
+    assert "mean[2]" in text
     assert "mean[3]" not in text
+
+
+def test_components_of_a_process_have_one_number_everywhere(y):
+    """Starts leave empty components between, below and above those of the rows; numbers go by those that hold rows."""
+    res = tg.fit("y ~ mixture('dp', max_components=6)", {"y": y})
+    assert res.components["rows"].ge(0.5).tolist() == [True, True, False, False, False, False]
+    assert res.params["mean[1]"] < 0 < res.params["mean[2]"]
+    shares = res.predict({"y": [-3.0, 3.0]}, "component")
+    assert shares.columns.tolist() == [1, 2, 3, 4, 5, 6]
+    assert shares.idxmax(axis=1).tolist() == [1, 2]
+    drawn = [label for label in labels(res.plot_components()) if label.startswith("component")]
+    assert [label.split(" (")[0] for label in drawn] == ["component 1", "component 2"]
 
 
 def test_a_weibull_summary_names_its_shapes(lung):

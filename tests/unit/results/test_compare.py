@@ -188,3 +188,15 @@ def test_akaikes_weights_prefer_the_smaller(rbf):
     assert list(table.index) == ["b", "a"]
     assert table["diff"].tolist() == [0.0, 2.0]
     assert np.allclose(table["weight"], [1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1))])
+
+
+@pytest.mark.parametrize(("method", "by"), [("vbcm", "elbo"), ("vbcm", "log_evidence"), ("em", "bic")])
+def test_probabilities_of_counts_are_not_ranked_beside_densities(rng, method, by):
+    data = {"y": rng.poisson(5.0, 40) + 1.0}
+    fits = {name: tg.fit("y ~ mixture(1)", data, family=name, method=method) for name in ("weibull", "poisson")}
+    for some in (fits, dict(reversed(fits.items()))):
+        with pytest.raises(SpecError, match="'poisson' gives probabilities of whole numbers"):
+            tg.compare(some, by=by)
+    assert len(tg.compare({"one": fits["poisson"], "two": fits["poisson"]}, by=by)) == 2
+    with pytest.raises(SpecError, match="probabilities of whole numbers"):
+        tg.select({"family": ["poisson", "lognormal"]}, data, formula="y ~ mixture(1)", method=method, by=by)

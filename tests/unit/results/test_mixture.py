@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import logit, ndtri, stdtrit
 
 import tobitgp as tg
-from tobitgp.errors import BoundaryWarning, DataError, SpecError
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, SpecError
 from tobitgp.mixture import impute, linear_response, posterior_covariance
 
 FORMULA = "y ~ mixture(2) | censor(-4, 4)"
@@ -225,6 +225,10 @@ def test_components_need_what_says_how_rows_were_censored(survival):
         ({"what": "median", "q": 0.3}, "q="),
         ({"interval": 95}, "interval="),
         ({"exclude": ["x"]}, "this model has none"),
+        ({"exclude": 3}, "exclude=3: the name of a term"),
+        ({"exclude": [["x"]]}, "this model has none"),
+        ({"se": []}, r"se=\[\]: True or False"),
+        ({"what": np.array([])}, "'uncensored', 'median'"),
     ],
 )
 def test_questions_that_make_no_sense(res, options, words):
@@ -326,6 +330,45 @@ def test_scores_are_mean_log_masses(res, y):
         res.score({"x": y})
     with pytest.raises(SpecError, match="these data have none"):
         res.score({"y": [np.nan]})
+
+
+def test_questions_of_other_kinds_make_no_sense(res):
+    for ask in (res.residuals, res.sample, res.score):
+        word = {"residuals": "kind", "sample": "what", "score": "scoring_method"}[ask.__name__]
+        with pytest.raises(SpecError, match=f"{word}="):
+            ask(**{word: np.array([])}, **({"df": NEW} if ask == res.score else {}))
+    with pytest.raises(SpecError, match="kind="):
+        res.cov_params(np.array([]))
+    with pytest.raises(SpecError, match="rng='a'"):
+        res.sample(rng="a")
+    with pytest.raises(SpecError, match="rng='a'"):
+        res.residuals(rng="a")
+    with pytest.raises(SpecError, match="ax=3: matplotlib axes"):
+        res.plot(3)
+    with pytest.raises(DataError, match="'y' is a single value"):
+        res.predict({"y": 1.0})
+
+
+def test_laws_without_a_mean_say_so():
+    """The exponential of Student's t has none; the remedies that the words name are finite."""
+    data = {"y": np.exp(np.random.default_rng(0).normal(size=40))}
+    res = tg.fit("y ~ mixture(1)", data, family="lognormal")
+    with pytest.warns(ApproximationWarning, match=r"mean of this law is infinite: .* lognormal .* what='median'"):
+        assert np.isposinf(res.predict()).all()
+    with pytest.warns(ApproximationWarning, match=r"predict_median\(\) and predict_percentile"):
+        assert np.isposinf(res.predict_expectation()).all()
+    with pytest.warns(ApproximationWarning, match="kind='quantile'"):
+        assert np.isneginf(res.residuals("response")).all()
+    assert np.isfinite(res.predict(what="median")).all()
+    assert np.isfinite(res.predict_median()).all()
+    assert np.isfinite(res.residuals("quantile")).all()
+    em = tg.fit("y ~ mixture(1)", data, family="lognormal", method="em")
+    np.testing.assert_allclose(em.predict_expectation(), np.exp(em.params["mean[1]"] + em.params["sd[1]"] ** 2 / 2))
+
+
+def test_numbers_of_other_kinds_of_results(res):
+    assert np.isnan(res.log_marginal)
+    assert res.hyperparameters == res.params.to_dict()
 
 
 # -- survival --------------------------------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, NotFittedError, SpecError
-from tobitgp.mixture import partial_fit, start_stream, stream_parameters
+from tobitgp.mixture import Dirichlet, DirichletProcess, partial_fit, start_stream, stream_order, stream_parameters
+from tobitgp.mixture.fitted import order_components
 
 
 def batches(rng, number=15):
@@ -42,6 +45,17 @@ def test_it_comes_near_the_fit_of_all_rows(rng):
     np.testing.assert_allclose(stream.predictive.sf(x), whole.predictive.sf(x), atol=0.03)
 
 
+def test_empty_components_of_a_process_come_last(rng):
+    y = np.concatenate([rng.normal(-3, 1, 60), rng.normal(3, 1, 60)])
+    stream = start_stream(y, y, k=3, weights=DirichletProcess(), method=tg.SVBCM(delay=1.0))
+    location = stream.model.family.location(stream.model.view(stream.state).theta)
+    np.testing.assert_array_equal(stream_order(stream), np.argsort(location))
+    middle = int(np.argsort(location)[1])
+    counts, plain = np.where(np.arange(3) == middle, 0.4, 60.0), replace(stream.model, weights=Dirichlet())
+    assert order_components(stream.model, stream.state, counts)[2] == middle
+    assert order_components(plain, stream.state._replace(weights=np.ones(3)), counts)[1] == middle
+
+
 def test_a_bad_batch_changes_nothing(rng):
     first, second = list(batches(rng, 2))
     stream = tg.MixtureStream("Surv(y, seen) ~ mixture(2)", family="exponential").partial_fit(first)
@@ -67,6 +81,13 @@ def test_streams_that_make_no_sense():
         tg.MixtureStream("y ~ mixture(2)", total=-3)
     with pytest.raises(SpecError, match="missing='foo'"):
         tg.MixtureStream("y ~ mixture(2)", missing="foo")
+    with pytest.raises(SpecError, match="missing="):
+        tg.MixtureStream("y ~ mixture(2)", missing=np.array([]))
+    with pytest.raises(SpecError, match="weights=3"):
+        tg.MixtureStream("y ~ mixture(2)", weights=3)
+    for rng in ("a", -1, True, 1.5):
+        with pytest.raises(SpecError, match=f"rng={rng!r}: None, a whole number"):
+            tg.MixtureStream("y ~ mixture(2)", rng=rng)
     with pytest.raises(NotFittedError, match="partial_fit"):
         _ = tg.MixtureStream("y ~ mixture(2)").params
     assert "0 rows in 0 batches" in repr(tg.MixtureStream("y ~ mixture(2)"))
