@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betainc, betaincc, gammaln
+from scipy.special import betainc, betaincc
 
-from tobitgp.numerics.counts import incomplete_beta_fraction, log_at_least, log_below, log_count
+from tobitgp.numerics.counts import incomplete_beta_fraction, log_at_least, log_below, log_count, log_count_of_gamma
 from tobitgp.typing import Array, IntArray
 
 _LOG_TINY = -575.0  # where the incomplete beta function soon underflows
@@ -24,9 +24,7 @@ class NegativeBinomial:
 
     def log_density(self, x: Array) -> Array:
         """See `Law`."""
-        a, b, y = self.a[:, None], self.b[:, None], np.maximum(x, 0.0)
-        out = gammaln(a + y) - gammaln(a) - gammaln(y + 1.0) - a * np.log1p(1.0 / b) - y * np.log1p(b)
-        return np.where((x >= 0.0) & (x == np.floor(x)), out, -np.inf)
+        return _at_counts(x, log_count_of_gamma(_whole(x), self.a[:, None], self.b[:, None]))
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
@@ -58,6 +56,10 @@ class NegativeBinomial:
         """See `Law`; a bound of Cantelli's."""
         return _cantelli(*self.moments(), q)
 
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return self.b / (self.b + 1.0)
+
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
         return np.asarray(rng.poisson(rng.gamma(self.a[which], 1.0 / self.b[which])), dtype=np.float64)
@@ -77,7 +79,7 @@ class PoissonLaw:
 
     def log_density(self, x: Array) -> Array:
         """See `Law`."""
-        return np.where((x >= 0.0) & (x == np.floor(x)), log_count(np.maximum(x, 0.0), self.rate[:, None]), -np.inf)
+        return _at_counts(x, log_count(_whole(x), self.rate[:, None]))
 
     def log_cdf(self, x: Array) -> Array:
         """See `Law`."""
@@ -95,6 +97,10 @@ class PoissonLaw:
         """See `Law`; a bound of Cantelli's."""
         return _cantelli(*self.moments(), q)
 
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return np.ones_like(self.rate)
+
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
         return np.asarray(rng.poisson(self.rate[which]), dtype=np.float64)
@@ -102,6 +108,11 @@ class PoissonLaw:
     def moments(self) -> tuple[Array, Array]:
         """See `Law`."""
         return self.rate, self.rate
+
+
+def _at_counts(x: Array, log_p: Array) -> Array:
+    """Log probabilities where x is a count, -inf elsewhere."""
+    return np.where((x >= 0.0) & (x == np.floor(x)) & np.isfinite(x), log_p, -np.inf)
 
 
 def _whole(x: Array) -> Array:

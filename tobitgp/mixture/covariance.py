@@ -33,7 +33,6 @@ from tobitgp.numerics.differences import slope
 from tobitgp.typing import Array, BoolArray
 
 _STEP = 0.05  # of a posterior standard deviation
-_NOTHING = 1e-12
 _LEAST = 1e-8  # smallest ratio of curvature to information that is taken for one
 
 
@@ -111,19 +110,8 @@ def posterior_covariance(fit: MixtureFit) -> Array:
 
 
 def _units(fit: MixtureFit) -> Array:
-    """Sizes of the coordinates' steps: a standard deviation under the posterior, or about one."""
-    state = fit.state
-    if isinstance(fit.model, Bayes):
-        of_weights = np.diag(fit.model.weights.information(state.weights))
-        of_components = np.einsum("ppk->pk", fit.model.family.information(state.components)).ravel()
-        information = np.concatenate([of_weights, of_components])
-        return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
-    root = np.sqrt(np.maximum(fit.counts[np.argsort(fit.order)], 1.0))
-    spread = np.exp(state.components[1]) if fit.model.family.free_of == "location and scale" else np.ones(fit.k)
-    of_components = np.tile(1.0 / root, (len(state.components), 1))
-    of_components[0] *= spread
-    of_weights = np.sqrt(np.maximum(state.weights * (1.0 - state.weights), 1e-12) / fit.total)
-    return np.concatenate([of_weights, of_components.ravel()])
+    """Sizes of the coordinates' steps."""
+    return fit.model.sizes(fit.state, fit.counts[np.argsort(fit.order)])
 
 
 def _free(fit: MixtureFit) -> BoolArray:

@@ -64,6 +64,8 @@ class Family(Protocol):
         As users read them.
     hyperparameters : tuple of str, length P
         Of a prior, as users give them.
+    positive : tuple of bool, length P
+        Which hyper-parameters of a posterior are positive.
     """
 
     @property
@@ -78,6 +80,9 @@ class Family(Protocol):
     def parameters(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def hyperparameters(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def positive(self) -> tuple[bool, ...]: ...  # noqa: D102
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """Log density or mass of rows and their statistics under plug-in parameters (D, K)."""

@@ -33,6 +33,7 @@ class GammaRate:
 
     __slots__ = ()
     hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
+    positive: ClassVar[tuple[bool, ...]] = (True, True)
 
     def reference(self, k: int) -> Array:
         """See `Family`."""

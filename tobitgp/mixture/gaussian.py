@@ -44,6 +44,7 @@ class Gaussian:
     free_of: ClassVar[Literal["location and scale"]] = "location and scale"
     parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
     hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "tau", "a", "b")
+    positive: ClassVar[tuple[bool, ...]] = (False, True, True, True)
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """See `Family`."""

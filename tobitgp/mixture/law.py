@@ -36,6 +36,10 @@ class Law(Protocol):
         """Quantiles at (n,) probabilities, (K, n); of counts, a value at or above them."""
         ...
 
+    def last_hazard(self) -> Array:
+        """What the hazard tends to as x grows without end, (K,); of counts as `Predictive.hazard` has it."""
+        ...
+
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """One value of the law ``which[i]`` for each i, (n,)."""
         ...
@@ -80,6 +84,10 @@ class StudentT:
         z = np.where(q <= 0.0, -np.inf, z)
         return _restore(z, self.loc, self.scale, self.logarithm)
 
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return np.zeros_like(self.loc)
+
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
         value = self.loc[which] + self.scale[which] * rng.standard_t(self.df[which])
@@ -120,6 +128,10 @@ class Normal:
     def quantile(self, q: Array) -> Array:
         """See `Law`."""
         return _restore(np.broadcast_to(ndtri(q), (len(self.loc), len(q))), self.loc, self.scale, self.logarithm)
+
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return np.full_like(self.loc, 0.0 if self.logarithm else np.inf)
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
@@ -166,6 +178,10 @@ class Burr:
         """See `Law`."""
         with np.errstate(divide="ignore"):
             return self.scale[:, None] * np.expm1(-np.log1p(-q) / self.a[:, None]) ** (1.0 / self.shape[:, None])
+
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return np.zeros_like(self.a)
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""
@@ -214,6 +230,10 @@ class Weibull:
         """See `Law`."""
         with np.errstate(divide="ignore"):
             return self.scale[:, None] * (-np.log1p(-q)) ** (1.0 / self.shape[:, None])
+
+    def last_hazard(self) -> Array:
+        """See `Law`."""
+        return np.select([self.shape < 1.0, self.shape > 1.0], [0.0, np.inf], 1.0 / self.scale)
 
     def draw(self, which: IntArray, rng: np.random.Generator) -> Array:
         """See `Law`."""

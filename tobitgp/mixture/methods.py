@@ -22,10 +22,10 @@ class Ascent:
     max_iter : int
         Most passes of one ascent.
     tol : float
-        Gain of the objective, per unit of weight of the rows, below which a pass counts as standing still; never below
+        Gain of the objective still to come, per unit of weight of the rows, below which a fit has settled; never below
         1e-9 in all.
     relax : bool
-        Over-relaxed steps.
+        Over-relaxed steps, and extrapolation of the last ones near the end.
     check : bool
         Raise `NumericalError` where the objective falls.
 

@@ -11,7 +11,9 @@ from tobitgp.mixture.family import Family, Sums
 from tobitgp.mixture.law import Law
 from tobitgp.mixture.rows import Units
 from tobitgp.mixture.weights import Weights
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
+
+_NOTHING = 1e-12
 
 
 class State(NamedTuple):
@@ -63,6 +65,18 @@ class Model(Protocol):
 
     def between(self, old: State, new: State, step: float) -> State | None:
         """The state at a step from old to new, 1 being new; None where there is none."""
+        ...
+
+    def positive(self, state: State) -> BoolArray:
+        """Which coordinates of a state, flat, have no other bound than 0."""
+        ...
+
+    def admit(self, state: State) -> State | None:
+        """The state, weights made to sum to 1; None where it lies outside."""
+        ...
+
+    def sizes(self, state: State, counts: Array) -> Array:
+        """A standard deviation of each coordinate, flat, roughly; ``counts`` (K,) are expected rows."""
         ...
 
     def gradient(self, state: State, sums: Sums) -> Array:
@@ -136,6 +150,22 @@ class Bayes:
         components = self.family.between(old.components, new.components, step)
         return State(weights, components) if components is not None and (weights > 0.0).all() else None
 
+    def positive(self, state: State) -> BoolArray:
+        """See `Model`."""
+        return np.concatenate([np.ones(len(state.weights), dtype=np.bool_), np.repeat(self.family.positive, self.k)])
+
+    def admit(self, state: State) -> State | None:
+        """See `Model`."""
+        inside = self.family.possible(self.family.plug_in(state.components)[0], np.finfo(np.float64).tiny)
+        return state if inside and (state.weights > 0.0).all() else None
+
+    def sizes(self, state: State, counts: Array) -> Array:
+        """See `Model`; under the posterior."""
+        of_weights = np.diag(self.weights.information(state.weights))
+        of_components = np.einsum("ppk->pk", self.family.information(state.components)).ravel()
+        information = np.concatenate([of_weights, of_components])
+        return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
+
     def gradient(self, state: State, sums: Sums) -> Array:
         """See `Model`."""
         weights = self.weights.gradient(state.weights, sums.counts)
@@ -197,10 +227,25 @@ class Points:
     def between(self, old: State, new: State, step: float) -> State | None:
         """See `Model`."""
         weights = (1.0 - step) * old.weights + step * new.weights
-        weights = weights / weights.sum()  # long steps blow up a rounding error of the sum, and the likelihood likes it
-        components = (1.0 - step) * old.components + step * new.components
-        possible = self.family.possible(components, self.floor) and bool((weights >= 0.0).all())
-        return State(weights, components) if possible else None
+        return self.admit(State(weights, (1.0 - step) * old.components + step * new.components))
+
+    def positive(self, state: State) -> BoolArray:
+        """See `Model`."""
+        return np.arange(self.k + state.components.size) < self.k
+
+    def admit(self, state: State) -> State | None:
+        """See `Model`."""
+        possible = self.family.possible(state.components, self.floor) and bool((state.weights >= 0.0).all())
+        # long steps blow up a rounding error of the sum, and the likelihood likes it
+        return State(state.weights / state.weights.sum(), state.components) if possible else None
+
+    def sizes(self, state: State, counts: Array) -> Array:
+        """See `Model`; of as many exact rows."""
+        of_components = np.tile(1.0 / np.sqrt(np.maximum(counts, 1.0)), (len(state.components), 1))
+        if self.family.free_of == "location and scale":
+            of_components[0] *= np.exp(state.components[1])
+        of_weights = np.sqrt(np.maximum(state.weights * (1.0 - state.weights), _NOTHING) / counts.sum())
+        return np.concatenate([of_weights, of_components.ravel()])
 
     def gradient(self, state: State, sums: Sums) -> Array:
         """See `Model`; of the weights in the direction that keeps their sum."""

@@ -70,10 +70,27 @@ class Predictive:
         return _complete(self._mix(self.law.log_sf, x), self._mix(self.law.log_cdf, x))
 
     def hazard(self, x: ArrayLike) -> Any:
-        """Density over survival; of counts, the probability of x among values of at least x."""
-        alive = self.logsf(_numbers(x) - 1.0 if self.law.discrete else x)
-        with np.errstate(invalid="ignore"):
-            return np.exp(self.logpdf(x) - alive)
+        """Density over survival; of counts, the probability of x among values of at least x.
+
+        Where nothing is left, as at infinity, it is what the hazard tends to: that of the component that lasts longest.
+
+        Examples
+        --------
+        >>> from tobitgp.mixture.law import Weibull
+        >>> lifetime = Predictive(np.array([0.5, 0.5]), Weibull(np.array([10.0, 20.0]), np.ones(2)))
+        >>> print(lifetime.hazard([0.0, np.inf]))
+        [0.075 0.05 ]
+        """
+        return np.exp(self.log_hazard(x))
+
+    def log_hazard(self, x: ArrayLike) -> Any:
+        """Log of `hazard`."""
+        log_p = self.logpdf(x)
+        log_left = self.logsf(_numbers(x) - 1.0 if self.law.discrete else x)
+        gone = np.isneginf(log_left)
+        with np.errstate(divide="ignore"):
+            last = np.log(self.law.last_hazard()[self.weights > 0.0].min())
+        return np.where(gone, last, log_p - np.where(gone, 0.0, log_left))[()]
 
     def cumulative_hazard(self, x: ArrayLike) -> Any:
         """Minus the log of `sf`."""

@@ -44,6 +44,7 @@ class Weibull:
     free_of: ClassVar[Literal["scale"]] = "scale"
     parameters: ClassVar[tuple[str, ...]] = ("scale", "shape")
     hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b", "sd_log_shape")
+    positive: ClassVar[tuple[bool, ...]] = (True, True, True)
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
     def terms(self, rows: Rows, theta: Array) -> Terms:
