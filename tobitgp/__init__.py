@@ -20,6 +20,7 @@ from tobitgp.results.mixture_stream import MixtureStream
 from tobitgp.results.storage import load
 from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
+from tobitgp.survival_model import SurvivalModel
 
 if TYPE_CHECKING:
     from tobitgp import distributions
@@ -42,6 +43,7 @@ __all__ = [
     "Normal",
     "Selection",
     "Student",
+    "SurvivalModel",
     "TobitResults",
     "compare",
     "compare_bounds",

@@ -48,16 +48,17 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Arra
     Parameters
     ----------
     quantity : Quantity
+        Of n rows, or (n, m) of them at m places.
     H, W : (n, p), (n, q) array
         Designs of location and log scale.
     V : (k, k) array
         Covariance of coefficients, scale coefficients and, where it was estimated, log df.
-    d_log_df : (n,) array, optional
+    d_log_df : array of the quantity's shape, optional
         Derivative in log df (`df_slope`); without it df is taken as known.
 
     Returns
     -------
-    (n,) array
+    array of the quantity's shape
         NaN where the value is not finite.
 
     Examples
@@ -68,12 +69,13 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Arra
     """
     p, k = H.shape[1], H.shape[1] + W.shape[1]
     x, t = quantity.d_eta, quantity.d_tau
-    first = np.einsum("ij,ij->i", H @ V[:p, :p], H)
-    cross = np.einsum("ij,ij->i", H @ V[:p, p:k], W)
-    second = np.einsum("ij,ij->i", W @ V[p:k, p:k], W)
+    each = (len(H), *[1] * (x.ndim - 1))
+    first = np.einsum("ij,ij->i", H @ V[:p, :p], H).reshape(each)
+    cross = np.einsum("ij,ij->i", H @ V[:p, p:k], W).reshape(each)
+    second = np.einsum("ij,ij->i", W @ V[p:k, p:k], W).reshape(each)
     variance = x * x * first + 2.0 * x * t * cross + t * t * second
     if d_log_df is not None:
-        with_df = x * (H @ V[:p, k]) + t * (W @ V[p:k, k])
+        with_df = x * (H @ V[:p, k]).reshape(each) + t * (W @ V[p:k, k]).reshape(each)
         variance = variance + d_log_df * (2.0 * with_df + d_log_df * V[k, k])
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
 from tobitgp.report.diagnostics import draw_envelope
 from tobitgp.report.protocols import Mixed
 from tobitgp.report.ranking import draw_numbers
+from tobitgp.report.survival import draw_kaplan_meier, time_grid
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array, Array]
@@ -47,7 +47,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     right = np.isposinf(upper)
     if right.any() and (right | (lower == upper)).all():
         x = _times(results, ends)
-        _draw_kaplan_meier(ax, ends)
+        draw_kaplan_meier(ax, ends)
         _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_sf(x)), step=_discrete(results))
         ax.set_ylabel("survival")
         ax.set_ylim(0.0, 1.03)
@@ -87,28 +87,6 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
     ax.margins(y=0.12)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def plot_survival(results: Mixed, ends: Ends, ax: Any = None, *, interval: float | None = 0.95) -> Any:
-    """Draw survival with its band, and Kaplan and Meier's estimate where no row is censored but to the right."""
-    ax = _axes(ax)
-    x = _times(results, ends)
-    if ((ends[0] == ends[1]) | np.isposinf(ends[1])).all():
-        _draw_kaplan_meier(ax, ends)
-    _draw_curve(ax, x, results.predict_survival_function(times=x, interval=interval), interval, results)
-    ax.set_ylabel("survival")
-    ax.set_ylim(0.0, 1.03)
-    return _finish(ax, results)
-
-
-def plot_hazard(results: Mixed, ends: Ends, ax: Any = None, *, interval: float | None = 0.95) -> Any:
-    """Draw the hazard with its band."""
-    ax = _axes(ax)
-    x = _times(results, ends)[1:]
-    _draw_curve(ax, x, results.predict_hazard(times=x, interval=interval), interval, results)
-    ax.set_ylabel("hazard")
-    ax.set_ylim(bottom=0.0)
-    return _finish(ax, results)
 
 
 def plot_scores(results: Mixed, ax: Any = None) -> Any:
@@ -153,14 +131,7 @@ def _finite(ends: Ends) -> Array:
 
 
 def _times(results: Mixed, ends: Ends) -> Array:
-    """Times from 0, or the first, to a little beyond the last."""
-    values = _finite(ends)
-    low, high = values.min(), values.max()
-    first = low if results.parts.family.support == "real" and low < 0.0 else 0.0
-    last = high + 0.15 * max(high - first, 1e-300)
-    if _discrete(results):
-        return np.arange(0.0, np.ceil(last) + 1.0)
-    return np.linspace(first, last, _POINTS)
+    return time_grid(ends, discrete=_discrete(results), real=results.parts.family.support == "real")
 
 
 def _values(results: Mixed, ends: Ends) -> Array:
@@ -230,25 +201,3 @@ def _mark_censored(ax: Any, ends: Ends) -> None:
         height = np.linspace(0.015, 0.06, len(pairs)) if len(pairs) > 1 else np.array([0.03])
         lines = {"transform": ax.get_xaxis_transform(), "color": INK, "alpha": 0.4, "linewidth": 1.0}
         ax.hlines(height, pairs[:, 0], pairs[:, 1], label=f"interval ({between.sum()})", **lines)
-
-
-def _draw_kaplan_meier(ax: Any, ends: Ends) -> None:
-    lower, upper, weight = ends
-    seen = lower == upper
-    times, survival = kaplan_meier(lower, seen, weight)
-    steps = np.concatenate([[min(0.0, times[0])], times]), np.concatenate([[1.0], survival])
-    ax.step(*steps, where="post", color=INK, linewidth=1.0, label=f"Kaplan-Meier ({seen.sum()} of {len(seen)} seen)")
-    censored = np.unique(lower[~seen])
-    if 0 < len(censored) <= _MARKS:
-        height = survival[np.searchsorted(times, censored)]
-        ax.plot(censored, height, "|", color=INK, markersize=7, label="right-censored")
-
-
-def _draw_curve(ax: Any, x: Array, table: Any, interval: float | None, results: Mixed) -> None:
-    style: dict[str, Any] = {"step": "post"} if _discrete(results) else {}
-    if interval is not None:
-        table = table[table.columns[0][0]]
-        look = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": f"{100 * interval:g}% band"}
-        ax.fill_between(x, table["lower"], table["upper"], **look, **style)
-    mean = table["mean"] if interval is not None else table.iloc[:, 0]
-    ax.plot(x, mean, color=BLUE, linewidth=1.8, label="mixture", drawstyle="steps-post" if style else "default")

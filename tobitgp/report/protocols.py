@@ -275,5 +275,27 @@ class Mixed(Protocol):
     def predictive(self) -> Predictive: ...  # noqa: D102
     def residuals(self, kind: str) -> pd.Series[float]: ...  # noqa: D102
     def summary_frame(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame: ...  # noqa: D102
-    def predict_survival_function(self, *, times: Array, interval: float | None) -> pd.DataFrame: ...  # noqa: D102
-    def predict_hazard(self, *, times: Array, interval: float | None) -> pd.DataFrame: ...  # noqa: D102
+
+
+class TimedParts(Protocol):
+    """What a fit was made from, for pictures of its survival."""
+
+    @property
+    def spec(self) -> ModelSpec: ...  # noqa: D102
+    @property
+    def family(self) -> Any: ...  # noqa: D102
+
+
+class Timed(Protocol):
+    """A fit of any kind, as pictures of its survival see it."""
+
+    @property
+    def parts(self) -> TimedParts: ...  # noqa: D102
+    @property
+    def model(self) -> FitModel: ...  # noqa: D102
+    def predict_survival_function(  # noqa: D102
+        self, df: Any = None, times: Any = None, *, interval: float | None = None
+    ) -> pd.DataFrame: ...
+    def predict_hazard(  # noqa: D102
+        self, df: Any = None, times: Any = None, *, interval: float | None = None
+    ) -> pd.DataFrame: ...

@@ -23,13 +23,15 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import interval, log_interval_mass
-from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes, log_predictive
+from tobitgp.results import imputed, predictive
+from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, Frame, IntArray
 
 CHUNK = 128
+SEEN_ROLES = ("response", "event", "bound", "limit")
 _FAR = 1e100
 _OF_ROWS = ("weight", "mean", "sd", "lower", "upper", "entry", "exit")
 
@@ -123,9 +125,11 @@ def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
     return replace(asked, design=design.rows(keep), usable=usable)
 
 
-def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
-    """Columns of the response and the censoring, which what is ``asked`` needs."""
-    names = parts.spec.names("response", "event", "bound", "limit")
+def what_was_seen(
+    parts: Source, new: Frame, asked: str = "what='conditional'", roles: tuple[str, ...] = SEEN_ROLES
+) -> Table:
+    """Columns of the response and the censoring, or of other roles, which what is ``asked`` needs."""
+    names = parts.spec.names(*roles)
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
@@ -141,18 +145,21 @@ def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
     SpecError
         If the new data lack columns of the response or the censoring.
     """
-    gp = parts.gp
     table = what_was_seen(parts, new).take(asked.usable)
     response = build_response(replace(parts.spec, truncation=None), table, np.ones(table.n))
-    mean, sd, sigma = moments(
-        parts.fitted, gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
-    )
-    same = np.repeat(parts.fitted.weights[:, None], table.n, axis=1)
-    seen = _seen(response, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
-    with np.errstate(divide="ignore"):
-        log_weight = np.log(seen.weight) + _log_predictive(seen)
+    seen = predicted_rows(parts, response, asked)
+    log_weight = log_predictive(seen)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     return replace(seen, weight=weight / weight.sum(axis=0))
+
+
+def predicted_rows(parts: Parts, response: CensoredResponse, asked: Asked) -> Seen:
+    """New rows under the posterior as it stands, and what was seen of them."""
+    gp = parts.gp
+    args = gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
+    mean, sd, sigma = moments(parts.fitted, *args)
+    same = np.repeat(parts.fitted.weights[:, None], mean.shape[1], axis=1)
+    return _seen(response, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
 
 
 def _seen(
@@ -163,14 +170,17 @@ def _seen(
     return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit)
 
 
-def _log_predictive(seen: Seen) -> Array:
-    """Log probability of what was seen of each row, log density where it is exact, in every component; (J, n)."""
+def log_predictive(seen: Seen) -> Array:
+    """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(seen.weight)
     if not seen.closed:
-        return np.stack([log_predictive(seen.component(j)) for j in range(len(seen.laws))])
+        return log_weight + np.stack([imputed.log_predictive(seen.component(j)) for j in range(len(seen.laws))])
     total = np.hypot(seen.sd, seen.sigma[:, None])
     log_mass = _log_mass(*_standardise(seen.mean, total, seen.lower, seen.upper))
-    exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total)
-    return np.where(seen.lower == seen.upper, exact, log_mass)
+    with np.errstate(invalid="ignore"):
+        exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total) - predictive.HALF_LOG_2PI
+    return log_weight + np.where(seen.lower == seen.upper, exact, log_mass)
 
 
 def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:

@@ -1,23 +1,29 @@
-"""The predictive law of a mixture, and survival as lifelines' fitters are asked for it."""
+"""The predictive law of a mixture, and its survival."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
-from tobitgp.results.mixture_parts import MixtureParts, covariance_of
-from tobitgp.typing import Frame
+from tobitgp.results.curves import Curves, Excluded
+from tobitgp.results.mixture_parts import MixtureParts, covariance_of, training_ends
+from tobitgp.results.rows import ask
+from tobitgp.results.scores import Scores
+from tobitgp.results.survival import TimeRows
+from tobitgp.typing import Array, Frame
+
+_NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 
 
-class MixtureCurves:
+class MixtureCurves(Curves):
     """The law of a new value, and its survival."""
 
     _parts: MixtureParts
+    _curve_label = "mixture"
 
     @property
     def predictive(self) -> Predictive:
@@ -45,87 +51,26 @@ class MixtureCurves:
         """Parts that hold their covariance, which takes some passes over the rows."""
         return replace(self._parts, covariance=covariance_of(self._parts))
 
-    def predict_survival_function(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-    ) -> pd.DataFrame:
-        """Probability of surviving each time.
+    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
+        from tobitgp.results.mixture_survival import times_of_rows
 
-        Parameters
-        ----------
-        df : DataFrame or dict of columns, optional
-            Rows to give curves for, which are all the same; one curve, called 0, without.
-        times : list of float, optional
-            The distinct training durations by default.
-        conditional_after : float or one for each row, optional
-            Time survived already; ``times`` are then remaining times.
-        interval : float, optional
-            Probability of pointwise bands, normal in the logit of survival, by the delta method.
+        return times_of_rows(self._settled if bands else self._parts, df, exclude)
 
-        Returns
-        -------
-        DataFrame
-            Times in the index, a column for each row; with ``interval`` the columns are ``(row, mean|lower|upper)``.
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        return training_ends(self._parts)
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.predict_survival_function(times=[100, 365], interval=0.95)[0].round(3)
-        statistic   mean  lower  upper
-        100.0      0.856  0.815  0.889
-        365.0      0.434  0.377  0.493
-        """
-        return self._curve("survival", df, times, conditional_after, interval)
+    def _concordance(self) -> float:
+        raise SpecError(_NO_ORDER)
 
-    def predict_cumulative_hazard(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-    ) -> pd.DataFrame:
-        """Minus the logarithm of survival; arguments as :meth:`predict_survival_function`."""
-        return self._curve("cumulative_hazard", df, times, conditional_after, interval)
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        from tobitgp.results.mixture_predict import ends_of_rows
 
-    def predict_hazard(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-    ) -> pd.DataFrame:
-        """Density over survival; arguments as :meth:`predict_survival_function`, bands normal in the logarithm."""
-        return self._curve("hazard", df, times, conditional_after, interval)
-
-    def _curve(self, of: str, df: Any, times: Any, after: Any, interval: float | None) -> pd.DataFrame:
-        from tobitgp.results.mixture_survival import curve_table
-
-        return curve_table(self._parts if interval is None else self._settled, of, df, times, after, interval)
-
-    def predict_percentile(
-        self, df: Frame | None = None, *, p: float = 0.5, conditional_after: Any = None
-    ) -> pd.Series[float]:
-        """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive."""
-        from tobitgp.results.mixture_survival import percentiles
-
-        return percentiles(self._parts, df, p, conditional_after)
-
-    def predict_median(self, df: Frame | None = None, *, conditional_after: Any = None) -> pd.Series[float]:
-        """Median survival times, remaining ones after ``conditional_after``."""
-        return self.predict_percentile(df, p=0.5, conditional_after=conditional_after)
-
-    def predict_expectation(self, df: Frame | None = None) -> pd.Series[float]:
-        """Mean survival times; infinite or NaN, with a warning, where a component has none."""
-        from tobitgp.results.mixture_scales import finite_mean
-        from tobitgp.results.mixture_survival import row_index
-
-        index = row_index(df)
-        value = finite_mean(self._parts.fit, "predict_median() and predict_percentile(p=) are finite")
-        return pd.Series(np.full(len(index), value), index=index, name="expectation")
+        if scoring_method == "concordance_index":
+            raise SpecError(_NO_ORDER)
+        asked = ask(self._parts, df)
+        lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
+        if not len(lower):
+            raise SpecError("score() needs rows of which something is known, and these data have none.")
+        known = asked.usable.copy()
+        known[known] = among
+        return Scores(known, lower, upper, np.asarray(self.predictive.log_mass(lower, upper)))

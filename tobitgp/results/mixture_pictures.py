@@ -8,7 +8,7 @@ from tobitgp.results.mixture_parts import MixtureParts, training_ends
 
 
 class MixturePictures:
-    """Components, evidence, survival and residuals."""
+    """Components, evidence and residuals."""
 
     _parts: MixtureParts
 
@@ -46,18 +46,6 @@ class MixturePictures:
         from tobitgp.report.mixture_plots import plot_mixture_evidence
 
         return plot_mixture_evidence(self._pictured, ax)
-
-    def plot_survival(self, ax: Any = None, *, interval: float | None = 0.95) -> Any:
-        """Survival over time with its band, beside Kaplan and Meier's estimate where rows are right-censored."""
-        from tobitgp.report.mixture_plots import plot_survival
-
-        return plot_survival(self._pictured, training_ends(self._parts), ax, interval=interval)
-
-    def plot_hazard(self, ax: Any = None, *, interval: float | None = 0.95) -> Any:
-        """Hazard over time with its band."""
-        from tobitgp.report.mixture_plots import plot_hazard
-
-        return plot_hazard(self._pictured, training_ends(self._parts), ax, interval=interval)
 
     def plot_residuals(self, ax: Any = None) -> Any:
         """Quantile residuals against normal quantiles; see :func:`tobitgp.report.mixture_plots.plot_scores`."""

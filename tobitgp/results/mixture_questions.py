@@ -20,7 +20,6 @@ from tobitgp.results.rows import ask
 from tobitgp.typing import Frame
 
 DRAWN = ("uncensored", "observed")
-SCORES = ("log_likelihood", "concordance_index")
 
 
 class MixtureQuestions(MixtureCurves, Predictions):
@@ -191,42 +190,3 @@ class MixtureQuestions(MixtureCurves, Predictions):
         lower, upper, _ = training_ends(self._parts)
         values = residuals(self._parts.fit, kind, lower, upper, uniform)
         return pd.Series(asked.spread(values), index=asked.index, name=kind)
-
-    def score(self, df: Frame, scoring_method: str = "log_likelihood") -> float:
-        """Mean log predictive density of new rows: density of exact ones, probability of what was seen of the others.
-
-        The test log-likelihood by which the paper compares methods, in the units of the response as written.
-
-        Parameters
-        ----------
-        df : DataFrame or dict of columns
-            With the columns of response and censoring.
-        scoring_method : {"log_likelihood"}
-            ``"concordance_index"`` ranks rows by their predictions, which are all the same here, and is refused.
-
-        Returns
-        -------
-        float
-
-        References
-        ----------
-        Kohjima, Matsubayashi and Toda (2019), section 5.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("lung")
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data[::2], family="weibull")
-        >>> round(res.score(data[1::2]), 3)
-        -5.072
-        """
-        from tobitgp.results.mixture_predict import ends_of_rows
-
-        if not isinstance(scoring_method, str) or scoring_method not in SCORES:
-            raise SpecError(f"scoring_method={scoring_method!r} is not offered; choose {SCORES[0]!r}.")
-        if scoring_method == "concordance_index":
-            raise SpecError("A mixture predicts the same for every row, so that there is no order to score.")
-        lower, upper, _ = ends_of_rows(self._parts, df, ask(self._parts, df), "score()")
-        if not len(lower):
-            raise SpecError("score() needs rows of which something is known, and these data have none.")
-        return float(np.mean(self.predictive.log_mass(lower, upper)))

@@ -13,7 +13,7 @@ largest, on the way from 0 to that place.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from tobitgp.likelihoods import mass
 from tobitgp.likelihoods.laws import Law, Student
@@ -168,10 +168,17 @@ def probability_quantile(
     >>> print((np.log(found) - laws[1].log_cdf(np.array([2.0]))).round(9))
     [0.]
     """
+    return np.exp(log_probability_quantile(laws, p, weight, mean, sd, upper=upper))
+
+
+def log_probability_quantile(
+    laws: tuple[Law, ...], p: float, weight: Array, mean: Array, sd: Array, *, upper: bool
+) -> Array:
+    """Logarithm of :func:`probability_quantile`, which keeps its precision where that underflows."""
     order = 1.0 - p if upper else p
     if len(set(laws)) == 1:
         z = normal_quantile(order, weight, mean, sd)
-        return np.exp(laws[0].log_sf(z) if upper else laws[0].log_cdf(z))
+        return laws[0].log_sf(z) if upper else laws[0].log_cdf(z)
     sd = np.maximum(sd, 1e-300)
 
     def mixed(score: Array) -> tuple[Array, Array]:
@@ -186,7 +193,7 @@ def probability_quantile(
     start = np.clip(weight @ (-np.sign(mean) * at), -_FARTHEST + 1.0, _FARTHEST - 1.0)
     far = np.full_like(start, _FARTHEST - 1.0)
     score = solve_quantile(mixed, order, low=-far, high=far, start=start, settled=1e-8)
-    return np.asarray(ndtr(-score if upper else score))
+    return np.asarray(log_ndtr(-score if upper else score))
 
 
 def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:

@@ -14,13 +14,14 @@ from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.margins import effects_table
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.process_law import ProcessLaw
+from tobitgp.results.process_survival import ProcessCurves
 from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
 from tobitgp.results.views import Parts
 from tobitgp.typing import Frame
 
 
-class Questions(JointQuestions, Predictions):
+class Questions(JointQuestions, Predictions, ProcessCurves):
     """The questions that :class:`GPResults` answers."""
 
     _parts: Parts

@@ -14,10 +14,11 @@ from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.tobit_law import EstimateLaw
 from tobitgp.results.tobit_parts import TobitParts
+from tobitgp.results.tobit_survival import EstimateCurves
 from tobitgp.typing import Frame
 
 
-class TobitQuestions(JointQuestions, Predictions):
+class TobitQuestions(JointQuestions, Predictions, EstimateCurves):
     """The questions that :class:`TobitResults` answers."""
 
     _parts: TobitParts

@@ -1,0 +1,186 @@
+"""Pictures of survival over time. matplotlib is loaded when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.report.colours import BLUE, INK, LEVELS
+from tobitgp.report.protocols import Timed
+from tobitgp.typing import Array
+
+Ends = tuple[Array, Array, Array]
+_POINTS, _MARKS = 401, 5000
+_AVERAGED = 400
+
+
+def plot_survival(
+    results: Timed,
+    ends: Ends | None,
+    label: str,
+    ax: Any = None,
+    *,
+    df: Any = None,
+    times: Any = None,
+    interval: float | None = 0.95,
+) -> Any:
+    """Draw survival over time.
+
+    Parameters
+    ----------
+    results : Timed
+        A fit of any kind.
+    ends : (n,) arrays or None
+        Lower and upper ends of the training rows, and weights.
+    label : str
+        ``"mixture"`` of a fit whose rows are all the same, which is drawn with its band where ``df`` is not given. Of
+        others survival is then averaged over at most 400 of the training rows. Beside both stands Kaplan and Meier's
+        estimate where no row is censored but to the right, and none entered late.
+    ax : matplotlib axes, optional
+    df : DataFrame or dict of columns, optional
+        Rows to draw a curve for each, eight at most.
+    times : list of float, optional
+    interval : float or None
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        For too many rows, or where the fit holds no training rows and ``df`` or ``times`` is not given.
+    """
+    ax, x = _axes(ax), _grid(results, ends, times, label)
+    if df is None and ends is not None and results.parts.spec.truncation is None:
+        draw_kaplan_meier(ax, ends)
+    if df is None and label != "mixture":
+        survival = results.predict_survival_function(_some_rows(results), x).to_numpy()
+        _draw_line(ax, x, survival.mean(axis=1), f"average of {survival.shape[1]} rows")
+    else:
+        _draw_rows(ax, results.predict_survival_function, x, results, label, df, interval)
+    ax.set_ylabel("survival")
+    ax.set_ylim(0.0, 1.03)
+    return _finish(ax, results)
+
+
+def plot_hazard(
+    results: Timed,
+    ends: Ends | None,
+    label: str,
+    ax: Any = None,
+    *,
+    df: Any = None,
+    times: Any = None,
+    interval: float | None = 0.95,
+) -> Any:
+    """Draw the hazard over time; arguments as of :func:`plot_survival`, averages weighted by survival."""
+    ax, x = _axes(ax), _grid(results, ends, times, label)
+    x = x[1:] if times is None else x
+    if df is None and label != "mixture":
+        rows = _some_rows(results)
+        alive = results.predict_survival_function(rows, x).to_numpy()
+        hazard = results.predict_hazard(rows, x).to_numpy()
+        _draw_line(ax, x, (alive * hazard).sum(axis=1) / alive.sum(axis=1), f"average of {alive.shape[1]} rows")
+    else:
+        _draw_rows(ax, results.predict_hazard, x, results, label, df, interval)
+    ax.set_ylabel("hazard")
+    ax.set_ylim(bottom=0.0)
+    return _finish(ax, results)
+
+
+def draw_kaplan_meier(ax: Any, ends: Ends) -> None:
+    """Draw Kaplan and Meier's estimate where no row is censored but to the right."""
+    lower, upper, weight = ends
+    seen = lower == upper
+    if not (seen | np.isposinf(upper)).all():
+        return
+    times, survival = kaplan_meier(lower, seen, weight)
+    steps = np.concatenate([[min(0.0, times[0])], times]), np.concatenate([[1.0], survival])
+    ax.step(*steps, where="post", color=INK, linewidth=1.0, label=f"Kaplan-Meier ({seen.sum()} of {len(seen)} seen)")
+    censored = np.unique(lower[~seen])
+    if 0 < len(censored) <= _MARKS:
+        height = survival[np.searchsorted(times, censored)]
+        ax.plot(censored, height, "|", color=INK, markersize=7, label="right-censored")
+
+
+def time_grid(ends: Ends, *, discrete: bool, real: bool) -> Array:
+    """Times from 0, or the first, to a little beyond the last."""
+    both = np.concatenate(ends[:2])
+    values = both[np.isfinite(both)]
+    low, high = values.min(), values.max()
+    first = low if real and low < 0.0 else 0.0
+    last = high + 0.15 * max(high - first, 1e-300)
+    if discrete:
+        return np.arange(0.0, np.ceil(last) + 1.0)
+    return np.linspace(first, last, _POINTS)
+
+
+def _grid(results: Timed, ends: Ends | None, times: Any, label: str) -> Array:
+    if times is not None:
+        return np.asarray(times, dtype=np.float64)
+    if ends is None:
+        raise SpecError("This fit holds no training rows, which say how far to draw: give times=...")
+    family = results.parts.family
+    real = family.support == "real" if label == "mixture" else not family.log_time
+    return time_grid(ends, discrete=_discrete(results), real=real)
+
+
+def _some_rows(results: Timed) -> pd.DataFrame:
+    frame = results.model.data.frame
+    if frame is None:
+        raise SpecError("This fit holds no training rows to average over: give df=...")
+    return frame.iloc[:: -(-len(frame) // _AVERAGED)]
+
+
+def _draw_rows(
+    ax: Any,
+    predict: Callable[..., pd.DataFrame],
+    x: Array,
+    results: Timed,
+    label: str,
+    df: Any,
+    interval: float | None,
+) -> None:
+    """Draw a curve for each row, the first in blue."""
+    style: dict[str, Any] = {"step": "post"} if _discrete(results) else {}
+    table = predict(df, x, interval=interval)
+    each = 1 if interval is None else 3
+    n = table.shape[1] // each
+    if n > len(LEVELS):
+        raise SpecError(f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be told apart.")
+    for i, colour in zip(range(n), LEVELS, strict=False):
+        curve, row = table.iloc[:, each * i : each * (i + 1)].to_numpy(), table.columns[each * i]
+        name = label if df is None else str(row if interval is None else row[0])
+        if interval is not None:
+            look = {"label": f"{100 * interval:g}% band"} if i == 0 else {}
+            ax.fill_between(x, curve[:, 1], curve[:, 2], color=colour, alpha=0.2, linewidth=0, **look, **style)
+        _draw_line(ax, x, curve[:, 0], name, colour, step=bool(style))
+
+
+def _draw_line(ax: Any, x: Array, y: Array, label: str, colour: str = BLUE, *, step: bool = False) -> None:
+    ax.plot(x, y, color=colour, linewidth=1.8, label=label, drawstyle="steps-post" if step else "default")
+
+
+def _discrete(results: Timed) -> bool:
+    return getattr(results.parts.family, "support", "") == "counts"
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+
+
+def _finish(ax: Any, results: Timed) -> Any:
+    ax.set_xlabel(results.model.endog_names)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
+    return ax

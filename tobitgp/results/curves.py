@@ -1,0 +1,357 @@
+"""Survival questions that every kind of results answers, in lifelines' words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import NO_ROWS
+from tobitgp.errors import SpecError
+from tobitgp.results.lazy import is_dask
+from tobitgp.results.scores import Scores, check_score, concordance
+from tobitgp.results.survival import (
+    TimeRows,
+    curve_table,
+    percentile_series,
+    read_times,
+    refuse_dask,
+    restricted_table,
+    seen_times,
+)
+from tobitgp.typing import Array, Frame
+
+Excluded = str | Sequence[str]
+
+
+class Curves:
+    """Survival, hazard, percentiles and scores.
+
+    A kind of results says which rows a question is about (`_time_rows`), what is known of the training rows, and what
+    new rows score.
+    """
+
+    _parts: Any
+    _curve_label = "fit"
+
+    @property
+    def _timed(self) -> Any:
+        """The results themselves, as pictures see them."""
+        return self
+
+    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
+        raise NotImplementedError
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        raise NotImplementedError
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        """What is known of the training rows, and their weights."""
+        response = self._parts.rows.response
+        return response.lower, response.upper, response.weight
+
+    def predict_survival_function(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        r"""Probability that the response before censoring lies above each time.
+
+        Of a process and a mixture that of the predictive law, in which f, the noise and the hyper-parameters are
+        integrated over their posterior; of a regression that at the estimates. Rows that entered late are given the
+        law of those who enter at once.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            Rows to give curves for, by default those of the training data. The rows of a mixture are all the same;
+            without ``df`` it gives one curve, called 0.
+        times : list of float, optional
+            On the scale of the response as written; the distinct training durations by default.
+        conditional_after : float or one for each row, optional
+            Time survived already, a; ``times`` are then remaining times, and survival is
+            :math:`S(a + t) / S(a)`.
+        interval : float, optional
+            Probability of pointwise bands. Of a process they hold quantiles of survival given f and the noise, under
+            the posterior, given survival of ``conditional_after``, too; of a regression and a mixture they are normal
+            in the logit of survival, by the delta method.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        DataFrame
+            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
+            ``(row, mean|lower|upper)``.
+
+        Raises
+        ------
+        SpecError
+            For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
+            rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_survival_function(lung.head(2), [100, 365], conditional_after=[0, 300]).round(3)
+                   0      1
+        100.0  0.803  0.673
+        365.0  0.295  0.202
+        >>> mixture = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull")
+        >>> mixture.predict_survival_function(times=[100, 365], interval=0.95)[0].round(3)
+        statistic   mean  lower  upper
+        100.0      0.856  0.815  0.889
+        365.0      0.434  0.377  0.493
+        """
+        return self._curve("survival", df, times, conditional_after, interval, exclude)
+
+    def predict_cumulative_hazard(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        """Minus the logarithm of survival; arguments as :meth:`predict_survival_function`.
+
+        Bands by the delta method are normal in its logarithm.
+        """
+        return self._curve("cumulative_hazard", df, times, conditional_after, interval, exclude)
+
+    def predict_hazard(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        """Density over survival; arguments as :meth:`predict_survival_function`.
+
+        Bands of a process hold quantiles of the hazard given f and the noise, under the posterior of those who live at
+        that time, of whom the hazard of the predictive law is the mean. Bands by the delta method are normal in the
+        logarithm.
+        """
+        return self._curve("hazard", df, times, conditional_after, interval, exclude)
+
+    def predict_percentile(
+        self, df: Frame | None = None, *, p: float = 0.5, conditional_after: Any = None, exclude: Excluded = ()
+    ) -> pd.Series[float]:
+        """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive.
+
+        Without ``conditional_after`` that is ``predict(what="quantile", q=1 - p)``, which has bands.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            By default the training data.
+        p : float
+        conditional_after : float or one for each row, optional
+            Time survived already, from which the times count.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        Series
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_percentile(lung.head(2), p=0.9).round(1)
+        0    57.6
+        1    62.0
+        Name: 0.9, dtype: float64
+        """
+        refuse_dask(df, "predict_percentile", 'predict(what="quantile", q=...)')
+        return percentile_series(self._rows(df, exclude), p, conditional_after)
+
+    def predict_median(
+        self, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
+    ) -> pd.Series[float]:
+        """Median survival times, remaining ones after ``conditional_after``; see :meth:`predict_percentile`."""
+        return self.predict_percentile(df, p=0.5, conditional_after=conditional_after, exclude=exclude)
+
+    def predict_expectation(self, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
+        """Mean survival times, ``predict(what="uncensored")``; infinite or NaN where the law has no mean."""
+        refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
+        rows = self._rows(df, exclude)
+        return pd.Series(rows.spread(rows.law.mean()), index=rows.index, name="expectation")
+
+    def predict_restricted_mean(
+        self,
+        df: Frame | None = None,
+        t: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.Series[float] | pd.DataFrame:
+        r"""Restricted mean survival time :math:`\int_0^t S(u)\,du`: the mean of a time that is cut at t.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            By default the training data.
+        t : float or list of float
+            Positive.
+        conditional_after : float or one for each row, optional
+            Time survived already, a; then :math:`\int_0^t S(a + u)\,du / S(a)`, which has no bands.
+        interval : float, optional
+            Probability of bands, as of :meth:`predict_survival_function`.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        Series or DataFrame
+            A value for each row; of a list of times a column for each, with bands ``(time, statistic)``.
+
+        References
+        ----------
+        Royston and Parmar (2013), Restricted mean survival time, *BMC Medical Research Methodology* 13:152.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_restricted_mean(lung.head(2), 365, interval=0.95).round(1)
+            mean  lower  upper
+        0  230.2  205.3  258.0
+        1  239.0  219.5  260.3
+        """
+        refuse_dask(df, "predict_restricted_mean", "predict()")
+        if t is None:
+            raise SpecError("predict_restricted_mean() needs t=, a time or a list of times, as t=365.")
+        rows = self._rows(df, exclude, bands=interval is not None)
+        return restricted_table(rows, t, conditional_after, interval)
+
+    @cached_property
+    def concordance_index_(self) -> float:
+        """Concordance of the predicted medians with the training rows, censored ones of every kind included.
+
+        A mixture predicts the same for every row, and refuses.
+
+        See `tobitgp.metrics.concordance_index`.
+        """
+        return self._concordance()
+
+    def _concordance(self) -> float:
+        return concordance(self._rows(None).law.percentile(0.5, None), *self._training_ends())
+
+    def score(self, df: Frame, scoring_method: str = "log_likelihood") -> float:
+        """Score new rows, as lifelines' fitters do.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns
+            With the columns of the model, response, censoring and truncation included.
+        scoring_method : {"log_likelihood", "concordance_index"}
+            Mean over the rows of the log predictive density of exact ones and the log probability of what was seen of
+            the others, in the units of the response; or the concordance of predicted medians with the rows. A mixture
+            predicts the same for every row and has no concordance.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        SpecError
+            For another method, lacking columns, or rows of which nothing is known.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung[::2], family="weibull")
+        >>> round(res.score(lung[1::2]), 3)
+        -5.045
+        """
+        return self._score(df, scoring_method)
+
+    def _score(self, df: Frame, scoring_method: str, weights: Array | None = None) -> float:
+        """Score of rows of some weights, (n_data,)."""
+        method = check_score(scoring_method)
+        if is_dask(df):
+            raise SpecError("score() takes rows in memory: give df.compute().")
+        found = self._scores(df, method)
+        weight = np.ones(len(found.values)) if weights is None else weights[found.known]
+        if method == "concordance_index":
+            return concordance(found.values, found.lower, found.upper, weight)
+        return float(np.average(found.values, weights=weight))
+
+    def plot_survival(
+        self, ax: Any = None, *, df: Frame | None = None, times: Any = None, interval: float | None = 0.95
+    ) -> Any:
+        """Survival over time.
+
+        Without ``df`` that of a mixture with its band, or the average over the training rows, beside Kaplan and
+        Meier's estimate where rows are right-censored; with ``df`` a curve and its band for each row.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        df : DataFrame or dict of columns, optional
+            Up to eight rows.
+        times : list of float, optional
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from tobitgp.report.survival import plot_survival
+
+        return plot_survival(
+            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=times, interval=interval
+        )
+
+    def plot_hazard(
+        self, ax: Any = None, *, df: Frame | None = None, times: Any = None, interval: float | None = 0.95
+    ) -> Any:
+        """Hazard over time; arguments as :meth:`plot_survival`, the average over those who live at each time."""
+        from tobitgp.report.survival import plot_hazard
+
+        return plot_hazard(
+            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=times, interval=interval
+        )
+
+    def _rows(self, df: Frame | None, exclude: Excluded = (), *, bands: bool = False) -> TimeRows:
+        if df is None and self._parts.training is None and self._curve_label != "mixture":
+            raise SpecError(f"{NO_ROWS}: give df=...")
+        return self._time_rows(df, exclude, bands=bands)
+
+    def _curve(
+        self, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Excluded
+    ) -> pd.DataFrame:
+        refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
+        if times is not None:
+            grid = read_times(times)
+        elif self._parts.training is None:
+            raise SpecError(f"{NO_ROWS}: give times=...")
+        else:
+            grid = seen_times(*self._training_ends()[:2])
+        return curve_table(self._rows(df, exclude, bands=interval is not None), of, grid, after, interval)
+
+    def _ends_or_none(self) -> tuple[Array, Array, Array] | None:
+        """Ends and weights of the training rows, where they are held."""
+        return None if self._parts.training is None else self._training_ends()

@@ -1,0 +1,143 @@
+"""How well a fit foretells new rows: their log likelihood, and the order of their times."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.outcome import outcome
+from tobitgp.data.response import build_response
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.errors import SpecError
+from tobitgp.likelihoods.mass import log_mass
+from tobitgp.regression.scales import Predictor
+from tobitgp.results.conditional import SEEN_ROLES, log_predictive, predicted_rows, what_was_seen, with_response
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.tobit_parts import TobitParts
+from tobitgp.results.tobit_predict import law_of_rows
+from tobitgp.results.views import Parts, Source
+from tobitgp.typing import Array, BoolArray, Frame
+
+SCORES = ("log_likelihood", "concordance_index")
+
+
+class Scored(NamedTuple):
+    """Rows of which something is known.
+
+    Attributes
+    ----------
+    asked : Asked
+        The m rows.
+    response : CensoredResponse
+        Of these.
+    """
+
+    asked: Asked
+    response: CensoredResponse
+
+
+class Scores(NamedTuple):
+    """What rows of which something is known score.
+
+    Attributes
+    ----------
+    known : (n_data,) array of bool
+        Which rows these are, m of them.
+    lower, upper : (m,) array
+        What is known of the response.
+    values : (m,) array
+        Log likelihoods, or predicted medians.
+    """
+
+    known: BoolArray
+    lower: Array
+    upper: Array
+    values: Array
+
+
+def check_score(scoring_method: Any) -> str:
+    """Name of a score.
+
+    Raises
+    ------
+    SpecError
+        Listing them.
+
+    Examples
+    --------
+    >>> check_score("log_likelihood")
+    'log_likelihood'
+    """
+    if not isinstance(scoring_method, str) or scoring_method not in SCORES:
+        raise SpecError(
+            f"scoring_method={scoring_method!r} is not offered; choose one of {', '.join(map(repr, SCORES))}."
+        )
+    return scoring_method
+
+
+def read_scored(parts: Source, df: Frame) -> Scored:
+    """Read what is known of new rows, their windows too.
+
+    Raises
+    ------
+    SpecError
+        If columns are lacking, or nothing is known of any row.
+    DataError
+        If the data cannot be used.
+    """
+    table = what_was_seen(parts, df, "score()", (*SEEN_ROLES, "window"))
+    asked = with_response(parts, df, ask(parts, df))
+    if not asked.usable.any():
+        raise SpecError("score() needs rows of which something is known, and these data have none.")
+    table = table.take(asked.usable)
+    return Scored(asked, build_response(parts.spec, table, np.ones(table.n)))
+
+
+def process_likelihoods(parts: Parts, rows: Scored) -> Array:
+    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
+    seen = predicted_rows(parts, rows.response, rows.asked)
+    values = np.logaddexp.reduce(log_predictive(seen), axis=0)
+    return values - _log_jacobian(rows.response, log_time=seen.log_time)
+
+
+def estimate_likelihoods(parts: TobitParts, rows: Scored) -> Array:
+    """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
+    law, _ = law_of_rows(parts, rows.asked.design)
+    return row_likelihoods(law, rows.response)
+
+
+def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
+    """Log likelihood of each row, within its window, in the units of the response; (n,).
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Gumbel
+    >>> one, inf = np.ones(2), np.full(2, np.inf)
+    >>> times = CensoredResponse(one, np.array([1.0, np.inf]), -inf, inf, -inf, inf, one)
+    >>> row_likelihoods(Predictor(np.zeros(2), np.log([0.5, 0.5]), Gumbel(), True), times).round(6)
+    array([-0.306853, -1.      ])
+    """
+    known = outcome(response, log_time=rows.log_time)
+    low, high, first, last = (
+        (end - rows.eta) / rows.sigma for end in (known.lower, known.upper, known.entry, known.exit)
+    )
+    exact = known.exact
+    values = np.empty(len(low))
+    values[exact] = rows.law.log_density(low[exact], 0)[0] - rows.tau[exact]
+    values[~exact] = log_mass(rows.law, low[~exact], high[~exact])
+    windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
+    values[windowed] -= log_mass(rows.law, first[windowed], last[windowed])
+    return values - _log_jacobian(response, log_time=rows.log_time)
+
+
+def concordance(median: Array, lower: Array, upper: Array, weight: Array | None = None) -> float:
+    """Share of the pairs of rows whose order is known that predicted medians put in that order."""
+    concordance_index = import_module("tobitgp.metrics").concordance_index
+    return float(concordance_index(None, median, lower=lower, upper=upper, weights=weight))
+
+
+def _log_jacobian(response: CensoredResponse, *, log_time: bool) -> Array:
+    exact = response.lower == response.upper
+    return np.log(np.where(exact, response.lower, 1.0)) if log_time else np.zeros(len(exact))

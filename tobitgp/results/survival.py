@@ -1,0 +1,228 @@
+"""Survival as lifelines' fitters give it, of fits of every kind.
+
+A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is read, and tables are made, here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.numerics.falling import area
+from tobitgp.results.lazy import is_dask
+from tobitgp.results.predict import check_level
+from tobitgp.results.rows import Asked
+from tobitgp.typing import Array, BoolArray
+
+CURVES = ("survival", "cumulative_hazard", "hazard")
+_NUMBER = (int, float, np.integer, np.floating)
+_BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
+
+
+class TimeLaw(Protocol):
+    """What a fit knows of the times of n rows, on the scale of the response."""
+
+    @property
+    def discrete(self) -> bool:
+        """Whether they are counts."""
+        ...
+
+    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level ``lower`` and ``upper``.
+
+        Arrays are (n, m).
+        """
+        ...
+
+    def survive(self, times: Array) -> Array:
+        """Log probability of surviving times (n, m) of each row."""
+        ...
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """Times after ``after`` at which survival falls to p, (n,)."""
+        ...
+
+    def mean(self) -> Array:
+        """Mean times, (n,)."""
+        ...
+
+    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
+        """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
+        ...
+
+
+class TimeRows:
+    """Rows that a question is about, and the law of their times.
+
+    Parameters
+    ----------
+    index : pandas.Index, length n_data
+    usable : (n_data,) array of bool
+        The n rows that can be done.
+    law : TimeLaw
+        Of these.
+    """
+
+    def __init__(self, index: pd.Index, usable: BoolArray, law: TimeLaw) -> None:
+        self.index, self.usable, self.law = index, usable, law
+
+    @classmethod
+    def of(cls, asked: Asked, law: TimeLaw) -> TimeRows:
+        """Rows of a design."""
+        return cls(asked.index, asked.usable, law)
+
+    def after(self, given: Any) -> Array | None:
+        """Times survived already in the usable rows."""
+        every = read_after(given, len(self.index))
+        return None if every is None else every[self.usable]
+
+    def spread(self, values: Array) -> Array:
+        """Values of the usable rows among all rows, NaN elsewhere."""
+        if self.usable.all():
+            return values
+        out = np.full((len(self.usable), *values.shape[1:]), np.nan)
+        out[self.usable] = values
+        return out
+
+
+def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, interval: float | None) -> pd.DataFrame:
+    """A curve over time for each row.
+
+    Parameters
+    ----------
+    rows : TimeRows
+    of : str
+        One of ``CURVES``.
+    grid : (m,) array
+    conditional_after : float, (n_data,) array or None
+    interval : float or None
+
+    Returns
+    -------
+    DataFrame
+        Times in the index; a column for each row, of ``(row, mean|lower|upper)`` with ``interval``.
+    """
+    level = check_level(interval)
+    made = rows.law.curve(of, grid, rows.after(conditional_after), level)
+    names = ["mean"] if level is None else ["mean", "lower", "upper"]
+    values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
+    if level is None:
+        header: pd.Index = rows.index
+    else:
+        labels = rows.index.repeat(len(names))
+        header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
+    return pd.DataFrame(values, index=pd.Index(grid), columns=header)
+
+
+def percentile_series(rows: TimeRows, p: Any, conditional_after: Any) -> pd.Series[float]:
+    """Times at which survival falls to ``p``, one for each row, counted from ``conditional_after``."""
+    if isinstance(p, bool) or not isinstance(p, _NUMBER) or not 0.0 < p < 1.0:
+        raise SpecError(f"p={p!r}: a probability of survival strictly between 0 and 1 is needed, as p=0.5.")
+    values = rows.law.percentile(float(p), rows.after(conditional_after))
+    return pd.Series(rows.spread(values), index=rows.index, name=float(p))
+
+
+def restricted_table(
+    rows: TimeRows, t: Any, conditional_after: Any, interval: float | None
+) -> pd.Series[float] | pd.DataFrame:
+    """Area below survival up to ``t``, for each row and each of the times."""
+    level, listed = check_level(interval), np.ndim(t) > 0
+    times = read_times(t, "t")
+    if not len(times) or (times <= 0.0).any():
+        raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
+    after = rows.after(conditional_after)
+    if level is not None and after is not None:
+        raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
+    law = rows.law
+    made = [law.clipped(time, level) if after is None else {"mean": left_area(law, time, after)} for time in times]
+    tables = [pd.DataFrame({n: rows.spread(v) for n, v in one.items()}, index=rows.index) for one in made]
+    if level is not None:
+        return pd.concat(tables, axis=1, keys=list(times), names=["time", "statistic"]) if listed else tables[0]
+    together = pd.DataFrame({time: table["mean"] for time, table in zip(times, tables, strict=True)}, index=rows.index)
+    return together if listed else together[times[0]].rename(float(times[0]))
+
+
+def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
+    """Area below survival for a time t from ``after`` (n,) on, given survival of that; (n,)."""
+    with np.errstate(invalid="ignore"):
+        knots = [np.clip(law.percentile(p, after), 0.0, t) for p in _BREAKS]
+    start = np.zeros(len(knots[0])) if after is None else after
+    if law.discrete:
+        whole = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]
+        knots = list(np.clip(whole, 0.0, t).T)
+    ends = np.zeros_like(start), np.full_like(start, t)
+    breaks = np.stack([ends[0], *(np.nan_to_num(knot, nan=t) for knot in knots), ends[1]], axis=1)
+    alive = 0.0 if after is None else law.survive(after[:, None])
+
+    def survive(left: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.exp(np.minimum(law.survive(start[:, None] + left) - alive, 0.0))
+
+    return area(survive, breaks)
+
+
+def read_after(conditional_after: Any, n: int) -> Array | None:
+    """Times survived already, one for each row.
+
+    Raises
+    ------
+    SpecError
+        If they are neither one number nor one for each row.
+    """
+    if conditional_after is None:
+        return None
+    try:
+        values = np.asarray(conditional_after, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([np.nan])
+    if values.ndim > 1 or (values.ndim == 1 and len(values) != n) or not np.isfinite(values).all():
+        raise SpecError(f"conditional_after= takes one finite number, or one for each of the {n} rows.")
+    return np.array(np.broadcast_to(values, n))
+
+
+def read_times(times: Any, name: str = "times") -> Array:
+    """A list of finite times.
+
+    Raises
+    ------
+    SpecError
+        If it is not one.
+    """
+    try:
+        grid = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    except (TypeError, ValueError):
+        grid = np.full((1, 1), np.nan)
+    if grid.ndim != 1 or not np.isfinite(grid).all():
+        raise SpecError(f"{name}= takes a list of finite numbers, as {name}=[10, 20, 50].")
+    return grid
+
+
+def seen_times(lower: Array, upper: Array) -> Array:
+    """Distinct finite ends of rows, ascending."""
+    ends = np.concatenate([lower, upper])
+    return np.unique(ends[np.isfinite(ends)])
+
+
+def refuse_dask(df: Any, what: str, instead: str) -> None:
+    """Say what is lazy instead.
+
+    Raises
+    ------
+    SpecError
+        Of a dask DataFrame.
+    """
+    if is_dask(df):
+        raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
+
+
+def columns_of(mean: Array, ends: Callable[[], tuple[Array, Array]] | None) -> dict[str, Array]:
+    """Columns of a curve, the mean between the ends of its band."""
+    if ends is None:
+        return {"mean": mean}
+    lower, upper = ends()
+    with np.errstate(invalid="ignore"):
+        return {"mean": mean, "lower": np.fmin(lower, mean), "upper": np.fmax(upper, mean)}

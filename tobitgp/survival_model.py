@@ -1,0 +1,302 @@
+"""A model with the methods of lifelines' fitters: fitted by column names, scored and calibrated by lifelines' tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.api import fit
+from tobitgp.data.table import column_names
+from tobitgp.errors import DataError, NotFittedError, SpecError
+from tobitgp.likelihoods.families import Student
+from tobitgp.results.gp import GPResults
+from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.tobit import TobitResults
+from tobitgp.typing import Frame
+
+_OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}
+Excluded = str | Sequence[str]
+
+
+class SurvivalModel:
+    """A right-hand side and options, to be fitted as lifelines' regressions are.
+
+    Whatever takes such a fitter takes this one: ``lifelines.utils.k_fold_cross_validation``,
+    ``lifelines.calibration.survival_probability_calibration``. It writes the formula and calls :func:`tobitgp.fit`;
+    ``results_`` is what that returns, with everything else there is to ask.
+
+    Parameters
+    ----------
+    rhs : str
+        Right-hand side of a formula: ``"gp(age) + sex"``, ``"mixture(2)"``, ``"."`` for all other columns.
+    family : str or ``tg.Student(df=4)``
+        As in :func:`tobitgp.fit`.
+    method : str or value
+        As there.
+    **fit_kwargs
+        All other options of :func:`tobitgp.fit`.
+
+    Attributes
+    ----------
+    results_ : GPResults, TobitResults or MixtureResults
+        The fit.
+    duration_col, event_col, entry_col, weights_col, lower_bound_col, upper_bound_col : str or None
+        Columns of the last fit.
+
+    Raises
+    ------
+    SpecError
+        For more than a right-hand side, and options that have another place here.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung = tg.datasets.load("lung")
+    >>> model = tg.SurvivalModel("age + sex").fit(lung, "time", "event")
+    >>> model
+    SurvivalModel: Surv(`time`, `event`) ~ age + sex
+      weibull, method mle: 165 rows exact, 63 right-censored, 0 dropped
+    >>> model.predict_median(lung.head(2)).round(1).tolist()
+    [275.7, 296.7]
+    """
+
+    def __init__(self, rhs: str, family: str | Student = "weibull", method: Any = "auto", **fit_kwargs: Any) -> None:
+        if not isinstance(rhs, str) or not rhs.strip() or "~" in rhs:
+            raise SpecError(f"rhs={rhs!r}: the right-hand side of a formula is needed, as 'gp(age) + sex'.")
+        for name, place in _OWN.items():
+            if name in fit_kwargs:
+                raise SpecError(f"{name}= has its place elsewhere in a SurvivalModel: {place}.")
+        self.rhs, self.family, self.method, self.fit_kwargs = rhs.strip(), family, method, dict(fit_kwargs)
+        self.duration_col: str | None = None
+        self.event_col: str | None = None
+        self.entry_col: str | None = None
+        self.weights_col: str | None = None
+        self.lower_bound_col: str | None = None
+        self.upper_bound_col: str | None = None
+        self._kind = "right"
+        self._results: GPResults | TobitResults | MixtureResults | None = None
+
+    # -- fit ----------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        df: pd.DataFrame,
+        duration_col: str,
+        event_col: str | None = None,
+        *,
+        entry_col: str | None = None,
+        weights_col: str | None = None,
+    ) -> SurvivalModel:
+        """Fit to right-censored times.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        duration_col : str
+        event_col : str, optional
+            1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
+            are events.
+        entry_col : str, optional
+            Times at which rows entered.
+        weights_col : str, optional
+            Frequency weights.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+        """
+        columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
+        time, event, entry = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
+        tail = ""
+        if event is None:
+            response, tail = f"{time}", "" if entry is None else f" | truncate({entry}, inf)"
+        else:
+            response = f"Surv({time}, {event})" if entry is None else f"Surv({entry}, {time}, {event})"
+        return self._fit(df, response, tail, "right", weights_col, columns)
+
+    fit_right_censoring = fit
+
+    def fit_left_censoring(
+        self, df: pd.DataFrame, duration_col: str, event_col: str | None = None, *, weights_col: str | None = None
+    ) -> SurvivalModel:
+        """Fit to left-censored times, as :meth:`fit`: where ``event_col`` is 0 the event came before."""
+        columns = {"duration_col": duration_col, "event_col": event_col}
+        time, event = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
+        response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
+        return self._fit(df, response, "", "left", weights_col, columns)
+
+    def fit_interval_censoring(
+        self, df: pd.DataFrame, lower_bound_col: str, upper_bound_col: str, *, weights_col: str | None = None
+    ) -> SurvivalModel:
+        """Fit to times that lie between two bounds, equal where they are known, infinite or NaN where there is none."""
+        columns: dict[str, str | None] = {"lower_bound_col": lower_bound_col, "upper_bound_col": upper_bound_col}
+        low, high = (_quoted(df, name, of) for of, name in columns.items())
+        return self._fit(df, f"interval({low}, {high})", "", "interval", weights_col, columns)
+
+    def _fit(
+        self,
+        df: pd.DataFrame,
+        response: str,
+        tail: str,
+        kind: str,
+        weights_col: str | None,
+        columns: dict[str, str | None],
+    ) -> SurvivalModel:
+        data, weights = df, None
+        if weights_col is not None:
+            _quoted(df, weights_col, "weights_col")
+            weights = np.asarray(df[weights_col])
+            data = df.drop(columns=weights_col)
+        formula = f"{response} ~ {self.rhs}{tail}"
+        options = {**self.fit_kwargs, "weights": weights}
+        self._results = fit(formula, data, family=self.family, method=self.method, **options)
+        self._kind, self.weights_col = kind, weights_col
+        for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):
+            setattr(self, name, columns.get(name))
+        return self
+
+    # -- what was found -----------------------------------------------------------------------------------------------
+
+    @property
+    def results_(self) -> GPResults | TobitResults | MixtureResults:
+        """The fit.
+
+        Raises
+        ------
+        NotFittedError
+            Before there is one.
+        """
+        if self._results is None:
+            raise NotFittedError("This SurvivalModel has not been fitted: call fit(df, duration_col, event_col) first.")
+        return self._results
+
+    @property
+    def _censoring_type(self) -> Any:
+        """What lifelines' tools ask a fitter for."""
+        from lifelines.utils import CensoringType
+
+        return {"right": CensoringType.RIGHT, "left": CensoringType.LEFT, "interval": CensoringType.INTERVAL}[
+            self._kind
+        ]
+
+    @property
+    def params_(self) -> pd.Series[float]:
+        """``results_.params``."""
+        return self.results_.params
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """``results_.summary_frame()``."""
+        return self.results_.summary_frame()
+
+    def print_summary(self) -> None:
+        """Print ``results_.summary()``."""
+        print(self.results_.summary())
+
+    @property
+    def concordance_index_(self) -> float:
+        """``results_.concordance_index_``."""
+        return self.results_.concordance_index_
+
+    def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood") -> float:
+        """Score new rows, weighted by ``weights_col`` where they hold it; see :meth:`tobitgp.GPResults.score`."""
+        results, name = self.results_, self.weights_col
+        held = name is not None and name in column_names(df)
+        return results._score(df, scoring_method, np.asarray(df[name], dtype=np.float64) if held else None)
+
+    # -- predictions --------------------------------------------------------------------------------------------------
+
+    def predict_survival_function(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        """See :meth:`tobitgp.GPResults.predict_survival_function`."""
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+        return self.results_.predict_survival_function(df, times, **options)
+
+    def predict_cumulative_hazard(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        """See :meth:`tobitgp.GPResults.predict_cumulative_hazard`."""
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+        return self.results_.predict_cumulative_hazard(df, times, **options)
+
+    def predict_hazard(
+        self,
+        df: Frame | None = None,
+        times: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.DataFrame:
+        """See :meth:`tobitgp.GPResults.predict_hazard`."""
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+        return self.results_.predict_hazard(df, times, **options)
+
+    def predict_percentile(
+        self, df: Frame | None = None, *, p: float = 0.5, conditional_after: Any = None, exclude: Excluded = ()
+    ) -> pd.Series[float]:
+        """See :meth:`tobitgp.GPResults.predict_percentile`."""
+        return self.results_.predict_percentile(df, p=p, conditional_after=conditional_after, exclude=exclude)
+
+    def predict_median(
+        self, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
+    ) -> pd.Series[float]:
+        """See :meth:`tobitgp.GPResults.predict_median`."""
+        return self.results_.predict_median(df, conditional_after=conditional_after, exclude=exclude)
+
+    def predict_expectation(self, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
+        """See :meth:`tobitgp.GPResults.predict_expectation`."""
+        return self.results_.predict_expectation(df, exclude=exclude)
+
+    def predict_restricted_mean(
+        self,
+        df: Frame | None = None,
+        t: Any = None,
+        *,
+        conditional_after: Any = None,
+        interval: float | None = None,
+        exclude: Excluded = (),
+    ) -> pd.Series[float] | pd.DataFrame:
+        """See :meth:`tobitgp.GPResults.predict_restricted_mean`."""
+        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
+        return self.results_.predict_restricted_mean(df, t, **options)
+
+    def __repr__(self) -> str:
+        if self._results is None:
+            return f"SurvivalModel: {self.rhs} (not fitted)"
+        words = repr(self._results).split("\n")
+        return "\n".join([f"SurvivalModel: {self._results.formula}", words[1]])
+
+
+def _quoted(df: Any, name: Any, of: str) -> str:
+    """A column's name as a formula writes it."""
+    present = column_names(df)
+    if not isinstance(name, str) or name not in present:
+        some = ", ".join(repr(column) for column in present[:10])
+        raise DataError(f"{of}={name!r} is no column of the data, which hold {some}{', ...' * (len(present) > 10)}.")
+    if "`" in name:
+        raise DataError(f"{of}={name!r}: a column that a formula can name has no backtick in its name.")
+    return f"`{name}`"
