@@ -83,7 +83,7 @@ class EP:
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """Match moments with the cavity, which leaves one of a row's ``weight`` copies out."""
         c = rows.weight
-        alpha, v_c, mu_c = _cavity(q, c)
+        alpha, v_c, mu_c = cavity(q, c)
         if not (likelihood.log_concave or self.floored) and (v_c >= _IMPROPER * q.v_p).any():
             raise NumericalError("A cavity has no variance.")
         t = likelihood.tilted(rows, mu_c, v_c + q.d, sigma)
@@ -99,7 +99,7 @@ class EP:
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """At the fixed point the tilted derivatives are ``alpha`` and ``-lambda2 (1 - lambda2 v_p)``, a copy each."""
         c = rows.weight
-        d1, v_c, mu_c = _cavity(q, c)
+        d1, v_c, mu_c = cavity(q, c)
         lambda2 = q.lambda2 / c
         d2 = -lambda2 * (1.0 - lambda2 * q.v_p)
         e = c * likelihood.tilted_slope(rows, mu_c, v_c + q.d, sigma, d1, d2)
@@ -109,7 +109,7 @@ class EP:
 ROUGH = EP(tol=1e-2, max_sweeps=30, floored=True)
 
 
-def _cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
+def cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
     """``alpha`` of one copy of each row, and variance and mean of ``a_n' w`` without that copy; (n,) each."""
     alpha = (q.lambda1 - q.lambda2 * q.m) / weight
     v_c = q.v_p / np.maximum(1.0 - q.lambda2 / weight * q.v_p, 1.0 / _IMPROPER)

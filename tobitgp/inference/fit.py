@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -79,23 +81,44 @@ def fit_gp(
     """
     with single_blas_thread():
         settings = settings or Settings()
-        if whole is None:
-            whole = cut(problem, prior.inputs)
-            if problem.n > stages.SAMPLE_ROWS:
-                problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
-                prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
-        search = Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
-        try:
+        search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
+        with named_suspects(parameters):
             return _finish(search, *search.run())
-        except NumericalError as error:
-            fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
-            suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
-            raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
+
+
+def begin_search(
+    problem: Problem,
+    prior: Prior,
+    parameters: Parameters,
+    method: Method,
+    likelihood: Likelihood,
+    settings: Settings,
+    on_step: OnStep | None = None,
+    whole: Whole | None = None,
+) -> Search:
+    """The search over all rows, with a sample of them to look at first where there are many; see :func:`fit_gp`."""
+    if whole is None:
+        whole = cut(problem, prior.inputs)
+        if problem.n > stages.SAMPLE_ROWS:
+            problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
+            prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
+    return Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
+
+
+@contextmanager
+def named_suspects(parameters: Parameters) -> Iterator[None]:
+    """Tell of computations that break down what to look at."""
+    try:
+        yield
+    except NumericalError as error:
+        fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
+        suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
+        raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
 
 
 def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     pilot = objective.posterior(maximum.free)
-    centre = _as_asked(search, objective, pilot)
+    centre = as_asked(search, objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
         integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
@@ -143,7 +166,7 @@ def _integrate(
                 precision = search.precision if search.precision is not None else precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
                 p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
-            asked = _as_asked(search, here, p)
+            asked = as_asked(search, here, p)
         except NumericalError:
             return None
         if search.on_step is not None:
@@ -163,7 +186,7 @@ def _integrate(
     return [p for (p, _), _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
-def _as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
+def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
     """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
     if search.last is search.method:
         return pilot

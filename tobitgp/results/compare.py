@@ -11,9 +11,9 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
+from tobitgp.results.compare_elpd import COLUMNS as COLUMNS
+from tobitgp.results.compare_elpd import compare_elpd, whole
 from tobitgp.typing import Array
-
-COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
 
 
 class Criterion(NamedTuple):
@@ -29,18 +29,23 @@ class Criterion(NamedTuple):
         Whether the priors of the coefficients enter.
     where : str
         When a fit has it, for messages.
+    by_row : bool
+        Whether it is a sum over rows, so that differences have standard errors.
     """
 
     sign: int
     scale: float
     evidence: bool
     where: str
+    by_row: bool = False
 
 
 CRITERIA = {
     "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "log_marginal": Criterion(1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"),
+    "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
+    "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
     "bic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
 }
@@ -51,22 +56,24 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
 
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
     may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``.
+    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, of all kinds of
+    fits, and rest on no prior of the coefficients.
 
     Parameters
     ----------
     results : dict of results by name, or list of results
         Names of a list are the formulas.
-    by : {"log_evidence", "elbo", "log_marginal", "aic", "bic"}
+    by : {"log_evidence", "elbo", "log_marginal", "loo", "waic", "aic", "bic"}
         What the fits have of these.
 
     Returns
     -------
     DataFrame
         A row for each model, the best first. ``value``; ``diff``, value less the best; ``se_diff``, its standard
-        error, NaN for evidence, which has none; ``weight``, the posterior probability of the model under equal prior
-        probabilities, for ``"aic"`` Akaike's weight; ``kind`` of evidence; ``n``, frequency weights summed;
-        ``converged``.
+        error from the differences row by row, NaN for evidence, which has none; ``weight``, the posterior probability
+        of the model under equal prior probabilities, for ``"aic"`` Akaike's weight, for ``"loo"`` and ``"waic"`` the
+        model's share in the mixture that predicts best (stacking); ``kind`` of evidence; ``n``, frequency weights
+        summed; ``converged``.
 
     Raises
     ------
@@ -78,6 +85,13 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     -----
     UserWarning
         If the linear columns differ: the priors of their coefficients are part of the evidence.
+    ApproximationWarning
+        If ``"loo"`` or ``"waic"`` of some rows is not to be trusted.
+
+    References
+    ----------
+    .. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, "Using stacking to average Bayesian predictive distributions",
+       Bayesian Analysis 13 (2018).
 
     Examples
     --------
@@ -94,6 +108,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     """
     fits = name_results(results)
     criterion = check_by(by)
+    if criterion.by_row:
+        return compare_elpd(fits, by)
     values = {name: read_value(fit, by) for name, fit in fits.items()}
     _check_values(fits, values, by)
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
@@ -161,6 +177,11 @@ def check_by(by: Any) -> Criterion:
 
 def read_value(fit: Any, by: str) -> float:
     """The number of a fit, NaN where it has none."""
+    if CRITERIA[by].by_row:
+        try:
+            return float(fit._elpd(by).elpd)
+        except SpecError:
+            return float("nan")
     return float(getattr(fit, by, np.nan))
 
 
@@ -210,17 +231,7 @@ def rank_table(
     criterion = CRITERIA[by]
     gain = criterion.sign * value
     weight = np.exp(criterion.scale * (gain - gain.max()))
-    table = pd.DataFrame(
-        {
-            "value": value,
-            "diff": value - value[np.argmax(gain)],
-            "se_diff": np.full(len(value), np.nan),
-            "weight": weight / weight.sum(),
-            "kind": list(kinds),
-            "n": n.astype(np.intp) if (n == n.round()).all() else n,
-            "converged": list(converged),
-        },
-        index=index,
-        columns=COLUMNS,
-    )
+    diff = value - value[np.argmax(gain)]
+    columns = (value, diff, np.full(len(value), np.nan), weight / weight.sum(), list(kinds), whole(n), list(converged))
+    table = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=index)
     return table.iloc[np.argsort(-gain, kind="stable")]

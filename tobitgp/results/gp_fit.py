@@ -12,7 +12,8 @@ from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentifi
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given
-from tobitgp.inference.model import plan_rows
+from tobitgp.inference.model import GPModel, Plan, plan_rows
+from tobitgp.inference.parts import Whole
 from tobitgp.inference.whole import assemble_pieces
 from tobitgp.likelihoods import Family
 from tobitgp.results.gp import GPResults
@@ -58,12 +59,7 @@ def fit_process(
     BoundaryWarning, ApproximationWarning
         See :func:`tobitgp.fit`.
     """
-    limits = method.limits
-    if isinstance(read, PiecesData):
-        plan, model, whole = assemble_pieces(spec, read, family, given, limits=limits, rng=settings.rng)
-    else:
-        plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
-        model, whole = plan.build(rows, limits=limits), None
+    plan, model, whole = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     fitted = fit_gp(model.problem, model.prior, model.parameters, method, family.likelihood, settings, on_step, whole)
     warn_coarse(fitted)
@@ -71,3 +67,18 @@ def fit_process(
     if isinstance(read, PiecesData):
         return process_results(spec, read, model, fitted, columns)
     return GPResults(spec, read, model, fitted, data)
+
+
+def build_model(
+    spec: ModelSpec,
+    read: TrainingData | PiecesData,
+    family: Family,
+    given: Given,
+    method: Method,
+    settings: Settings,
+) -> tuple[Plan, GPModel, Whole | None]:
+    """Standardise the rows: the plan, the model on them, or on a sample of rows in pieces, and then all of these."""
+    if isinstance(read, PiecesData):
+        return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)
+    plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
+    return plan, plan.build(rows, limits=method.limits), None

@@ -13,16 +13,19 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.mixture_curves import MixtureCurves
+from tobitgp.results.mixture_draws import ComponentDraws, draw_components
 from tobitgp.results.mixture_parts import MixtureParts, covariance_of, training_ends
+from tobitgp.results.posterior_draws import training_rows
 from tobitgp.results.predict import check_flag
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.rows import ask
+from tobitgp.results.validation import Rng, Validation
 from tobitgp.typing import Frame
 
 DRAWN = ("uncensored", "observed")
 
 
-class MixtureQuestions(MixtureCurves, Predictions):
+class MixtureQuestions(MixtureCurves, Predictions, Validation):
     """The questions that :class:`MixtureResults` answers."""
 
     _parts: MixtureParts
@@ -31,6 +34,10 @@ class MixtureQuestions(MixtureCurves, Predictions):
     def parts(self) -> MixtureParts:
         """Specification, training data and fit, as the rooms below hand them on."""
         return self._parts
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
+        training_rows(self._parts, question)
+        return draw_components(self._settled, draws, rng, question=question)
 
     def predict(
         self,

@@ -54,7 +54,16 @@ def _scores(predictive: Predictive, lower: Array, upper: Array, uniform: Array) 
 
 
 def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator) -> Array:
-    """New values (n, draws), all of a draw under one set of parameters.
+    """New values (n, draws), all of a draw under one set of parameters; see :func:`draw_parameters`."""
+    weights, thetas = draw_parameters(fit, V, draws, rng)
+    out = np.empty((n, draws))
+    for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
+        out[:, j] = Predictive(w, fit.model.family.point_law(theta, fit.units)).rvs(n, rng)
+    return out
+
+
+def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
 
     Parameters are normal with covariance V: logarithms of the weights, which are made to sum to 1 again, and the
     components' parameters on the scale on which they are unbounded, which is that of logarithms for positive ones.
@@ -79,14 +88,11 @@ def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Gene
             T[k * (1 + d) + np.arange(k), k * (1 + r) + np.arange(k)] = inverse[:, d, r]
     values, vectors = np.linalg.eigh(T @ V @ T.T)
     moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    out = np.empty((n, draws))
-    for j, move in enumerate(moves):
-        log_w = np.log(weights) + move[:k]
-        w = np.exp(log_w - log_w.max())
-        way = move[k:].reshape(D, k)
-        at = _with_shape(theta, way) if shaped else theta + way
-        out[:, j] = Predictive(w / w.sum(), fit.model.family.point_law(at, fit.units)).rvs(n, rng)
-    return out
+    log_w = np.log(weights) + moves[:, :k]
+    w = np.exp(log_w - log_w.max(axis=1, keepdims=True))
+    ways = moves[:, k:].reshape(draws, D, k)
+    thetas = np.stack([_with_shape(theta, way) for way in ways]) if shaped else theta + ways
+    return w / w.sum(axis=1, keepdims=True), thetas
 
 
 def _log_slopes(fit: MixtureFit) -> Array:

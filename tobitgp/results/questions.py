@@ -10,18 +10,21 @@ import pandas as pd
 
 from tobitgp.results.groups import group_table
 from tobitgp.results.joint import JointQuestions
+from tobitgp.results.k_hat import KHat, process_k_hat
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.margins import effects_table
 from tobitgp.results.prediction import Predictions
+from tobitgp.results.process_draws import ProcessDraws, draw_process
 from tobitgp.results.process_law import ProcessLaw
 from tobitgp.results.process_survival import ProcessCurves
 from tobitgp.results.residuals import residual_table
 from tobitgp.results.tables import predict_table
+from tobitgp.results.validation import Approximated, Rng
 from tobitgp.results.views import Parts
 from tobitgp.typing import Frame
 
 
-class Questions(JointQuestions, Predictions, ProcessCurves):
+class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
     """The questions that :class:`GPResults` answers."""
 
     _parts: Parts
@@ -29,6 +32,12 @@ class Questions(JointQuestions, Predictions, ProcessCurves):
     @property
     def _joint(self) -> ProcessLaw:
         return ProcessLaw(self._parts)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ProcessDraws:
+        return draw_process(self._parts, draws, rng, question=question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return process_k_hat(self._parts, draws, rng)
 
     def _without_rows(self) -> Any:
         from tobitgp.results.storage.rowless import process_without_rows

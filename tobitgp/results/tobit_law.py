@@ -56,13 +56,24 @@ def draw_normal(covariance: Array, draws: int, rng: np.random.Generator) -> Arra
     SpecError
         If the covariance is not known, as where a likelihood has no maximum.
     """
+    root = normal_root(covariance)
+    return np.asarray(root @ rng.standard_normal((len(root), draws)))
+
+
+def normal_root(covariance: Array) -> Array:
+    """A root R (k, k) of a covariance ``R R'``, columns of zeros where that is singular.
+
+    Raises
+    ------
+    SpecError
+        If the covariance is not known, as where a likelihood has no maximum.
+    """
     if not np.isfinite(covariance).all():
         raise SpecError("The estimates have no covariance, since the fit has not converged: nothing can be drawn.")
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size = np.where(sd > 0.0, sd, 1.0)
     values, vectors = np.linalg.eigh(covariance / size / size[:, None])
-    root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(root @ rng.standard_normal((len(sd), draws)))
+    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _noise(law: Law, uniform: Array, d_log_df: Array) -> Array:

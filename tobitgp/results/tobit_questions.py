@@ -10,15 +10,18 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.results.joint import JointQuestions
+from tobitgp.results.k_hat import KHat, regression_k_hat
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.prediction import Predictions
+from tobitgp.results.tobit_draws import EstimateDraws, draw_estimates
 from tobitgp.results.tobit_law import EstimateLaw
 from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.results.tobit_survival import EstimateCurves
+from tobitgp.results.validation import Approximated, Rng
 from tobitgp.typing import Frame
 
 
-class TobitQuestions(JointQuestions, Predictions, EstimateCurves):
+class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
     """The questions that :class:`TobitResults` answers."""
 
     _parts: TobitParts
@@ -31,6 +34,12 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves):
     @property
     def _joint(self) -> EstimateLaw:
         return EstimateLaw(self._parts)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
+        return draw_estimates(self._parts, draws, rng, question=question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return regression_k_hat(draw_estimates(self._parts, draws, rng, question="k_hat()"))
 
     def predict(
         self,

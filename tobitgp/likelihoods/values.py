@@ -1,0 +1,75 @@
+"""Log likelihood of rows, each at many locations and scales; values alone, for draws from a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome
+from tobitgp.likelihoods.laws import Law
+from tobitgp.likelihoods.rows import KINDS, Kind, Terms, kind_of, mass_terms, row_terms
+from tobitgp.typing import Array
+
+
+def log_likelihoods(law: Law, known: Outcome, f: Array, tau: Array) -> Array:
+    """Log likelihood of one copy of each row: a density where the value is known, a probability elsewhere.
+
+    That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
+
+    Parameters
+    ----------
+    law : Law
+    known : Outcome
+        n rows.
+    f : (n, S) array
+        Locations.
+    tau : array that broadcasts with f
+        Log scales.
+
+    Returns
+    -------
+    (n, S) array
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> from tobitgp.data.outcome import outcome
+    >>> from tobitgp.data.shapes import CensoredResponse
+    >>> inf = np.full(2, np.inf)
+    >>> rows = CensoredResponse(np.array([0.0, 1.0]), np.array([0.0, np.inf]), -inf, inf, -inf, inf, np.ones(2))
+    >>> log_likelihoods(Normal(), outcome(rows), np.array([[0.0, 1.0]] * 2), np.zeros(1)).round(4)
+    array([[-0.9189, -1.4189],
+           [-1.841 , -0.6931]])
+    """
+    tau = np.broadcast_to(tau, f.shape)
+    codes = kind_of(known.lower, known.upper)
+    out = np.empty(f.shape)
+    for code in np.unique(codes):
+        at = np.flatnonzero(codes == code)
+        ends = (known.lower[at], known.upper[at], known.width[at])
+        out[at] = _values(law, KINDS[code], *ends, f[at], tau[at])
+    seen = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
+    if len(seen):
+        ends = (known.entry[seen], known.exit[seen], known.span[seen])
+        out[seen] -= _flat(partial(mass_terms, law), *ends, f[seen], tau[seen])
+    return out
+
+
+def _values(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+    if kind == "interval":
+        return _flat(partial(row_terms, law, kind), lower, upper, width, f, tau)
+    if kind == "open":
+        return np.zeros(f.shape)
+    end = upper if kind == "left" else lower
+    z = (end[:, None] - f) * np.exp(-tau)
+    if kind == "exact":
+        return law.log_density(z, 0)[0] - tau
+    return law.log_cdf(z) if kind == "left" else law.log_sf(z)
+
+
+def _flat(terms: Callable[..., Terms], lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+    """Values of a function that takes one location a row."""
+    repeated = (np.repeat(end, f.shape[1]) for end in (lower, upper, width))
+    return terms(*repeated, f.ravel(), tau.ravel()).value.reshape(f.shape)
