@@ -23,7 +23,7 @@ from tobitgp.selection import Selection, select
 from tobitgp.survival_model import SurvivalModel
 
 if TYPE_CHECKING:
-    from tobitgp import distributions
+    from tobitgp import distributions, metrics, sklearn
 
 __version__ = "0.1.0"
 
@@ -53,10 +53,12 @@ __all__ = [
     "fit",
     "formula_functions",
     "load",
+    "metrics",
     "select",
+    "sklearn",
 ]
 
-_LAZY = ("distributions",)
+_LAZY = ("distributions", "metrics", "sklearn")
 
 if not TYPE_CHECKING:
 

@@ -20,6 +20,7 @@ from tobitgp.inference.bounds import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
+from tobitgp.results.saving import PAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +68,7 @@ def add_to(commands: Any) -> None:
     one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
     one.add_argument("--save", type=Path, metavar="FILE", help="write the fit, for predict and compare")
     one.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the fit (png, pdf or svg)")
+    one.add_argument("--report", type=Path, metavar="FILE", help="write a page of tables, pictures and checks (html)")
     one.add_argument("--quiet", action="store_true", help="no progress line")
     one.set_defaults(run=_fit)
     demo = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the picture")
@@ -77,6 +79,7 @@ def add_to(commands: Any) -> None:
 def _fit(options: argparse.Namespace) -> None:
     check_target(options.save, "--save")
     check_target(options.plot, "--plot", PICTURES)
+    check_target(options.report, "--report", PAGES)
     many = names_many(options.data)
     if many and options.plot is not None:
         remedy = "leave it out, and --save the fit for predictions"
@@ -102,6 +105,9 @@ def _fit(options: argparse.Namespace) -> None:
         with replacing(options.save, "--save") as path:
             result.save(path)
     _show(result, options.plot)
+    if options.report is not None:
+        result.report(options.report)
+        print(f"\nThe report is in {options.report}")
     if options.save is not None:
         print(f"\nThe fit is in {options.save}")
 

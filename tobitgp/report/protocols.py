@@ -299,3 +299,16 @@ class Timed(Protocol):
     def predict_hazard(  # noqa: D102
         self, df: Any = None, times: Any = None, *, interval: float | None = None
     ) -> pd.DataFrame: ...
+
+
+class Reported(Protocol):
+    """A fit of any kind, as its page sees it; pictures are methods that it may have."""
+
+    @property
+    def parts(self) -> Any: ...  # noqa: D102
+    @property
+    def model(self) -> Any: ...  # noqa: D102
+    @property
+    def formula(self) -> str: ...  # noqa: D102
+    def summary(self) -> Any: ...  # noqa: D102
+    def check(self) -> Any: ...  # noqa: D102

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.results.check import Checked, process_findings
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
+from tobitgp.results.findings import Finding
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
@@ -31,7 +33,7 @@ from tobitgp.results.views import (
 from tobitgp.typing import Frame
 
 
-class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
+class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
@@ -210,6 +212,9 @@ class GPResults(Statistics, Questions, Saving, Pictures, PluginHooks):
         from tobitgp.report.diagnostics import plot_evidence
 
         return plot_evidence(self, ax)
+
+    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+        return process_findings(self, rng)
 
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)

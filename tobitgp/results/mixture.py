@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.report.protocols import CovKind
+from tobitgp.results.check import Checked, mixture_findings
 from tobitgp.results.compare import rank_table
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
+from tobitgp.results.findings import Finding
 from tobitgp.results.mixture_estimates import MixtureEstimates
 from tobitgp.results.mixture_parts import MixtureParts, covariance_of
 from tobitgp.results.mixture_pictures import MixturePictures
@@ -26,7 +28,7 @@ from tobitgp.results.views import COUNTS, FRAME_COLUMNS
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
 
 
-class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, PluginHooks):
+class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Saving, PluginHooks):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
@@ -323,6 +325,9 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Saving, Plug
         from tobitgp.report.mixture import summarise_mixture
 
         return summarise_mixture(self, check_alpha(alpha), kind)
+
+    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+        return mixture_findings(self)
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

@@ -1,13 +1,18 @@
-"""Fits as files, as users ask for them."""
+"""Fits as files and as pages, as users ask for them."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+
+from tobitgp.errors import DataError, SpecError
+
+PAGES = (".html", ".htm")
 
 
 class Saving:
-    """``save`` of every kind of results."""
+    """``save`` and ``report`` of every kind of results."""
 
     _parts: Any
 
@@ -44,3 +49,49 @@ class Saving:
         from tobitgp.results.storage import save
 
         save(self._parts, path)
+
+    def report(self, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+        """Write one page of HTML: what was modelled, tables, pictures, diagnostics, versions.
+
+        The page needs no other file and no network, and reads well on a phone. Names from the data are escaped. Of a
+        fit without training rows it says what it cannot show.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in ``.html`` or ``.htm``. An existing file is replaced, at once and as a whole.
+        title : str, optional
+            The formula without.
+
+        Raises
+        ------
+        SpecError
+            If the name ends otherwise.
+        DataError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     res.report(f"{folder}/durable.html", title="Durable goods")
+        ...     "<h1>Durable goods</h1>" in Path(folder, "durable.html").read_text(encoding="utf-8")
+        True
+        """
+        from tobitgp.report.page import make_page
+        from tobitgp.results.storage.whole import whole_file
+
+        target = Path(path)
+        if target.suffix.lower() not in PAGES:
+            raise SpecError(
+                f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html."
+            )
+        page = make_page(cast(Any, self), title).encode("utf-8")
+        try:
+            with whole_file(target) as file:
+                file.write(page)
+        except OSError as error:
+            raise DataError(f"{str(target)!r} cannot be written: {error.strerror}.") from error

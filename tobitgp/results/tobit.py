@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
+from tobitgp.results.check import Checked, posterior_findings
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.findings import Finding
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
@@ -22,7 +24,7 @@ from tobitgp.results.tobit_questions import TobitQuestions
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 
 
-class TobitResults(Statistics, TobitQuestions, Saving, Pictures, PluginHooks):
+class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, PluginHooks):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
@@ -233,6 +235,9 @@ class TobitResults(Statistics, TobitQuestions, Saving, Pictures, PluginHooks):
         from tobitgp.report.tobit import summarise_tobit
 
         return summarise_tobit(self, check_alpha(alpha))
+
+    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+        return posterior_findings(self, rng)
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

@@ -1,0 +1,139 @@
+"""A fit as one page of HTML that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from tobitgp.errors import SpecError
+from tobitgp.report.protocols import Reported
+from tobitgp.report.style import STYLE
+
+PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "lifelines", "matplotlib")
+_RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
+
+
+class Picture(NamedTuple):
+    """A picture of the page.
+
+    Attributes
+    ----------
+    title : str
+    method : str
+        Of the results, which draws it.
+    words : str
+        What a reader sees in it.
+    """
+
+    title: str
+    method: str
+    words: str
+
+
+PICTURES = (
+    Picture("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
+    Picture("Terms", "plot_terms", "Each term by itself, with its 95% band."),
+    Picture("Components", "plot_components", "The mixture and its components over the data."),
+    Picture("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
+    Picture("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
+    Picture("Calibration", "plot_calibration", "What was foretold beside what was seen."),
+    Picture("Search", "plot_evidence", "What the search found, step by step."),
+)
+
+
+def make_page(results: Reported, title: str | None = None) -> str:
+    """The page of a fit.
+
+    Parameters
+    ----------
+    results : Reported
+        Fitted results of any kind.
+    title : str, optional
+        The formula without.
+
+    Returns
+    -------
+    str
+        HTML with its style and its pictures inside. Names from data are escaped.
+    """
+    name = results.formula.strip() if title is None else title
+    summary = results.summary()
+    sections = [_model(results, summary), _estimates(summary), _diagnostics(results), *_pictures(results), _versions()]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(name)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{html.escape(name)}</h1>\n" + "\n".join(sections) + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section>\n<h2>{html.escape(title)}</h2>\n{body}\n</section>"
+
+
+def _wide(table: str) -> str:
+    """A table that scrolls by itself where the screen is narrow."""
+    return f'<div class="wide">{table}</div>'
+
+
+def _model(results: Reported, summary: Any) -> str:
+    """What was asked for, and what is known of the rows."""
+    return _section("Model", f"<pre>{html.escape(str(results.model.spec))}</pre>\n{_wide(summary.tables[1].as_html())}")
+
+
+def _estimates(summary: Any) -> str:
+    """Tables of the summary, and its notes."""
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in summary.notes)
+    tables = "\n".join(_wide(table.as_html()) for table in summary.tables[2:])
+    return _section("Estimates", f'{tables}\n<ol class="notes">{notes}</ol>')
+
+
+def _diagnostics(results: Reported) -> str:
+    """What ``check`` says, or why it says nothing."""
+    try:
+        words = str(results.check())
+    except SpecError as error:
+        words = str(error)
+    return _section("Diagnostics", f"<pre>{html.escape(words)}</pre>")
+
+
+def _pictures(results: Reported) -> Iterator[str]:
+    """Pictures that this kind of results has, and those that this fit can draw."""
+    import matplotlib.pyplot as plt
+
+    for picture in PICTURES:
+        draw = getattr(type(results), picture.method, None)
+        # A picture that goes by two names is drawn under the more telling one.
+        if draw is None or (picture.method == "plot" and draw is getattr(type(results), "plot_components", None)):
+            continue
+        with plt.rc_context(_RC), plt.ioff():
+            try:
+                source = _as_svg(draw(results))
+            except SpecError:
+                continue
+        words = html.escape(picture.words)
+        figure = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+        yield _section(picture.title, figure)
+
+
+def _as_svg(axes: Any) -> str:
+    """Address that holds the picture itself."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    figure, out = np.ravel(axes)[0].figure, io.BytesIO()
+    figure.savefig(out, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
+    plt.close(figure)
+    return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+
+
+def _versions() -> str:
+    """What the numbers were made with."""
+    pairs = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]
+    rows = "".join(f"<tr><td>{name}</td><td>{number}</td></tr>" for name, number in pairs)
+    return _section("Versions", f"<table>{rows}</table>")
