@@ -22,7 +22,7 @@ from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, select
 
 if TYPE_CHECKING:
-    from tobitgp import distributions
+    from tobitgp import distributions, metrics
 
 __version__ = "0.1.0"
 
@@ -51,10 +51,11 @@ __all__ = [
     "fit",
     "formula_functions",
     "load",
+    "metrics",
     "select",
 ]
 
-_LAZY = ("distributions",)
+_LAZY = ("distributions", "metrics")
 
 if not TYPE_CHECKING:
 
