@@ -1,0 +1,17 @@
+import inspect
+import subprocess
+import sys
+
+import tobitgp as tg
+
+
+def test_is_loaded_at_its_first_use():
+    code = "import sys, tobitgp as tg; n = 'tobitgp.metrics'; print(n in sys.modules, tg.metrics.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "tobitgp.metrics"]
+
+
+def test_every_name_has_an_example_or_fields():
+    for name in tg.metrics.__all__:
+        words = inspect.getdoc(getattr(tg.metrics, name))
+        assert "Examples" in words or "Attributes" in words, name

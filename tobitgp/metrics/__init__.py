@@ -1,0 +1,35 @@
+"""Measures of predictions of censored responses: discrimination, calibration, distance and predictive density.
+
+Every function takes arrays, lists or Series, whose rows are matched by position. Scores are higher for longer times.
+Survival curves come as a DataFrame with times in the index and a column for each row, from any model.
+"""
+
+from __future__ import annotations
+
+from tobitgp.metrics.auc import DynamicAUC, cumulative_dynamic_auc
+from tobitgp.metrics.brier import brier_score, integrated_brier_score
+from tobitgp.metrics.calibration import DCalibration, d_calibration
+from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index
+from tobitgp.metrics.curves import survival_at
+from tobitgp.metrics.density import mnll, nlpd
+from tobitgp.metrics.distance import mae, mse, rmse
+from tobitgp.metrics.weighted import concordance_ipcw
+
+__all__ = [
+    "Concordance",
+    "DCalibration",
+    "DynamicAUC",
+    "brier_score",
+    "concordance_counts",
+    "concordance_index",
+    "concordance_ipcw",
+    "cumulative_dynamic_auc",
+    "d_calibration",
+    "integrated_brier_score",
+    "mae",
+    "mnll",
+    "mse",
+    "nlpd",
+    "rmse",
+    "survival_at",
+]

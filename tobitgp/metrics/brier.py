@@ -1,0 +1,158 @@
+"""Squared error of predicted survival."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError
+from tobitgp.metrics.censoring import CensoringTimes, censoring_times
+from tobitgp.metrics.curves import Curves, Interpolation, read_curves
+from tobitgp.metrics.read import check_order, read_column, read_survival
+from tobitgp.typing import Array, BoolArray
+
+
+def brier_score(
+    train: Any, test: Any, survival_frame: pd.DataFrame, times: Any = None, *, interpolation: Interpolation = "linear"
+) -> pd.Series[float]:
+    r"""Mean squared error of predicted survival at some times, weighted for right-censored rows.
+
+    .. math:: B(t) = \frac1n \sum_i \Big\{ S_i(t)^2\, \frac{\delta_i\, 1[t_i \le t]}{G(t_i)}
+                     + (1 - S_i(t))^2\, \frac{1[t_i > t]}{G(t)} \Big\},
+
+    where :math:`S_i(t)` is the predicted survival of test row i, :math:`\delta_i` says that it had its event and G is
+    the probability of not being censored by a time, estimated by Kaplan and Meier's method on the training rows. 0 is
+    perfect, 0.25 what S = 1/2 gives everywhere.
+
+    Parameters
+    ----------
+    train, test : (time, event)
+        Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row; or
+        scikit-survival's structured arrays.
+    survival_frame : DataFrame
+        Times in the index, a column for each test row, in their order, as ``predict_survival_function`` of this
+        package and of lifelines gives it.
+    times : float or (m,) array, optional
+        Where curves are judged, earlier than the longest test time; by default the index of the frame.
+    interpolation : {"linear", "step"}
+        How curves are read between the times of the frame; at those times the frame's own values are taken. Linear,
+        from 1 at time 0 on, has the smaller error for curves that are smooth, and for steps at every training time
+        hardly another; "step" keeps each value until the next time, as is exact for Kaplan-Meier, Cox and forests.
+        Nothing is read beyond the last time of the frame.
+
+    Returns
+    -------
+    Series
+        A score for each time, times in the index.
+
+    Raises
+    ------
+    DataError
+        If columns cannot be used, a time lies outside the curves or not below the longest test time, or a weight is
+        needed at a time that no training row was followed to.
+    SpecError
+        If ``train`` or ``test`` are no pairs or ``survival_frame`` no DataFrame.
+
+    References
+    ----------
+    Graf, Schmoor, Sauerbrei and Schumacher (1999), Assessment and comparison of prognostic classification schemes for
+    survival data, *Statistics in Medicine* 18, 2529-2545.
+
+    Examples
+    --------
+    >>> train = [1, 2, 3, 4], [1, 0, 1, 0]
+    >>> frame = pd.DataFrame({"a": [0.6, 0.2], "b": [0.9, 0.8]}, index=[1.0, 3.0])
+    >>> brier_score(train, ([1, 4], [1, 0]), frame, times=[1, 2, 3])
+    time
+    1.0    0.185000
+    2.0    0.096875
+    3.0    0.050000
+    Name: brier_score, dtype: float64
+    """
+    law = censoring_times(*read_survival("train", train))
+    time, event = read_survival("test", test)
+    curves = read_test_curves(survival_frame, test[0], len(time), interpolation)
+    grid = read_times(survival_frame.index if times is None else times, time)
+    scores = _scores(law, time, event, curves, grid)
+    return pd.Series(scores, index=pd.Index(grid, name="time"), name="brier_score")
+
+
+def integrated_brier_score(
+    train: Any, test: Any, survival_frame: pd.DataFrame, times: Any = None, *, interpolation: Interpolation = "linear"
+) -> float:
+    r"""Average of the Brier score over time, :math:`\int B(t)\,dt / (t_m - t_1)` by the trapezoidal rule.
+
+    Parameters
+    ----------
+    train, test, survival_frame, times, interpolation
+        As in `brier_score`; two times at least, ascending.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError, SpecError
+        As `brier_score`.
+
+    References
+    ----------
+    Graf, Schmoor, Sauerbrei and Schumacher (1999), *Statistics in Medicine* 18, 2529-2545.
+
+    Examples
+    --------
+    >>> train = [1, 2, 3, 4], [1, 0, 1, 0]
+    >>> frame = pd.DataFrame({"a": [0.6, 0.2], "b": [0.9, 0.8]}, index=[1.0, 3.0])
+    >>> round(integrated_brier_score(train, ([1, 4], [1, 0]), frame, times=[1, 2, 3]), 7)
+    0.1071875
+    """
+    scores = brier_score(train, test, survival_frame, times, interpolation=interpolation)
+    grid = scores.index.to_numpy()
+    if len(grid) < 2 or not (np.diff(grid) > 0.0).all():
+        raise DataError("times of an integrated score are two at least, each later than the one before.")
+    heights = scores.to_numpy()
+    return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))
+
+
+def read_times(times: Any, followed: Array) -> Array:
+    """Times at which test rows are judged.
+
+    Raises
+    ------
+    DataError
+        If they are no numbers of 0 or more, or not below the longest test time.
+    """
+    grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
+    last = followed.max()
+    bad = (grid < 0.0) | (grid >= last)
+    if bad.any():
+        raise DataError(
+            f"times holds {grid[bad][0]:g}: times of 0 or more and below {last:g} are needed, the longest time in "
+            "test, after which nothing is known of its rows."
+        )
+    return grid
+
+
+def read_test_curves(frame: Any, time: Any, n: int, interpolation: Interpolation) -> Curves:
+    """Curves of the test rows, in their order; see `read_curves` and `check_order`."""
+    if isinstance(frame, pd.DataFrame) and frame.columns.nlevels == 1:
+        check_order(**{"the time of test": time, "survival_frame.T": pd.Series(0.0, index=frame.columns)})
+    return read_curves(frame, n, interpolation)
+
+
+def _scores(law: CensoringTimes, time: Array, event: BoolArray, curves: Curves, grid: Array) -> Array:
+    """Brier score at each time of a grid."""
+    needed = event & (time <= grid.max())
+    gone = np.zeros(len(time))
+    gone[needed] = law.weights(time[needed], "the event of a test row at time")
+    left = law.weights(grid, "times holds")
+    survival = curves.at(grid, slice(None), "times holds")
+    return np.array(
+        [
+            np.mean(np.where(time > t, (1.0 - S) ** 2 * w, np.where(event, S**2 * gone, 0.0)))
+            for t, w, S in zip(grid, left, survival, strict=True)
+        ]
+    )

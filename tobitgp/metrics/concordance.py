@@ -1,0 +1,147 @@
+"""Share of pairs that a score puts in the right order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.errors import DataError
+from tobitgp.metrics.pairs import later_masses, tied_mass
+from tobitgp.metrics.read import check_order, read_bounds, read_column
+
+
+class Concordance(NamedTuple):
+    """Concordance index and what it was counted from.
+
+    Attributes
+    ----------
+    c_index : float
+        ``(concordant + tied_score / 2) / (concordant + discordant + tied_score)``.
+    concordant, discordant, tied_score : float
+        Pairs whose order is known, and whose scores agree with it, contradict it, or are equal.
+    tied_time : float
+        Pairs of exact rows at the same time, which are not compared.
+    """
+
+    c_index: float
+    concordant: float
+    discordant: float
+    tied_score: float
+    tied_time: float
+
+
+def concordance_index(
+    time: Any, score: Any, event: Any = None, *, lower: Any = None, upper: Any = None, weights: Any = None
+) -> float:
+    r"""Concordance index: the share of pairs in the right order among those whose order is known.
+
+    .. math:: c = \frac{1}{|E|} \sum_{(i, j) \in E} \{ 1[f_i < f_j] + \tfrac12 1[f_i = f_j] \},
+
+    with E the pairs of rows that were censored too little to hide that i comes before j: row i ends where row j
+    begins, or before. That covers all orderings of [1]_, between exact, left-, right- and interval-censored rows. Two
+    exact rows at one time are not compared, and a time counts as earlier than a censoring to the right there, as later
+    than a censoring to the left, since the true time equals the limit with probability 0. For right-censored times
+    this is Harrell's index, and that of lifelines and scikit-survival. 1 is a perfect order, 0.5 that of chance.
+
+    Parameters
+    ----------
+    time : (n,) array or None
+        Times, or other responses; they may be negative.
+    score : (n,) array
+        Higher for longer times, as a predicted mean, median or survival probability; of a risk give the negative.
+        Only the order matters; infinite scores are allowed.
+    event : (n,) array, optional
+        1 or True where the time is that of the event, 0 or False where the row was right-censored then.
+    lower, upper : float or (n,) array, optional
+        With ``time``, limits of the instrument: rows at or below ``lower`` are left-censored there, rows at or above
+        ``upper`` right-censored. With ``time=None``, the ends of the interval that holds each row, equal on exact
+        rows and infinite where it is open. Not beside ``event``.
+    weights : (n,) array, optional
+        Frequency weights, 0 or more: a row of weight 2 is two rows.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If a column is not numeric, has missing values or another length, or no order of a pair is known.
+    SpecError
+        For arguments that do not go together.
+
+    See Also
+    --------
+    concordance_counts : the numbers of pairs.
+    concordance_ipcw : does not depend on how many rows were censored.
+
+    Notes
+    -----
+    Costs :math:`n \log n`; a tenth of a million rows take a quarter of a second.
+
+    References
+    ----------
+    .. [1] P. Groot and P. J. F. Lucas, "Gaussian process regression with censored data using expectation
+       propagation", PGM 2012, section 3 and equation 17; they count a tied score as wrong.
+    .. [2] F. E. Harrell, K. L. Lee and D. B. Mark, "Multivariable prognostic models", *Statistics in Medicine* 15
+       (1996), 361-387.
+
+    Examples
+    --------
+    >>> concordance_index([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 1, 1])
+    0.75
+
+    A detection limit at 0.5, and intervals:
+
+    >>> concordance_index([0.5, 0.5, 1.2, 3.0], score=[0.1, 0.7, 0.6, 2.0], lower=0.5)
+    0.8
+    >>> concordance_index(None, score=[1, 2, 3], lower=[0, 2, 3], upper=[2, 4, np.inf])
+    1.0
+    """
+    return concordance_counts(time, score, event, lower=lower, upper=upper, weights=weights).c_index
+
+
+def concordance_counts(
+    time: Any, score: Any, event: Any = None, *, lower: Any = None, upper: Any = None, weights: Any = None
+) -> Concordance:
+    """Concordance index with the numbers of pairs behind it; arguments as in `concordance_index`.
+
+    Returns
+    -------
+    Concordance
+        Named tuple ``(c_index, concordant, discordant, tied_score, tied_time)``.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `concordance_index`.
+
+    Examples
+    --------
+    >>> concordance_counts([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 1, 1])
+    Concordance(c_index=0.75, concordant=3.0, discordant=1.0, tied_score=0.0, tied_time=0.0)
+    """
+    check_order(time=time, score=score, event=event, lower=lower, upper=upper, weights=weights)
+    f = read_column("score", score, infinite=True)
+    low, high = read_bounds(time, event, lower, upper, len(f))
+    w = np.ones(len(f)) if weights is None else read_column("weights", weights, len(f))
+    if (w < 0.0).any():
+        raise DataError(f"weights: {w[w < 0.0][0]:g} is below 0; frequency weights are 0 or more.")
+    masses = later_masses(low, high, f, w)
+    concordant, tied, discordant = (float(w @ mass) for mass in masses)
+    if not concordant + tied + discordant > 0.0:
+        raise DataError(f"No order of a pair is known among {len(f)} rows: {_why(low, high)}.")
+    c_index = (concordant + 0.5 * tied) / (concordant + tied + discordant)
+    return Concordance(c_index, concordant, discordant, tied, tied_mass(low, high, w))
+
+
+def _why(lower: Any, upper: Any) -> str:
+    """What keeps rows from being ordered."""
+    if len(lower) == 1:
+        return "two at least are needed"
+    if not (lower == upper).any() and np.isinf(upper).all():
+        return "all are right-censored"
+    if not (lower == upper).any() and np.isinf(lower).all():
+        return "all are left-censored"
+    return "their intervals overlap, or their times are equal"

@@ -1,0 +1,162 @@
+"""Survival curves of any model, read at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.metrics.read import read_column
+from tobitgp.typing import Array, IntArray
+
+Interpolation = Literal["linear", "step"]
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Survival curves on a grid.
+
+    Attributes
+    ----------
+    times : (m,) array
+        Ascending; the first is 0 where the grid is of positive times.
+    survival : (m, n) array
+        A column for each row.
+    step : bool
+        Whether curves are constant from one time of the grid to the next, not linear.
+    """
+
+    times: Array
+    survival: Array
+    step: bool
+
+    def at(self, time: Array, row: IntArray | slice, what: str) -> Array:
+        """Survival at times.
+
+        Parameters
+        ----------
+        time : (q,) array
+        row : (q,) array of int, or slice
+            Which curve is read at each time; a slice, those that are read at all.
+        what : str
+            What the times are, in the message.
+
+        Returns
+        -------
+        (q,) array, or (q, n) for a slice
+
+        Raises
+        ------
+        DataError
+            If a time lies outside the grid.
+        """
+        outside = (time < self.times[0]) | (time > self.times[-1])
+        if outside.any():
+            raise DataError(
+                f"{what} {time[outside][0]:g} lies outside the times {self.times[0]:g} to {self.times[-1]:g} of the "
+                "survival frame: predict the curves at times that reach as far."
+            )
+        left = np.searchsorted(self.times, time, side="right") - 1
+        if self.step or len(self.times) == 1:
+            return self.survival[left, row]
+        right = np.minimum(left + 1, len(self.times) - 1)
+        gap = self.times[right] - self.times[left]
+        share = np.divide(time - self.times[left], gap, out=np.zeros(len(time)), where=gap > 0.0)
+        if isinstance(row, slice):
+            share = share[:, None]
+        return np.asarray((1.0 - share) * self.survival[left, row] + share * self.survival[right, row])
+
+
+def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curves:
+    """Curves from a table with times in the index and a column for each row.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As ``predict_survival_function`` of this package and of lifelines gives it; with bands, the means are taken.
+    n : int or None
+        Curves needed; any number for None.
+    interpolation : {"linear", "step"}
+
+    Returns
+    -------
+    Curves
+
+    Raises
+    ------
+    DataError, SpecError
+    """
+    if interpolation not in get_args(Interpolation):
+        raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
+    if not isinstance(frame, pd.DataFrame):
+        raise SpecError(
+            "survival_frame= takes a DataFrame with times in the index and a column for each row, as "
+            f"predict_survival_function gives it, not {type(frame).__name__}."
+        )
+    if frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
+        frame = frame.xs("mean", axis=1, level=1)
+    times = read_column("the index of survival_frame", frame.index)
+    survival = _numbers(frame)
+    if n is not None and survival.shape[1] != n:
+        turned = "; its transpose has as many as are needed" if len(times) == n else ""
+        raise DataError(f"survival_frame has {survival.shape[1]} columns where {n} are needed, one a row{turned}.")
+    order = np.argsort(times)
+    times, survival = times[order], np.clip(survival[order], 0.0, 1.0)
+    if (np.diff(times) == 0.0).any():
+        raise DataError(f"the index of survival_frame holds {times[1:][np.diff(times) == 0.0][0]:g} more than once.")
+    if times[0] > 0.0:
+        times, survival = np.append(0.0, times), np.vstack([np.ones(survival.shape[1]), survival])
+    return Curves(times, survival, interpolation == "step")
+
+
+def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
+    """Each row's probability of survival at a time of its own.
+
+    Parameters
+    ----------
+    survival_frame : DataFrame
+        Times in the index, a column for each of the n rows; see `brier_score`.
+    time : (n,) array
+    interpolation : {"linear", "step"}
+        See `brier_score`.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    DataError
+        If a time lies outside the curves.
+    SpecError
+        If there are no curves in ``survival_frame``.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"a": [0.9, 0.5], "b": [0.8, 0.7]}, index=[1.0, 3.0])
+    >>> print(survival_at(frame, [2.0, 3.0]), survival_at(frame, [2.0, 3.0], interpolation="step"))
+    [0.7 0.7] [0.9 0.7]
+    """
+    curves = read_curves(survival_frame, None, interpolation)
+    own = read_column("time", time, curves.survival.shape[1])
+    return curves.at(own, np.arange(len(own)), "the time")
+
+
+def _numbers(frame: pd.DataFrame) -> Array:
+    """Probabilities, rounding aside."""
+    try:
+        survival = frame.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("survival_frame holds what is no number: probabilities of survival are needed.") from None
+    bad = ~((survival >= -_ROUNDING) & (survival <= 1.0 + _ROUNDING))
+    if bad.any():
+        at, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"survival_frame holds {survival[at, column]:g} at time {frame.index[at]} in column "
+            f"{frame.columns[column]!r}: probabilities of survival are needed."
+        )
+    return survival

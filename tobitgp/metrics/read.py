@@ -1,0 +1,226 @@
+"""What users hand to a metric, as arrays of one length, or refused in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.typing import Array, BoolArray
+
+_OPEN = "an end that is open is -inf or inf"
+
+
+def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
+    """One number a row.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    values : array, Series or list
+        A table of one column is that column.
+    n : int, optional
+        Rows needed; any number, but at least one, without.
+    infinite : bool
+        Whether infinite values are allowed.
+    missing : str
+        What to do about missing values, for the message.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    DataError
+        If they are not numbers, one is missing or infinite, or there are not n of them.
+
+    Examples
+    --------
+    >>> read_column("score", [1, 2, None])
+    Traceback (most recent call last):
+    ...
+    tobitgp.errors.DataError: score is missing in row 2 (of 3, counted from 0).
+    """
+    column = _flat(name, values)
+    if n is not None and len(column) != n:
+        raise DataError(f"{name} has {len(column)} rows where {n} are needed.")
+    if not len(column):
+        raise DataError(f"{name} is empty: at least one row is needed.")
+    absent = column.isna().to_numpy(dtype=bool)
+    _refuse(absent, f"{name} is missing in", missing)
+    numbers = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    if column.dtype == object:
+        numbers = all(isinstance(v, (int, float, np.number)) and not isinstance(v, bool) for v in column)
+    if not numbers or pd.api.types.is_complex_dtype(column.dtype):
+        raise DataError(f"{name} holds {column.iloc[0]!r}: numbers are needed.")
+    out = column.to_numpy(dtype=np.float64, copy=True)
+    if not infinite:
+        _refuse(np.isinf(out), f"{name} is infinite in")
+    return out
+
+
+def read_event(event: Any, n: int, name: str = "event") -> BoolArray:
+    """Whether each row's time is that of its event; True for all where ``event`` is None.
+
+    Raises
+    ------
+    DataError
+        If a value is neither a truth value nor 0 or 1.
+
+    Examples
+    --------
+    >>> read_event([0, 2], 2)
+    Traceback (most recent call last):
+    ...
+    tobitgp.errors.DataError: event is neither 0 nor 1 in row 1 (of 2, counted from 0): 1 or True says that the event \
+was seen, 0 or False that the row was censored.
+    """
+    if event is None:
+        return np.ones(n, dtype=bool)
+    column = _flat(name, event)
+    objects = column.dtype == object
+    truths = all(isinstance(v, (bool, np.bool_)) for v in column) if objects else pd.api.types.is_bool_dtype(column)
+    values = read_column(name, column.astype(float) if truths and not column.isna().any() else column, n)
+    rule = "1 or True says that the event was seen, 0 or False that the row was censored"
+    _refuse((values != 0.0) & (values != 1.0), f"{name} is neither 0 nor 1 in", rule)
+    return values == 1.0
+
+
+def read_survival(name: str, rows: Any) -> tuple[Array, BoolArray]:
+    """Right-censored times: a pair of time and event, or scikit-survival's structured array of event and time.
+
+    Returns
+    -------
+    time : (n,) array
+        0 or more.
+    event : (n,) array of bool
+
+    Raises
+    ------
+    DataError, SpecError
+        Naming ``name``.
+
+    Examples
+    --------
+    >>> read_survival("test", ([1, 2], [True, False]))
+    (array([1., 2.]), array([ True, False]))
+    """
+    fields = getattr(getattr(rows, "dtype", None), "names", None)
+    if fields and len(fields) == 2:
+        rows = tuple(rows[f] for f in sorted(fields, key=lambda f: rows.dtype[f] == np.dtype(bool)))
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2 or any(pd.api.types.is_scalar(part) for part in rows):
+        raise SpecError(f'{name}= takes a pair of time and event, as {name}=(df["time"], df["event"]).')
+    check_order(**{f"{name}[0]": rows[0], f"{name}[1]": rows[1]})
+    time = read_column(f"the time of {name}", rows[0])
+    _refuse(time < 0.0, f"the time of {name} is negative in")
+    return time, read_event(rows[1], len(time), f"the event of {name}")
+
+
+def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str = "time") -> tuple[Array, Array]:
+    """Ends of the intervals that are known to hold each row, in any of three spellings.
+
+    Parameters
+    ----------
+    time : (n,) array or None
+    event : (n,) array or None
+        Whether the time is that of the event; the row is right-censored there otherwise.
+    lower, upper : float, (n,) array or None
+        Beside a time, limits of the instrument: a row at or below ``lower`` is left-censored there, one at or above
+        ``upper`` right-censored there. Without a time, the ends themselves, equal on exact rows.
+    n : int
+    name : str
+        What messages call the time.
+
+    Returns
+    -------
+    lower, upper : (n,) array
+
+    Raises
+    ------
+    DataError, SpecError
+
+    Examples
+    --------
+    >>> read_bounds([1.0, 0.0, 2.0], None, 0.0, 2.0, 3)
+    (array([  1., -inf,   2.]), array([ 1.,  0., inf]))
+    """
+    limited = lower is not None or upper is not None
+    if time is None and (not limited or event is not None):
+        raise SpecError(f"{name}=None needs the ends of the intervals, lower= and upper=, and no event=.")
+    if event is not None and limited:
+        raise SpecError("event= goes without lower= and upper=: give one of the two ways of saying what is censored.")
+    low, high = _end("lower", lower, -np.inf, n), _end("upper", upper, np.inf, n)
+    if time is None:
+        _refuse((low > high) | (low == np.inf) | (high == -np.inf), "lower and upper enclose nothing in")
+        return low, high
+    y = read_column(name, time, n)
+    _refuse(low >= high, "the limit lower is not below upper in", f"with {name}=None they are the ends of intervals")
+    if event is not None:
+        return y, np.where(read_event(event, n), y, np.inf)
+    under, over = y <= low, y >= high
+    return np.where(under, -np.inf, np.where(over, high, y)), np.where(under, low, np.where(over, np.inf, y))
+
+
+def check_order(**columns: Any) -> None:
+    """Refuse Series that hold the same row labels in different orders: rows are matched by position.
+
+    Raises
+    ------
+    DataError
+        Naming the two.
+
+    Examples
+    --------
+    >>> y = pd.Series([1.0, 2.0], index=["a", "b"])
+    >>> check_order(time=y, score=y.iloc[::-1])
+    Traceback (most recent call last):
+    ...
+    tobitgp.errors.DataError: time and score hold the same row labels in different orders, and rows are matched by \
+position: reorder one of them, as score.loc[time.index].
+    """
+    labelled = [(name, c) for name, c in columns.items() if isinstance(c, (pd.Series, pd.DataFrame))]
+    for name, column in labelled[1:]:
+        first, other = labelled[0][1].index, column.index
+        if len(first) == len(other) and not first.equals(other) and first.sort_values().equals(other.sort_values()):
+            raise DataError(
+                f"{labelled[0][0]} and {name} hold the same row labels in different orders, and rows are matched by "
+                f"position: reorder one of them, as {name}.loc[{labelled[0][0]}.index]."
+            )
+
+
+def _flat(name: str, values: Any) -> pd.Series[Any]:
+    """A Series of the values, one a row."""
+    if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
+        values = values.iloc[:, 0]
+    if not isinstance(values, pd.Series):
+        try:
+            values = np.asarray(values)
+        except ValueError:
+            raise DataError(f"{name}: one number a row is needed.") from None
+        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        if values.ndim != 1:
+            raise DataError(f"{name} has shape {values.shape}: one number a row is needed.")
+        values = pd.Series(values)
+    return values.reset_index(drop=True)
+
+
+def _end(name: str, values: Any, open_end: float, n: int) -> Array:
+    """One end a row; None is open everywhere and a number the same everywhere."""
+    if values is None:
+        return np.full(n, open_end)
+    return read_column(
+        name, np.full(n, values) if pd.api.types.is_scalar(values) else values, n, infinite=True, missing=_OPEN
+    )
+
+
+def _refuse(bad: BoolArray, what: str, rule: str = "") -> None:
+    """Raise with the first bad row."""
+    if bad.any():
+        more = f" and {bad.sum() - 1} more" if bad.sum() > 1 else ""
+        raise DataError(
+            f"{what} row {int(np.argmax(bad))}{more} (of {len(bad)}, counted from 0){': ' + rule if rule else ''}."
+        )

@@ -1,0 +1,76 @@
+"""Concordance that does not depend on how many rows were censored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.metrics.censoring import censoring_times
+from tobitgp.metrics.pairs import later_masses
+from tobitgp.metrics.read import check_order, read_column, read_survival
+
+
+def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None) -> float:
+    r"""Concordance index of right-censored times, weighted by the inverse probability of censoring.
+
+    .. math:: c = \frac{\sum_{ij} \delta_i\, G(t_i)^{-2}\, 1[t_i < t_j, t_i < \tau]\,
+                  \{1[f_i < f_j] + \tfrac12 1[f_i = f_j]\}}
+                 {\sum_{ij} \delta_i\, G(t_i)^{-2}\, 1[t_i < t_j, t_i < \tau]},
+
+    where :math:`\delta_i` says that row i had its event and G is the probability of not being censored by a time,
+    estimated by Kaplan and Meier's method on the training rows. Harrell's index tends to a limit that depends on the
+    censoring times, this one to that of uncensored data up to tau, if censoring depends on nothing. A time that was
+    censored when another row had its event counts as later.
+
+    Parameters
+    ----------
+    train, test : (time, event)
+        Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row; or
+        scikit-survival's structured arrays.
+    score : (n,) array
+        Of the test rows; higher for longer times. scikit-survival takes risks, which are the negative.
+    tau : float, optional
+        Pairs whose earlier time is tau or later are left out. It belongs where many training rows are still
+        followed: weights of late events are large and uncertain.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DataError
+        If columns cannot be used, no order of a pair is known, or a weight is needed at a time that no training row
+        was followed to.
+    SpecError
+        If ``tau`` is not a positive number, or ``train`` or ``test`` not a pair.
+
+    References
+    ----------
+    Uno, Cai, Pencina, D'Agostino and Wei (2011), On the C-statistics for evaluating overall adequacy of risk
+    prediction procedures with censored survival data, *Statistics in Medicine* 30, 1105-1117.
+
+    Examples
+    --------
+    >>> train = [1, 2, 3, 4], [1, 0, 1, 0]
+    >>> round(concordance_ipcw(train, ([1, 2.5, 3, 3.5], [1, 1, 0, 0]), score=[2, 1, 3, 4]), 6)
+    0.866667
+    """
+    G = censoring_times(*read_survival("train", train))
+    time, event = read_survival("test", test)
+    check_order(**{"the time of test": test[0], "score": score})
+    f = read_column("score", score, len(time), infinite=True)
+    if tau is not None and not (isinstance(tau, (int, float, np.number)) and tau > 0.0):
+        raise SpecError(f"tau={tau!r}: a positive time is needed.")
+    higher, equal, less = later_masses(time, np.where(event, time, np.inf), f, np.ones(len(f)))
+    first = event & (higher + equal + less > 0.0) & (time < (np.inf if tau is None else tau))
+    if not first.any():
+        raise DataError(
+            f"No order of a pair is known among the {len(f)} test rows: an event{'' if tau is None else ' before tau'} "
+            "is needed, and a row that was followed longer."
+        )
+    weight = G.weights(time[first], "the event of a test row at time") ** 2
+    right = weight @ (higher + 0.5 * equal)[first]
+    return float(right / (weight @ (higher + equal + less)[first]))
