@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tobitgp.mixture.model import Model, State
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 _MEMORY = 8
 _FEWEST = 3
@@ -30,11 +30,15 @@ _SHRINK, _GROW = 0.25, 2.0
 
 @dataclass(slots=True)
 class Past:
-    """The last states and where their steps led, in unbounded coordinates.
+    """The last states and where their steps led, in unbounded coordinates: logarithms of what is positive.
 
     Attributes
     ----------
     at, to : list of (N,) array
+    positive : (N,) bool array
+        Which coordinates are logarithms.
+    scale : (N,) array
+        Posterior standard deviations to a unit of each at the first state, roughly.
     radius : float
         Longest jump, in posterior standard deviations.
     size : float
@@ -43,6 +47,8 @@ class Past:
 
     at: list[Array] = field(default_factory=list)
     to: list[Array] = field(default_factory=list)
+    positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    scale: Array = field(default_factory=lambda: np.zeros(0))
     radius: float = np.inf
     size: float = 0.0
 
@@ -57,50 +63,45 @@ class Past:
             Expected rows of the components.
         """
         with np.errstate(all="ignore"):
-            x, g, scale = unbound(model, state), unbound(model, goal), _scale(model, state, counts)
-        if not np.isfinite(x + g + scale).all():
-            return None
-        self.at, self.to = [*self.at, x][-_MEMORY - 1 :], [*self.to, g][-_MEMORY - 1 :]
-        if len(self.at) < _FEWEST:
-            return None
-        way = _way(np.array(self.at), np.array(self.to), scale)
-        size = float(np.linalg.norm(way * scale))
-        cut = min(1.0, self.radius / size) if size > 0.0 else 1.0
-        self.size = cut * size
-        return bind(model, g + cut * way, state)
+            if not len(self.scale):
+                self.positive = model.positive(state)
+                self.scale = np.where(self.positive, _flat(state), 1.0) / model.sizes(state, counts)
+            x, g = self._unbound(state), self._unbound(goal)
+            if not np.isfinite(x + g + self.scale).all():
+                return None
+            self.at, self.to = [*self.at, x][-_MEMORY - 1 :], [*self.to, g][-_MEMORY - 1 :]
+            if len(self.at) < _FEWEST:
+                return None
+            way = _way(np.array(self.at), np.array(self.to), self.scale)
+            size = float(np.linalg.norm(way * self.scale))
+            cut = min(1.0, self.radius / size) if size > 0.0 else 1.0
+            self.size = cut * size
+            return self._bind(model, g + cut * way, state)
 
     def judge(self, *, higher: bool) -> None:
         """Take note of where the last jump led."""
         self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
 
+    def _unbound(self, state: State) -> Array:
+        x = _flat(state)
+        return np.log(x, out=x, where=self.positive)
 
-def unbound(model: Model, state: State) -> Array:
-    """Coordinates (N,) of a state, logarithms of what is positive."""
-    x, positive = np.concatenate([state.weights, state.components.ravel()]), model.positive(state)
-    return np.where(positive, np.log(np.where(positive, x, 1.0)), x)
-
-
-def bind(model: Model, x: Array, like: State) -> State | None:
-    """The state at unbounded coordinates, of the shape of another; None where there is none."""
-    with np.errstate(all="ignore"):
-        x = np.where(model.positive(like), np.exp(x), x)
-        if not np.isfinite(x).all():
-            return None
+    def _bind(self, model: Model, x: Array, like: State) -> State | None:
+        x = np.exp(x, out=x, where=self.positive)
         m = len(like.weights)
-        return model.admit(State(x[:m], x[m:].reshape(like.components.shape)))
+        state = State(x[:m], x[m:].reshape(like.components.shape))
+        return model.admit(state) if np.isfinite(x).all() else None
 
 
-def _scale(model: Model, state: State, counts: Array) -> Array:
-    """Posterior standard deviations to a unit of each unbounded coordinate, roughly."""
-    x = np.concatenate([state.weights, state.components.ravel()])
-    return np.where(model.positive(state), x, 1.0) / model.sizes(state, counts)
+def _flat(state: State) -> Array:
+    return np.concatenate([state.weights, state.components.ravel()])
 
 
 def _way(at: Array, to: Array, scale: Array) -> Array:
     """From the last goal to that of the combination of least residual, (N,)."""
     residual = (to - at) * scale
-    change = np.diff(residual, axis=0).T
-    size = np.linalg.norm(change, axis=0)
+    change = (residual[1:] - residual[:-1]).T
+    size = np.sqrt((change * change).sum(axis=0))
     size[size == 0.0] = 1.0
     part = np.linalg.lstsq(change / size, residual[-1], rcond=_NOISE)[0] / size
-    return np.asarray(-np.diff(to, axis=0).T @ part)
+    return np.asarray((to[:-1] - to[1:]).T @ part)

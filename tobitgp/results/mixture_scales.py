@@ -2,7 +2,8 @@ r"""Quantities of a mixture, each with its derivatives in the parameters.
 
 Means, quantiles, probabilities and everything of survival are those of the exact predictive law, in which parameters
 are integrated over their posterior; what was seen of a row (`conditional`) and the clipped mean (`observed`) are at the
-plug-in parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout.
+plug-in parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout, and taken
+on the scale of the link, so that bands far beyond the data are as wide as the tail is unsure.
 """
 
 from __future__ import annotations
@@ -12,33 +13,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, ndtri
 
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.mixture import MixtureFit, impute
+from tobitgp.mixture import MixtureFit, Predictive, impute
 from tobitgp.mixture.impute import MOMENTS
 from tobitgp.mixture.law import Law
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import log_masses
-from tobitgp.regression.delta import interval
 from tobitgp.regression.scales import Link
-from tobitgp.results.mixture_slopes import delta_errors, mixture_slopes
-from tobitgp.typing import Array
+from tobitgp.results.mixture_slopes import delta_errors, log_slopes, mixture_slopes
+from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureQuantity:
-    """A quantity at n places.
+    """A quantity at n places, and on the scale of its link, where nothing far out underflows.
 
     Attributes
     ----------
     value : (n,) array
+    linked : (n,) array
+        The quantity itself, its logarithm or its logit.
     slopes : callable
-        Gives the derivatives (n, p) in all parameters; asked where errors are.
+        Gives the derivatives (n, p) of ``linked`` in all parameters; asked where errors are.
     link : {"identity", "log", "logit"}
         Scale on which intervals are symmetric.
     """
 
     value: Array
+    linked: Array
     slopes: Callable[[], Array]
     link: Link
 
@@ -47,15 +51,35 @@ class MixtureQuantity:
         out = {"mean": self.value}
         if V is not None and (se or level is not None):
             with np.errstate(all="ignore"):
-                slopes = self.slopes()
-            out["se"] = np.where(np.isfinite(self.value), delta_errors(slopes, V), np.nan)
+                error = delta_errors(self.slopes(), V)
+                # what is certain has no slopes: survival of a lifetime at 0
+                error = np.where(np.isnan(error) & self._certain, 0.0, error)
+                out["se"] = np.where(np.isfinite(out["mean"]), error * self._stretch(), np.nan)
             if level is not None:
-                out["lower"], out["upper"] = interval(self.value, out["se"], level, self.link)
+                unlink, reach = _UNLINK[self.link], float(ndtri(0.5 + 0.5 * level)) * error
+                out["lower"], out["upper"] = (
+                    np.where(np.isinf(self.linked), out["mean"] + 0.0 * error, unlink(self.linked + side * reach))
+                    for side in (-1.0, 1.0)
+                )
         return out
 
+    @property
+    def _certain(self) -> BoolArray:
+        return np.isinf(self.linked) & (np.isfinite(self.value) if self.link != "identity" else False)
 
-def _link(fit: MixtureFit) -> Link:
-    return "identity" if fit.model.family.support == "real" else "log"
+    def _stretch(self) -> Array | float:
+        """Derivative of the quantity in ``linked``."""
+        if self.link == "logit":
+            return np.asarray(expit(self.linked) * expit(-self.linked))
+        return self.value if self.link == "log" else 1.0
+
+
+def _exp(linked: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.exp(linked)
+
+
+_UNLINK: dict[Link, Callable[[Array], Array]] = {"identity": lambda linked: linked, "log": _exp, "logit": expit}
 
 
 def finite_mean(fit: MixtureFit, instead: str) -> float:
@@ -88,7 +112,7 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
 def mean(fit: MixtureFit) -> MixtureQuantity:
     """Mean of a new value; infinite or NaN where a component has none, which is warned of by `finite_mean`."""
     value = np.array([finite_mean(fit, "what='median' and what='quantile' are finite")])
-    return MixtureQuantity(value, lambda: mixture_slopes(fit, lambda law: law.moments()[0][:, None]), _link(fit))
+    return _on_scale(fit, value, lambda: mixture_slopes(fit, lambda law: law.moments()[0][:, None]))
 
 
 def quantile(fit: MixtureFit, q: float) -> MixtureQuantity:
@@ -106,61 +130,87 @@ def quantile(fit: MixtureFit, q: float) -> MixtureQuantity:
             raise SpecError(
                 "Quantiles of counts are whole numbers and have no standard error; ask what='prob' with its interval."
             )
-        density = fit.plug_in().pdf(value)
-        return np.asarray(-mixture_slopes(fit, lambda law: np.exp(law.log_cdf(value))) / density[:, None])
+        law = fit.plug_in()
+        below, above, density = law.logcdf(value), law.logsf(value), law.logpdf(value)
+        down = -log_slopes(fit, lambda law: law.log_cdf(value)) * np.exp(below - density)[:, None]
+        up = log_slopes(fit, lambda law: law.log_sf(value)) * np.exp(above - density)[:, None]
+        return np.where((below < above)[:, None], down, up)
 
-    return MixtureQuantity(value, slopes, _link(fit))
+    return _on_scale(fit, value, slopes)
 
 
 def probability(fit: MixtureFit, limit: float, *, above: bool) -> MixtureQuantity:
     """Probability that a new value lies strictly below, or strictly above, a limit."""
     x = np.array([limit])
     if above:
-        return MixtureQuantity(fit.predictive().sf(x), lambda: mixture_slopes(fit, lambda law: _sf(law, x)), "logit")
+        return survival(fit, x)
     at = np.ceil(x) - 1.0 if fit.model.family.support == "counts" else x
-    value = fit.predictive().cdf(at)
-    return MixtureQuantity(value, lambda: mixture_slopes(fit, lambda law: np.exp(law.log_cdf(at))), "logit")
+    rest = survival(fit, at)
+    return MixtureQuantity(fit.predictive().cdf(at), -rest.linked, lambda: -rest.slopes(), "logit")
 
 
 def survival(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
     """Probability of surviving ``times``, or ``times`` more given survival of ``after``."""
-    predictive, end = fit.predictive(), times + (after or 0.0)
-    start = np.array([after or 0.0])
-    value = np.exp(np.minimum(predictive.logsf(end) - (0.0 if after is None else predictive.logsf(start)), 0.0))
 
-    def slopes() -> Array:
-        G = mixture_slopes(fit, lambda law: _sf(law, end))
+    def log_odds(law: Predictive) -> tuple[Array, Array]:
+        """Logs of survival and of its complement."""
         if after is None:
-            return G
-        return np.asarray(
-            (G - value[:, None] * mixture_slopes(fit, lambda law: _sf(law, start))) / predictive.sf(start)
-        )
+            return law.logsf(times), law.logcdf(times)
+        left = np.minimum(law.logsf(times + after) - law.logsf(after), 0.0)
+        return left, np.log(-np.expm1(left))
 
-    return MixtureQuantity(value, slopes, "logit")
+    @np.errstate(all="ignore")
+    def slopes() -> Array:
+        alive, dead = log_odds(fit.plug_in())
+        of_alive = _slopes_alive(fit, times, after) / np.exp(dead)[:, None]
+        if after is not None:
+            return of_alive
+        of_dead = log_slopes(fit, lambda law: law.log_cdf(times)) / np.exp(alive)[:, None]
+        return np.where((alive < dead)[:, None], of_alive, -of_dead)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alive, dead = log_odds(fit.predictive())
+        return MixtureQuantity(np.exp(alive), alive - dead, slopes, "logit")
 
 
 def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
     """Minus the logarithm of `survival`."""
-    alive, predictive = survival(fit, times, after), fit.predictive()
-    value = predictive.cumulative_hazard(times + (after or 0.0))
-    if after is not None:
-        value = value - predictive.cumulative_hazard(after)
-    value = np.maximum(value, 0.0)
-    return MixtureQuantity(value, lambda: -alive.slopes() / alive.value[:, None], "log")
+
+    def of(law: Predictive) -> Array:
+        value = law.cumulative_hazard(times + (after or 0.0))
+        return np.maximum(value if after is None else value - law.cumulative_hazard(after), 0.0)
+
+    value = of(fit.predictive())
+    with np.errstate(divide="ignore"):
+        linked = np.log(value)
+    return MixtureQuantity(value, linked, lambda: -_slopes_alive(fit, times, after) / of(fit.plug_in())[:, None], "log")
 
 
 def hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
     """Hazard at ``times``, counted from ``after``; of counts, the probability of one among values of at least it."""
     end = times + (after or 0.0)
     before = end - 1.0 if fit.model.family.support == "counts" else end
-    value = fit.predictive().hazard(end)
 
     def slopes() -> Array:
-        alive = fit.predictive().sf(before)[:, None]
-        G = mixture_slopes(fit, lambda law: np.exp(law.log_density(end)))
-        return np.asarray((G - value[:, None] * mixture_slopes(fit, lambda law: _sf(law, before))) / alive)
+        return log_slopes(fit, lambda law: law.log_density(end)) - log_slopes(fit, lambda law: law.log_sf(before))
 
-    return MixtureQuantity(value, slopes, "log")
+    linked = fit.predictive().log_hazard(end)
+    return MixtureQuantity(_exp(linked), linked, slopes, "log")
+
+
+def _slopes_alive(fit: MixtureFit, times: Array, after: float | None) -> Array:
+    """Derivatives of log survival."""
+    end = times + (after or 0.0)
+    G = log_slopes(fit, lambda law: law.log_sf(end))
+    return G if after is None else G - log_slopes(fit, lambda law: law.log_sf(np.array([after])))
+
+
+def _on_scale(fit: MixtureFit, value: Array, slopes: Callable[[], Array]) -> MixtureQuantity:
+    """A quantity of the size of the response, from its own derivatives; on the log scale where values are positive."""
+    if fit.model.family.support == "real":
+        return MixtureQuantity(value, value, slopes, "identity")
+    with np.errstate(divide="ignore"):
+        return MixtureQuantity(value, np.log(value), lambda: slopes() / value[:, None], "log")
 
 
 def observed(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
@@ -174,7 +224,7 @@ def observed(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
 
     with np.errstate(all="ignore"):
         value = fit.weights @ of(fit.plug_in().law)
-    return MixtureQuantity(value, lambda: mixture_slopes(fit, of), "identity")
+    return MixtureQuantity(value, value, lambda: mixture_slopes(fit, of), "identity")
 
 
 def conditional(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
@@ -201,8 +251,4 @@ def conditional(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
             G[~exact] = np.where(share > 0.0, share * moved, 0.0)
         return G
 
-    return MixtureQuantity(value, slopes, "identity")
-
-
-def _sf(law: Law, x: Array) -> Array:
-    return np.exp(law.log_sf(x))
+    return MixtureQuantity(value, value, slopes, "identity")

@@ -66,12 +66,40 @@ def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
     return np.concatenate([value, *by_natural]).T
 
 
+def log_slopes(fit: MixtureFit, of: OfLaws) -> Array:
+    r"""Derivatives (n, p) of :math:`\log \sum_k w_k \exp(of_k)`, far out too, where the sum underflows.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    of : callable
+        Laws of the K components -> (K, n) array of log probabilities or log densities.
+
+    Returns
+    -------
+    (n, p) array
+        At the plug-in parameters; NaN where all components have none.
+    """
+    with np.errstate(all="ignore"):
+        each = of(fit.plug_in().law)
+        share = np.exp(each - np.logaddexp.reduce(each + np.log(fit.weights)[:, None], axis=0)).T
+        moved = mixture_slopes(fit, of)
+        out = np.where(share[:, None] > 0.0, share[:, None] * moved.reshape(len(share), -1, fit.k), 0.0)
+    out[:, 0] = share
+    out[np.isnan(share).any(axis=1)] = np.nan
+    return out.reshape(moved.shape)
+
+
 def delta_errors(G: Array, V: Array) -> Array:
-    """Standard errors (n,) of quantities with derivatives G (n, p); NaN where a parameter in them is not determined."""
+    """Standard errors (n,) of quantities with derivatives G (n, p).
+
+    NaN where a derivative in a parameter that has a variance is not finite, or a parameter in them is not determined.
+    """
     unknown = np.isnan(np.diag(V))
+    lost = (~np.isfinite(G) & (np.diag(V) != 0.0)).any(axis=1)
     G = np.where(np.isfinite(G), G, 0.0)
     size = np.abs(G).max(axis=1, initial=0.0, keepdims=True)
-    lost = (np.abs(G[:, unknown]) > _NOTHING * size).any(axis=1)
+    lost |= (np.abs(G[:, unknown]) > _NOTHING * size).any(axis=1)
     known = G[:, ~unknown]
     variance = np.einsum("np,pq,nq->n", known, V[np.ix_(~unknown, ~unknown)], known)
     return np.where(lost, np.nan, np.sqrt(np.maximum(variance, 0.0)))

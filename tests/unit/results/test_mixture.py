@@ -416,10 +416,20 @@ def test_remaining_times_are_found_far_beyond_the_data(y, family, after):
         np.testing.assert_allclose(law.logsf(after + left), goal, rtol=1e-9)
 
 
-def test_questions_far_beyond_the_data_are_finite(res):
+def test_questions_far_beyond_the_data_have_bands_that_are_no_points(res):
     table = res.predict_cumulative_hazard(times=[10.0, 1e3, 1e60], interval=0.9)
     np.testing.assert_allclose(table[0]["mean"], -res.predictive.logsf(table.index))
-    assert np.isfinite(res.predict_hazard(times=[1e3, 1e6], interval=0.9)).all(axis=None)
+    hazard = res.predict_hazard(times=[1e3, 1e6], interval=0.9)
+    for found in (table[0], hazard[0]):
+        assert np.isfinite(found).all(axis=None)
+        assert (found["lower"] < 0.99 * found["mean"]).all()
+        assert (found["upper"] > 1.01 * found["mean"]).all()
+    survival = res.predict_survival_function(times=[1e3, 1e6], interval=0.9)[0]
+    assert (survival["lower"] < 1e-3 * survival["mean"]).all()
+    assert (survival["upper"] > 1e3 * survival["mean"]).all()
+    far = res.predict({"x": [0.0]}, "prob", above=[1e200], interval=0.9)[1e200]
+    assert far["mean"].notna().all()
+    assert far[["se", "lower", "upper"]].isna().all(axis=None)  # where not even logarithms can say how unsure it is
 
 
 def test_errors_of_conditional_means_beyond_the_data_are_moderate():

@@ -18,6 +18,16 @@ LAWS = {
 }
 
 
+LINKS = {"identity": lambda value: value, "log": np.log, "logit": lambda p: np.log(p / (1.0 - p))}
+
+
+def as_weights_move(slopes, k):
+    """Weights keep their sum: what all of them move alike is no matter."""
+    out = slopes.copy()
+    out[:, :k] -= out[:, :k].mean(axis=1, keepdims=True)
+    return out
+
+
 @pytest.fixture(params=NAMES)
 def fit(request, rng):
     y = DRAWS[request.param](rng, 80)
@@ -66,7 +76,7 @@ def survival_quantities(name, fit, x):
     density = (lambda law: law.pmf(x)) if name == "poisson" else (lambda law: law.pdf(x))
     before = x - 1.0 if name == "poisson" else x
     return {
-        "survival": (mixture_scales.survival(fit, x - after, after), lambda p: ratio(p, sf(x), sf(after))),
+        "survival": (mixture_scales.survival(fit, x[1:] - after, after), lambda p: ratio(p, sf(x[1:]), sf(after))),
         "cumulative": (mixture_scales.cumulative_hazard(fit, x), lambda p: -np.log(value(name, fit.k, p, sf(x)))),
         "hazard": (mixture_scales.hazard(fit, x), lambda p: ratio(p, density, sf(before))),
         "below": (
@@ -83,12 +93,14 @@ def test_values_and_derivatives_of_nonlinear_quantities(which, fit):
     name, fit, x = fit
     quantity, exact = survival_quantities(name, fit, np.floor(x) if name == "poisson" else x)[which]
     np.testing.assert_allclose(quantity.value, exact(fit.values), rtol=1e-8)
+    np.testing.assert_allclose(quantity.linked, LINKS[quantity.link](exact(fit.values)), rtol=1e-8, atol=1e-8)
     slopes = []
     for j, size in enumerate(fit.values):
         h = 1e-5 * max(abs(size), 1e-3) * np.eye(len(fit.values))[j]
-        slopes.append((exact(fit.values + h) - exact(fit.values - h)) / (2.0 * h[j]))
-    slopes = np.array(slopes).T
-    np.testing.assert_allclose(quantity.slopes(), slopes, rtol=1e-4, atol=1e-5 * np.abs(slopes).max())
+        ends = [LINKS[quantity.link](exact(fit.values + side * h)) for side in (1.0, -1.0)]
+        slopes.append((ends[0] - ends[1]) / (2.0 * h[j]))
+    slopes, ours = (as_weights_move(one, fit.k) for one in (np.array(slopes).T, quantity.slopes()))
+    np.testing.assert_allclose(ours, slopes, rtol=1e-4, atol=1e-5 * np.abs(slopes).max())
 
 
 def test_quantiles_move_as_differences_say(fit):
@@ -100,7 +112,9 @@ def test_quantiles_move_as_differences_say(fit):
     at = quantity.value
     density = value(name, fit.k, fit.values, lambda law: law.pdf(at))
     exact = -differences(name, fit, lambda law: law.cdf(at)) / density
-    np.testing.assert_allclose(quantity.slopes(), exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
+    exact = as_weights_move(exact / (1.0 if quantity.link == "identity" else at), fit.k)
+    ours = as_weights_move(quantity.slopes(), fit.k)
+    np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-5 * np.abs(exact).max())
 
 
 def test_clipped_means_are_integrals(fit):
@@ -168,4 +182,53 @@ def test_errors_are_those_of_the_covariance(rng):
 def test_parameters_that_are_not_determined_leave_nan_only_where_they_matter():
     V = np.array([[1.0, 0.0, np.nan], [0.0, 4.0, np.nan], [np.nan, np.nan, np.nan]])
     G = np.array([[3.0, 2.0, 0.0], [1.0, 0.0, 1.0], [np.nan, 1.0, 0.0]])
-    np.testing.assert_allclose(delta_errors(G, V), [5.0, np.nan, 2.0])
+    np.testing.assert_allclose(delta_errors(G, V), [5.0, np.nan, np.nan])
+
+
+def test_slopes_that_cannot_be_formed_make_no_error_of_zero():
+    V = np.diag([1.0, 0.0])
+    G = np.array([[2.0, np.nan], [np.inf, 1.0], [np.nan, np.nan]])
+    np.testing.assert_allclose(delta_errors(G, V), [2.0, np.nan, np.nan])  # what does not vary needs no slope
+
+
+@pytest.mark.parametrize("sds", [3.0, 10.0, 45.0])
+def test_bands_of_far_survival_are_those_of_its_logarithm(sds):
+    """Against differences of the log survival of scipy's normal law, which underflows itself beyond 38 sds."""
+    y = np.random.default_rng(7).normal(size=400)
+    fit = fit_mixture(y, y, k=1, method=EMCM())
+    V, (_, mean, sd) = linear_response(fit, y, y), fit.values
+    at = np.array([mean + sds * sd])
+    h = 1e-5
+    slopes = [
+        (st.norm.logsf(at, mean + h, sd) - st.norm.logsf(at, mean - h, sd))[0] / (2.0 * h),
+        (st.norm.logsf(at, mean, sd + h) - st.norm.logsf(at, mean, sd - h))[0] / (2.0 * h),
+    ]
+    error, log_sf = np.sqrt(slopes @ V[1:, 1:] @ slopes), st.norm.logsf(at, mean, sd)
+    quantity = mixture_scales.survival(fit, at)
+    np.testing.assert_allclose(delta_errors(quantity.slopes(), V), error / st.norm.cdf(sds), rtol=1e-5)
+    bands = quantity.statistics(V, 0.9, se=True)
+    reach = st.norm.ppf(0.95) * error
+    if sds > 5.0:
+        np.testing.assert_allclose(bands["upper"], np.exp(log_sf + reach), rtol=1e-4)
+        np.testing.assert_allclose(bands["lower"], np.exp(log_sf - reach), rtol=1e-4)
+    cumulative = mixture_scales.cumulative_hazard(fit, at).statistics(V, 0.9, se=True)
+    np.testing.assert_allclose(cumulative["se"], error, rtol=1e-5)
+    hazard = mixture_scales.hazard(fit, at).statistics(V, 0.9, se=True)
+    ends = [(mean + h, sd), (mean - h, sd), (mean, sd + h), (mean, sd - h)]
+    values = np.array([log_hazard(*end, at)[0] for end in ends])
+    inside = (values[::2] - values[1::2]) / (2.0 * h)
+    np.testing.assert_allclose(hazard["se"] / hazard["mean"], np.sqrt(inside @ V[1:, 1:] @ inside), rtol=1e-3)
+
+
+def log_hazard(mean, sd, at):
+    return st.norm.logpdf(at, mean, sd) - st.norm.logsf(at, mean, sd)
+
+
+def test_what_is_certain_has_no_error():
+    y = np.random.default_rng(8).exponential(size=50)
+    fit = fit_mixture(y, y, family="weibull", k=1)
+    V = linear_response(fit, y, y)
+    at = mixture_scales.survival(fit, np.zeros(1)).statistics(V, 0.9, se=True)
+    assert [at[name][0] for name in ("mean", "se", "lower", "upper")] == [1.0, 0.0, 1.0, 1.0]
+    at = mixture_scales.cumulative_hazard(fit, np.zeros(1)).statistics(V, 0.9, se=True)
+    assert [at[name][0] for name in ("mean", "se", "lower", "upper")] == [0.0, 0.0, 0.0, 0.0]
