@@ -145,7 +145,7 @@ def fit_pareto(x: Array) -> Pareto:
     >>> u = (np.arange(2000) + 0.5) / 2000
     >>> law = fit_pareto(2.0 * np.expm1(-0.3 * np.log1p(-u))[None] / 0.3)
     >>> print(law.k.round(2), law.s.round(2))
-    [0.3] [2.01]
+    [0.3] [2.]
     """
     m = x.shape[1]
     points = 30 + int(np.sqrt(m))

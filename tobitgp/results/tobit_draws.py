@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
@@ -117,9 +118,13 @@ def draw_estimates(
     Raises
     ------
     SpecError
-        If the fit holds no rows, or has no covariance.
+        If the fit holds no rows, or has not converged.
     """
     training = training_rows(parts, question)
+    if not parts.maximum.converged:
+        raise SpecError(
+            f"The fit has not converged, so that its estimates have no law that {question} could draw from."
+        )
     stream, seeds = streams(len(training.labels), rng)
     root = normal_root(parts.covariance)
     z = stream.standard_normal((root.shape[1], draws))

@@ -1,0 +1,64 @@
+"""Values of likelihoods at many locations: those that inference forms row by row, and the tails of scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tobitgp.data.outcome import outcome
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.likelihoods.laws import LAWS, Normal
+from tobitgp.likelihoods.rows import mass_terms, row_terms
+from tobitgp.likelihoods.values import log_likelihoods
+
+LOWER = np.array([0.4, -np.inf, 0.3, -0.5, -np.inf, 0.6, 0.7])
+UPPER = np.array([0.4, 0.2, np.inf, 0.9, np.inf, 0.6, np.inf])
+ENTRY = np.array([-np.inf] * 5 + [0.1, -0.2])
+EXIT = np.array([np.inf] * 5 + [1.5, np.inf])
+
+
+@pytest.fixture
+def known():
+    free = np.full(7, np.inf)
+    return outcome(CensoredResponse(LOWER, UPPER, -free, free, ENTRY, EXIT, np.ones(7)))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_they_are_those_of_the_rows(name, known, rng):
+    law, f, tau = LAWS[name], rng.normal(size=(7, 5)), 0.3 * rng.normal(size=(1, 5))
+    found = log_likelihoods(law, known, f, tau)
+    for s in range(5):
+        column, at = f[:, s], np.full(7, tau[0, s])
+        exact = np.zeros(7)
+        ends = (end[known.exact] for end in (known.lower, known.upper, known.width, column, at))
+        exact[known.exact] = row_terms(law, "exact", *ends).value
+        mass = mass_terms(law, known.lower, known.upper, known.width, column, at).value
+        window = mass_terms(law, known.entry, known.exit, known.span, column, at).value
+        assert np.allclose(found[:, s], np.where(known.exact, exact, mass) - window, rtol=1e-12, atol=1e-14)
+
+
+def test_normal_values_are_those_of_scipy(known):
+    f, sigma = np.array([[0.1], [0.0], [1.0], [0.2], [3.0], [0.5], [0.4]]), 0.8
+    at = stats.norm(f[:, 0], sigma)
+    expected = [
+        at.logpdf(LOWER)[0],
+        at.logcdf(UPPER)[1],
+        at.logsf(LOWER)[2],
+        np.log(at.cdf(UPPER)[3] - at.cdf(LOWER)[3]),
+        0.0,
+        at.logpdf(LOWER)[5] - np.log(at.cdf(EXIT)[5] - at.cdf(ENTRY)[5]),
+        at.logsf(LOWER)[6] - at.logsf(ENTRY)[6],
+    ]
+    assert np.allclose(log_likelihoods(Normal(), known, f, np.log(sigma))[:, 0], expected, rtol=1e-10)
+
+
+def test_a_density_and_the_mass_around_it_are_one(known):
+    """Probabilities of two half lines add up to 1 wherever the law stands."""
+    f = np.linspace(-3.0, 3.0, 9)[None]
+    free = np.full(1, np.inf)
+    cut = [
+        outcome(CensoredResponse(np.array([a]), np.array([b]), -free, free, -free, free, np.ones(1)))
+        for a, b in ((-np.inf, 0.2), (0.2, np.inf))
+    ]
+    for law in LAWS.values():
+        total = np.logaddexp(*(log_likelihoods(law, part, f, np.zeros(1)) for part in cut))
+        assert np.allclose(total, 0.0, atol=1e-12)
