@@ -19,7 +19,7 @@ from tobitgp.results.mixture import MixtureResults
 from tobitgp.results.mixture_stream import MixtureStream
 from tobitgp.results.storage import load
 from tobitgp.results.tobit import TobitResults
-from tobitgp.selection import Selection, select
+from tobitgp.selection import Selection, cross_validate, select
 from tobitgp.survival_model import SurvivalModel
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ __all__ = [
     "TobitResults",
     "compare",
     "compare_bounds",
+    "cross_validate",
     "datasets",
     "distributions",
     "errors",

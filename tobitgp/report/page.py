@@ -41,7 +41,16 @@ PICTURES = (
     Picture("Components", "plot_components", "The mixture and its components over the data."),
     Picture("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
     Picture("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
-    Picture("Calibration", "plot_calibration", "What was foretold beside what was seen."),
+    Picture(
+        "Calibration",
+        "plot_calibration",
+        "Predicted probabilities beside the shares of rows that were seen: on the diagonal if the model is right.",
+    ),
+    Picture(
+        "Replicates",
+        "plot_predictive_check",
+        "Distribution of the response, censored rows kept as such, beside new responses that the model draws.",
+    ),
     Picture("Search", "plot_evidence", "What the search found, step by step."),
 )
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
+from tobitgp.results.calibration import Calibration
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.scores import Scores, check_score, concordance
 from tobitgp.results.survival import (
@@ -27,7 +28,7 @@ from tobitgp.typing import Array, Frame
 Excluded = str | Sequence[str]
 
 
-class Curves:
+class Curves(Calibration):
     """Survival, hazard, percentiles and scores.
 
     A kind of results says which rows a question is about (`_time_rows`), what is known of the training rows, and what

@@ -1,0 +1,257 @@
+"""Pictures of what was foretold beside what was seen. matplotlib is loaded when one is drawn."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.turnbull import Turnbull, turnbull
+from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
+from tobitgp.typing import Array, BoolArray
+
+GROUPS = 10
+_ROWS = 5000
+_LEAST_GROUP = 10
+_TOL = 1e-6
+_FAR = 8.0
+
+
+class Foretold(Protocol):
+    """Predicted log survival of rows at the ends of what is known of them; `tobitgp.results.calibration` has it."""
+
+    @property
+    def lower(self) -> Array: ...  # noqa: D102
+    @property
+    def upper(self) -> Array: ...  # noqa: D102
+    @property
+    def weight(self) -> Array: ...  # noqa: D102
+
+
+class Curve(NamedTuple):
+    """Distribution function that was seen: a line through (m,) points."""
+
+    x: Array
+    below: Array
+
+
+def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
+    """Draw the distribution of the rows' predicted probabilities, which is uniform if the model is right.
+
+    Parameters
+    ----------
+    ends : Foretold
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax, square=True)
+    above = np.where(np.isneginf(ends.upper), np.inf, -np.expm1(ends.upper))
+    lower, upper, weight = _some(-np.expm1(ends.lower), above, ends.weight)
+    seen = distribution(lower, upper, weight)
+    shown, u = np.isfinite(seen.x), np.linspace(0.0, 1.0, 201)
+    reach = float(ndtri(0.975)) * np.sqrt(u * (1.0 - u) / max(_exact(lower, upper), 1))
+    ax.fill_between(u, u - reach, u + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right")
+    ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.9)
+    ax.plot(seen.x[shown], seen.below[shown], color=BLUE, linewidth=1.6, label=_label(lower, upper))
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xlabel("predicted probability of a lower response")
+    ax.set_ylabel("share of rows")
+    return _finish(ax)
+
+
+def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArray, Array], ax: Any = None) -> Any:
+    """Draw predicted probabilities of an event by a time, in groups of rows, beside Kaplan and Meier's estimates.
+
+    Parameters
+    ----------
+    time : float
+    survival : (n,) array
+        Predicted probability of surviving it.
+    rows : (n,) arrays
+        Times, whether they are those of events, and weights.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax, square=True)
+    order = np.argsort(-survival, kind="stable")
+    parts = np.array_split(order, int(np.clip(len(order) // _LEAST_GROUP, 1, GROUPS)))
+    points = np.array(
+        [(1.0 - np.average(survival[at], weights=rows[2][at]), *_event_by(time, rows, at)) for at in parts]
+    )
+    top = min(1.0, 1.08 * float(np.nanmax(points[:, [0, 3]])))
+    ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
+    ax.errorbar(
+        points[:, 0],
+        points[:, 1],
+        yerr=[points[:, 1] - points[:, 2], points[:, 3] - points[:, 1]],
+        fmt="o",
+        color=BLUE,
+        ecolor=BLUE,
+        elinewidth=1.1,
+        markersize=5,
+        label=f"{len(parts)} groups of rows, Kaplan-Meier with 95% interval",
+    )
+    ax.set_xlim(0.0, top)
+    ax.set_ylim(0.0, min(1.0, top))
+    ax.set_xlabel(f"predicted probability of an event by {time:g}")
+    ax.set_ylabel("share seen")
+    return _finish(ax)
+
+
+def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
+    """Draw the cumulative hazard of Cox-Snell residuals, which is the diagonal if the model is right.
+
+    Parameters
+    ----------
+    ends : Foretold
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax, square=True)
+    lower, upper, weight = _some(-ends.lower, -ends.upper, ends.weight)
+    seen = distribution(lower, upper, weight)
+    shown = (seen.below < 1.0) & np.isfinite(seen.x)
+    x, hazard = seen.x[shown], -np.log1p(-seen.below[shown])
+    top = 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3)
+    below = -np.expm1(-np.linspace(0.0, top, 201))
+    reach = float(ndtri(0.975)) * np.sqrt(below / (1.0 - below) / max(_exact(lower, upper), 1))
+    line = np.linspace(0.0, top, 201)
+    ax.fill_between(line, line - reach, line + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if right")
+    ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
+    ax.plot(x, hazard, color=BLUE, linewidth=1.6, label=_label(lower, upper))
+    ax.set_xlim(0.0, top)
+    ax.set_ylim(0.0, top)
+    ax.set_xlabel("Cox-Snell residual")
+    ax.set_ylabel("cumulative hazard")
+    return _finish(ax)
+
+
+def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, name: str, ax: Any = None) -> Any:
+    """Draw the distribution of the rows beside those of replicates.
+
+    Parameters
+    ----------
+    ends : (n,) arrays
+        Lower and upper ends of the rows, and weights.
+    replicates : (n, draws) array
+    name : str
+        Of the response.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax)
+    seen = distribution(*_some(*ends))
+    inside = np.isfinite(seen.x)
+    ax.plot(seen.x[inside], seen.below[inside], color=INK, linewidth=1.8, label=f"rows, {_label(*ends[:2])}", zorder=3)
+    grid = _grid(seen.x[inside], float(np.median(replicates)))
+    if grid[0] > 0.0 and not np.allclose(np.diff(grid), grid[1] - grid[0]):
+        ax.set_xscale("log")
+    share = ends[2] / ends[2].sum()
+    for k, y in enumerate(replicates.T):
+        order = np.argsort(y)
+        below = np.concatenate([[0.0], np.cumsum(share[order])])[np.searchsorted(y[order], grid, side="right")]
+        label = f"{replicates.shape[1]} replicates" if k == 0 else "_nolegend_"
+        ax.plot(grid, below, color=ORANGE, linewidth=0.7, alpha=0.35, label=label, zorder=2)
+    ax.set_xlim(grid[0], grid[-1])
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xlabel(name)
+    ax.set_ylabel("share of lower responses")
+    return _finish(ax)
+
+
+def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
+    """Nonparametric distribution function of values known to lie in intervals.
+
+    Steps where the values are known or right-censored, by Kaplan and Meier's estimate; else Turnbull's, whose mass is
+    drawn evenly over the intervals that hold it.
+
+    Examples
+    --------
+    >>> curve = distribution(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, np.inf]), np.ones(3))
+    >>> print(curve.x, curve.below.round(3))
+    [1. 1. 2. 2. 2.] [0.    0.333 0.333 0.667 0.667]
+    """
+    if (event := lower == upper).all() or np.isposinf(upper[~event]).all():
+        times, survival = kaplan_meier(lower, event, weight)
+        below = np.repeat(1.0 - np.concatenate([[1.0], survival]), 2)
+        return Curve(np.concatenate([np.repeat(times, 2), times[-1:]]), below[:-1])
+    found: Turnbull = turnbull(lower, upper, weight, tol=_TOL)
+    x = np.stack([found.left, found.right], axis=1).ravel()
+    before = np.concatenate([[1.0], found.survival[:-1]])
+    return Curve(x, 1.0 - np.stack([before, found.survival], axis=1).ravel())
+
+
+def _grid(values: Array, middle: float) -> Array:
+    """Values of the response to draw at: even, or even in the logarithm of positive values that reach far."""
+    low, high = float(values.min()), float(values.max())
+    positive = values[values > 0.0]
+    if low >= 0.0 and high > _FAR * middle and len(positive):
+        return np.geomspace(0.5 * float(positive.min()), 1.5 * high, 401)
+    room = 0.05 * (high - low) or 1.0
+    return np.linspace(low - room, high + room, 401)
+
+
+def _event_by(time: float, rows: tuple[Array, BoolArray, Array], at: Any) -> tuple[float, float, float]:
+    """Kaplan and Meier's probability of an event by a time, and its interval on the scale of log(-log)."""
+    y, event, weight = (column[at] for column in rows)
+    times, survival = kaplan_meier(y, event, weight)
+    until = times <= time
+    if not until.any():
+        return 0.0, 0.0, 0.0
+    s = float(survival[until][-1])
+    at_risk = np.array([weight[y >= t].sum() for t in times[until]])
+    died = np.array([weight[(y == t) & event].sum() for t in times[until]])
+    if not 0.0 < s < 1.0:
+        return 1.0 - s, 1.0 - s, 1.0 - s
+    error = np.sqrt(np.sum(died / (at_risk * (at_risk - died)))) / np.log(s)
+    ends = s ** np.exp(np.array([1.0, -1.0]) * float(ndtri(0.975)) * error)
+    return 1.0 - s, float(1.0 - ends.max()), float(1.0 - ends.min())
+
+
+def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """At most 5000 of the rows: a picture shows no more."""
+    if len(lower) <= _ROWS:
+        return lower, upper, weight
+    at = np.sort(np.random.default_rng(0).choice(len(lower), _ROWS, replace=False))
+    return lower[at], upper[at], weight[at]
+
+
+def _exact(lower: Array, upper: Array) -> int:
+    """Rows that tell of the distribution as a seen value does."""
+    return int(np.count_nonzero(lower == upper))
+
+
+def _label(lower: Array, upper: Array) -> str:
+    event = lower == upper
+    if event.all():
+        return "seen"
+    return "Kaplan-Meier" if np.isposinf(upper[~event]).all() else "Turnbull"
+
+
+def _axes(ax: Any, *, square: bool = False) -> Any:
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(4.8, 4.6) if square else (6.4, 4.2), layout="constrained")
+    return ax
+
+
+def _finish(ax: Any) -> Any:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="best")
+    return ax
