@@ -177,7 +177,6 @@ def _shown(held: HeldOut) -> tuple[Array, Array]:
         raise SpecError("'mae' and 'rmse' compare values, and interval-censored rows have none.")
     value = np.where(np.isfinite(lower), lower, upper)
     plain = held.results.parts.spec.censoring is None and (lower == upper).all()
-    prediction: pd.Series[float] = held.results.predict(
-        held.test[scored.asked.usable], "uncensored" if plain else "observed"
-    )
-    return value, prediction.to_numpy()
+    what = "uncensored" if plain else "observed"
+    prediction = cast("pd.Series[float]", held.results.predict(held.test[scored.asked.usable], what))
+    return np.asarray(value), prediction.to_numpy()
