@@ -1,6 +1,8 @@
 # Tools run in the current environment; `python bootstrap.py test` makes one and runs `make check`'s commands in it.
 PYTHON ?= python
 export OPENBLAS_NUM_THREADS ?= 1
+# A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
+WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: help fmt format-check lint types imports test test-all doctest check bench
 
@@ -24,10 +26,10 @@ imports: ## import contracts
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as main; main()"
 
 test: ## quick tests and doctests
-	$(PYTHON) -m pytest -q
+	$(PYTHON) -m pytest -q $(WORKERS)
 
 test-all: ## slow tests too
-	$(PYTHON) -m pytest -q -m "slow or not slow"
+	$(PYTHON) -m pytest -q $(WORKERS) -m "slow or not slow"
 
 doctest: ## examples in docstrings only
 	$(PYTHON) -m pytest -q tobitgp

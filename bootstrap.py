@@ -24,7 +24,7 @@ CHECKS = (  # the same as `make check`
     ("-m", "ruff", "check", "."),
     ("-m", "mypy"),
     ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
-    ("-m", "pytest", "-q", "-m", "slow or not slow"),
+    ("-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", "-m", "slow or not slow"),
 )
 
 

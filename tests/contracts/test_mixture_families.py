@@ -221,4 +221,4 @@ def test_sweeps_never_lower_the_likelihood(name):
 @pytest.mark.slow
 @families
 def test_sweeps_never_lower_the_bound_on_300_sets(name):
-    assert largest_drop(name, 300, 7, sweeps=100) < 1e-9
+    assert largest_drop(name, 300, 7, sweeps=50) < 1e-9

@@ -1,11 +1,11 @@
-"""Groot and Lucas 2012, table 1: ten-fold error against the true function, 30 rows, 40% left-censored, 20 draws."""
+"""Groot and Lucas 2012, table 1: ten-fold error against the true function, 30 rows, 40% left-censored, 10 draws."""
 
 import numpy as np
 import pytest
 
 import tobitgp as tg
 
-DRAWS, FOLDS = 20, 10
+DRAWS, FOLDS = 10, 10
 
 
 def cross_validated_rmse(**options):
