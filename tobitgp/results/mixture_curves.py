@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.errors import BoundaryWarning, user_level
 from tobitgp.mixture import Predictive
-from tobitgp.results.mixture_parts import MixtureParts, covariance_of
+from tobitgp.results.mixture_parts import MixtureParts, covariance_of, errors_in_words
 from tobitgp.typing import Frame
 
 
@@ -40,10 +41,15 @@ class MixtureCurves:
         """
         return self._parts.fit.predictive()
 
-    @cached_property
+    @property
     def _settled(self) -> MixtureParts:
-        """Parts that hold their covariance, which takes some passes over the rows."""
-        return replace(self._parts, covariance=covariance_of(self._parts))
+        """Parts that hold their covariance, which takes some passes over the rows; says once what has no errors."""
+        if self._parts.covariance is None:
+            V = covariance_of(self._parts)
+            self._parts = replace(self._parts, covariance=V)
+            for note in errors_in_words(self._parts.fit, V):
+                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+        return self._parts
 
     def predict_survival_function(
         self,
