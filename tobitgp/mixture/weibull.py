@@ -27,7 +27,7 @@ SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
 _LARGEST_LOG = 700.0
 _SHAPE_INFORMATION = 1.8236806608528794  # of log shape in one exact row, pi^2/6 + (1 - Euler's constant)^2
-_LARGEST_ERROR = float(np.log(10.0))
+_LARGEST_ERROR = 5.0
 _LARGEST_MOVE = 2.0  # of u in one step
 
 
@@ -138,7 +138,7 @@ class Weibull:
 
     @np.errstate(over="ignore")
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """See `Family`; normal on the log scale, NaN where the error there is of a power of ten or more."""
+        """See `Family`; normal on the log scale, NaN where the error there is above 5."""
         of_log = error / values
         away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
