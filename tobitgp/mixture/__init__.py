@@ -1,6 +1,6 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
-from tobitgp.mixture.covariance import linear_response, posterior_covariance
+from tobitgp.mixture.covariance import held_parameters, linear_response, posterior_covariance
 from tobitgp.mixture.families import MIXTURE_FAMILIES
 from tobitgp.mixture.fit import fit_mixture, start_stream, stream_order, stream_parameters
 from tobitgp.mixture.fitted import MixtureFit
@@ -24,6 +24,7 @@ __all__ = [
     "Predictive",
     "Stream",
     "fit_mixture",
+    "held_parameters",
     "impute",
     "intervals",
     "linear_response",

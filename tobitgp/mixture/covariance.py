@@ -26,14 +26,15 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import evaluate
 from tobitgp.mixture.fitted import MixtureFit
-from tobitgp.mixture.model import Bayes, State
+from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.numerics.differences import slope
 from tobitgp.typing import Array, BoolArray
 
 _STEP = 0.05  # of a posterior standard deviation
-_LEAST = 1e-8  # smallest ratio of curvature to information that is taken for one
+_NOTHING = 1e-12
+_LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
 
 
 def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
@@ -51,8 +52,8 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
     Returns
     -------
     (p, p) array
-        In the order of ``fit.names``, in the user's units. NaN for parameters that these rows do not determine: where
-        the objective is not curved downwards.
+        In the order of ``fit.names``, in the user's units. NaN for parameters that these rows do not determine, where
+        the objective is not curved downwards, and for point estimates at a bound, at which the others' are taken.
 
     Examples
     --------
@@ -114,13 +115,27 @@ def _units(fit: MixtureFit) -> Array:
     return fit.model.sizes(fit.state, fit.counts[np.argsort(fit.order)])
 
 
+def held_parameters(fit: MixtureFit) -> BoolArray:
+    """Which parameters (p,), in the order of ``fit.names``, are point estimates at a bound."""
+    G = _slopes(fit) != 0.0
+    held = ~_free(fit)
+    return np.asarray((G & held).any(axis=1) & ~(G & ~held).any(axis=1)) & (fit.k > 1 or np.arange(len(G)) > 0)
+
+
 def _free(fit: MixtureFit) -> BoolArray:
-    """Coordinates that are estimated; a known concentration is not, nor the weight of a single component."""
-    free = np.ones(fit.state.weights.size + fit.state.components.size, dtype=np.bool_)
-    free[: fit.state.weights.size] = fit.k > 1
-    known = isinstance(fit.model, Bayes) and getattr(fit.model.weights, "concentration", 1.0) is not None
-    if known and fit.state.weights.size != fit.k:
-        free[fit.state.weights.size - 1] = False
+    """Coordinates that are estimated.
+
+    A known concentration is not, nor the weight of a single component, nor what stands at a bound.
+    """
+    model, state = fit.model, fit.state
+    free = np.ones(state.weights.size + state.components.size, dtype=np.bool_)
+    free[: state.weights.size] = fit.k > 1
+    if isinstance(model, Points):
+        free[: fit.k] &= state.weights > _NOTHING
+        free[fit.k :] = ~model.family.held(state.components, model.floor).ravel()
+    known = isinstance(model, Bayes) and getattr(model.weights, "concentration", 1.0) is not None
+    if known and state.weights.size != fit.k:
+        free[state.weights.size - 1] = False
     return free
 
 
@@ -129,7 +144,9 @@ def _sandwich(fit: MixtureFit, curvature: Array, unit: Array, free: BoolArray) -
     G = _slopes(fit) * unit
     basis = np.eye(len(unit))[:, free]
     if not isinstance(fit.model, Bayes):
-        basis = block_diag(null_space(unit[None, : fit.k]), np.eye(len(unit) - fit.k))
+        weights = free[: fit.k]
+        basis = block_diag(null_space(unit[None, : fit.k][:, weights]), np.eye(int(free[fit.k :].sum())))
+        basis = np.eye(len(unit))[:, free] @ basis if weights.any() else np.eye(len(unit))[:, free]
     inner = basis.T @ curvature @ basis
     if not np.isfinite(inner).all():
         return np.full((len(G), len(G)), np.nan)
@@ -138,6 +155,7 @@ def _sandwich(fit: MixtureFit, curvature: Array, unit: Array, free: BoolArray) -
     along = G @ basis @ vectors
     V = np.asarray((along[:, good] / values[good]) @ along[:, good].T)
     unknown = (along[:, ~good] ** 2).sum(axis=1) > 1e-6 * (along**2).sum(axis=1)
+    unknown |= held_parameters(fit)
     V[unknown] = V[:, unknown] = np.nan
     return V
 

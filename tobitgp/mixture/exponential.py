@@ -20,7 +20,7 @@ from tobitgp.mixture.gamma import GammaRate
 from tobitgp.mixture.law import Burr, Law, Weibull
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.decay import share
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ class Exponential(GammaRate):
     def possible(self, theta: Array, floor: float) -> bool:
         """See `Family`."""
         return bool((theta <= -np.log(floor) + 1e-12).all())
+
+    def held(self, theta: Array, floor: float) -> BoolArray:
+        """See `Family`."""
+        return np.asarray(theta >= -np.log(floor) - 1e-9)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""

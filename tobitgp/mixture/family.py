@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 from tobitgp.mixture.checks import Support
 from tobitgp.mixture.law import Law
 from tobitgp.mixture.rows import Rows, Units
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 class Sums(NamedTuple):
@@ -154,6 +154,10 @@ class Family(Protocol):
 
     def possible(self, theta: Array, floor: float) -> bool:
         """Whether point estimates lie where they may."""
+        ...
+
+    def held(self, theta: Array, floor: float) -> BoolArray:
+        """Which point estimates (D, K) stand at a bound."""
         ...
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:

@@ -249,13 +249,13 @@ def _notes(
         return tuple(notes)
     ends = np.concatenate([raw.lower, raw.upper])
     ends = ends[np.isfinite(ends)]
-    held = counts > max(1.0, 0.01 * working.total)
+    held, slack = counts > max(1.0, 0.01 * working.total), 1e-9 * np.abs(ends).max()
     what = "exact or interval rows" if "interval" in kinds else "exact rows"
     for i in np.flatnonzero(held):
         if placed[i] < 1.0:
             by = "the prior places it" if bayes else "limits alone place it"
             notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
-        elif not ends.min() <= medians[i] <= ends.max():
+        elif not ends.min() - slack <= medians[i] <= ends.max() + slack:
             by = f"its shape {'and the prior place' if bayes else 'alone places'} it"
             notes.append(f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, medians[i])}{by}.")
     return tuple(notes)

@@ -26,8 +26,9 @@ from tobitgp.mixture.gamma import gamma_divergence, gamma_information
 from tobitgp.mixture.law import Law, Normal, StudentT
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.ends import between, lower_tail
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
+_FEWEST_DF = 1.0
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -159,13 +160,15 @@ class Gaussian:
 
         Student's t for the mean and for log sd. Under a normal-gamma posterior with df degrees of freedom the variance
         of log sd = -log(precision) / 2 is 1 / (2 df) to first order, which says how many are left. A mean of which the
-        error is known alone, as of point estimates at the floor, is normal.
+        error is known alone, as of point estimates at the floor, is normal. With less than one degree of freedom left
+        ends are NaN: they would lie many powers of ten apart.
         """
         mean, sd = values
         of_log = error[1] / sd
+        of_log, of_mean = (np.where(of_log**2 > 0.5 / _FEWEST_DF, np.nan, one) for one in (of_log, error[0]))
         t = stdtrit(np.where(np.isnan(of_log), np.inf, 0.5 / of_log**2), 0.5 + 0.5 * level)
         away = np.exp(t * of_log)
-        return np.stack([mean - t * error[0], sd / away]), np.stack([mean + t * error[0], sd * away])
+        return np.stack([mean - t * of_mean, sd / away]), np.stack([mean + t * of_mean, sd * away])
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """See `Family`; ``floor`` bounds the variance from below, in standardised units."""
@@ -181,6 +184,10 @@ class Gaussian:
     def possible(self, theta: Array, floor: float) -> bool:
         """See `Family`."""
         return bool((theta[1] >= 0.5 * np.log(floor) - 1e-12).all())
+
+    def held(self, theta: Array, floor: float) -> BoolArray:
+        """See `Family`."""
+        return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), theta[1] <= 0.5 * np.log(floor) + 1e-9])
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""

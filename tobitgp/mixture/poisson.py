@@ -21,7 +21,7 @@ from tobitgp.mixture.gamma import GammaRate
 from tobitgp.mixture.law import Law
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.counts import log_at_least, log_below, log_between, log_count
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,10 @@ class Poisson(GammaRate):
     def possible(self, theta: Array, floor: float) -> bool:
         """See `Family`."""
         return bool((theta >= np.log(floor) - 1e-12).all())
+
+    def held(self, theta: Array, floor: float) -> BoolArray:
+        """See `Family`."""
+        return np.asarray(theta <= np.log(floor) + 1e-9)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """See `Family`."""

@@ -21,12 +21,13 @@ from tobitgp.mixture.law import Burr, Law
 from tobitgp.mixture.law import Weibull as WeibullLaw
 from tobitgp.mixture.rows import Rows, Units
 from tobitgp.numerics.decay import share
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
 _LARGEST_LOG = 700.0
 _SHAPE_INFORMATION = 1.8236806608528794  # of log shape in one exact row, pi^2/6 + (1 - Euler's constant)^2
+_LARGEST_ERROR = 5.0
 _LARGEST_MOVE = 2.0  # of u in one step
 
 
@@ -137,8 +138,9 @@ class Weibull:
 
     @np.errstate(over="ignore")
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """See `Family`; normal on the log scale."""
-        away = np.exp(ndtri(0.5 + 0.5 * level) * error / values)
+        """See `Family`; normal on the log scale, NaN where the error there is above 5."""
+        of_log = error / values
+        away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
@@ -156,6 +158,11 @@ class Weibull:
     def possible(self, theta: Array, floor: float) -> bool:
         """See `Family`."""
         return bool(((theta[1] >= SMALLEST_SHAPE) & (theta[1] <= LARGEST_SHAPE)).all())
+
+    def held(self, theta: Array, floor: float) -> BoolArray:
+        """See `Family`."""
+        at_bound = (theta[1] <= SMALLEST_SHAPE * (1.0 + 1e-9)) | (theta[1] >= LARGEST_SHAPE * (1.0 - 1e-9))
+        return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), at_bound])
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:

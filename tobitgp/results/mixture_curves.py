@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
 from tobitgp.results.curves import Curves, Excluded
-from tobitgp.results.mixture_parts import MixtureParts, covariance_of, training_ends
+from tobitgp.results.mixture_parts import MixtureParts, covariance_of, errors_in_words, training_ends
 from tobitgp.results.rows import ask
 from tobitgp.results.scores import Scores
 from tobitgp.results.survival import TimeRows
@@ -46,10 +46,15 @@ class MixtureCurves(Curves):
         """
         return self._parts.fit.predictive()
 
-    @cached_property
+    @property
     def _settled(self) -> MixtureParts:
-        """Parts that hold their covariance, which takes some passes over the rows."""
-        return replace(self._parts, covariance=covariance_of(self._parts))
+        """Parts that hold their covariance, which takes some passes over the rows; says once what has no errors."""
+        if self._parts.covariance is None:
+            V = covariance_of(self._parts)
+            self._parts = replace(self._parts, covariance=V)
+            for note in errors_in_words(self._parts.fit, V):
+                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+        return self._parts
 
     def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
         from tobitgp.results.mixture_survival import times_of_rows

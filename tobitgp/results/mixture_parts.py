@@ -14,7 +14,7 @@ from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.state import DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.mixture import MixtureFit, linear_response, posterior_covariance, rows_of
+from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
 from tobitgp.report.protocols import CovKind
@@ -149,3 +149,22 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
             raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
         return posterior_covariance(parts.fit)
     return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
+
+
+def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
+    """Why some parameters have no standard error, and what helps; empty where all have one."""
+    names, held = np.array(fit.names), held_parameters(fit)
+    unknown = np.isnan(np.diag(V)) & ~held
+    notes = []
+    if held.any():
+        notes.append(
+            f"At the bound of what is searched, and without standard error: {', '.join(names[held])}. Errors of the "
+            "others take these values as known. The likelihood rises beyond them: fit fewer components, or by 'vbcm'."
+        )
+    if unknown.any():
+        remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
+        notes.append(
+            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
+            f"what depends on them, are NaN.{remedy}"
+        )
+    return tuple(notes)

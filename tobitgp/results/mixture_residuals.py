@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture import MixtureFit, Predictive, held_parameters, impute
 from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
 from tobitgp.regression.residuals import expected_hazard
 from tobitgp.results.mixture_scales import finite_mean
@@ -66,16 +66,23 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
 
     Parameters are normal with covariance V: logarithms of the weights, which are made to sum to 1 again, and the
-    components' parameters on the scale on which they are unbounded, which is that of logarithms for positive ones.
+    components' parameters on the scale on which they are unbounded, which is that of logarithms for positive ones. What
+    stands at a bound stays there.
 
     Raises
     ------
     SpecError
         If a parameter is not determined by the rows.
     """
+    held = held_parameters(fit)
+    V = np.where(held | held[:, None], 0.0, V)
     unknown = [name for name, variance in zip(fit.names, np.diag(V), strict=True) if not np.isfinite(variance)]
     if unknown:
-        raise SpecError(f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from.")
+        remedy = "fit fewer components, or draw" if fit.k > 1 else "draw"
+        raise SpecError(
+            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
+            "single values at the estimates by predictive.rvs()."
+        )
     theta, weights = plug_in_theta(fit), fit.weights
     slopes, _ = natural_slopes(fit, theta)
     k, D = fit.k, len(theta)

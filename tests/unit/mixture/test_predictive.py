@@ -166,6 +166,36 @@ def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
         assert law.log_sf(np.array([float(y)]))[0, 0] == pytest.approx(float(above), rel=1e-12)
 
 
+@pytest.mark.parametrize("a", [1e-3, 0.1, 1.0, 55.0, 2.5e5, 1e8])
+@pytest.mark.parametrize("mean", [1e-3, 0.3, 20.0, 1e6])
+def test_log_probabilities_of_counts_keep_their_digits(a, mean):
+    y = np.unique(np.floor([0.0, 1.0, 2.0, 10.0, 1e3, 1e5, 1e6, 0.9 * mean, mean, 1.01 * mean, 2.0 * mean]))
+    b = a / mean
+    found = NegativeBinomial(np.array([a]), np.array([b])).log_density(y)[0]
+    poisson = PoissonLaw(np.array([mean])).log_density(y)[0]
+    with mp.workdps(60):
+        A, B, rate = mp.mpf(a), mp.mpf(b), mp.mpf(mean)
+        exact = [
+            mp.loggamma(A + n) - mp.loggamma(A) - mp.loggamma(n + 1) - A * mp.log1p(1 / B) - n * mp.log1p(B)
+            for n in map(mp.mpf, y)
+        ]
+        np.testing.assert_allclose(found, np.array(exact, dtype=float), rtol=1e-13)
+        exact = [n * mp.log(rate) - rate - mp.loggamma(n + 1) for n in map(mp.mpf, y)]
+        np.testing.assert_allclose(poisson, np.array(exact, dtype=float), rtol=1e-13)
+
+
+@every
+def test_nothing_lies_at_infinity_and_the_hazard_there_is_its_limit(name):
+    p = mixture(name)
+    assert (p.logpdf(np.inf), p.logpdf(-np.inf), p.hazard(-np.inf)) == (-np.inf, -np.inf, 0.0)
+    limit = p.hazard(np.inf)
+    far = p.hazard({"exponential": 300.0, "poisson": 1e7, "negative binomial": 1e7, "normal": 1e7}.get(name, 1e15))
+    if np.isfinite(limit):
+        assert limit == pytest.approx(far, rel=1e-4, abs=1e-4)
+    else:
+        assert far > 1e4
+
+
 def test_tails_of_huge_counts_take_few_steps(monkeypatch):
     """Added up term by term, they would take some 1e5."""
     monkeypatch.setattr(counts, "_MOST_TERMS", 300)

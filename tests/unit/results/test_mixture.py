@@ -488,3 +488,30 @@ def test_curves_that_make_no_sense(survival, options, words):
         survival.predict_survival_function(**options)
     with pytest.raises(SpecError, match="p=1"):
         survival.predict_percentile(p=1)
+
+
+# -- what the rows do not say -----------------------------------------------------------------------------------------
+
+
+def test_components_that_are_alike_are_said_so_once(recwarn):
+    y = np.random.default_rng(3).exponential(2.0, 200)
+    res = tg.fit("y ~ mixture(2)", {"y": y}, family="exponential", method="em")
+    recwarn.clear()
+    with pytest.warns(BoundaryWarning, match=r"do not determine weight\[1\].*fit fewer"):
+        frame = res.summary_frame()
+    assert frame.loc[["weight[1]", "weight[2]"], ["std err", "lower", "upper"]].isna().all(axis=None)
+    assert np.isnan(res.predict(what="prob", above=3.0, interval=0.9)["lower"]).all()
+    assert "(not determined)" in str(res.summary())  # warnings are errors: it is said once
+    with pytest.raises(SpecError, match=r"do not determine weight\[1\].*fit fewer components, or draw .*predictive"):
+        res.sample()
+    assert len(res.predictive.rvs(5)) == 5
+
+
+def test_draws_leave_alone_what_stands_at_its_bound():
+    y = np.concatenate([np.random.default_rng(0).normal(0.0, 1.0, 60), np.full(6, 12.0)])
+    res = tg.fit("y ~ mixture(2)", {"y": y}, method="em")
+    with pytest.warns(BoundaryWarning, match=r"without standard error: sd\[2\]"):
+        draws = res.sample(draws=200)
+    near = draws.to_numpy()[draws.to_numpy() > 8.0]
+    np.testing.assert_allclose(near.std(), res.params["sd[2]"], rtol=0.3)
+    assert res.summary_frame()["std err"].notna().sum() == 5

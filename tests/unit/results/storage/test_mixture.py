@@ -23,7 +23,9 @@ def data(rng):
 def quiet(formula, data, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return tg.fit(formula, data, **options)
+        res = tg.fit(formula, data, **options)
+        res.cov_params()
+        return res
 
 
 def check(res, loaded, data):
