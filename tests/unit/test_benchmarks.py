@@ -1,8 +1,9 @@
 """The benchmarks run: what they time is tested elsewhere."""
 
+import pandas as pd
 import pytest
 
-from benchmarks import rates
+from benchmarks import metrics, rates
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -26,6 +27,13 @@ def test_tables_of_mixtures_are_shown_and_kept(capsys, tmp_path):
     columns, *rows = (tmp_path / "passes.csv").read_text().splitlines()
     assert columns.startswith("BLAS threads,a pass over,CPU s")
     assert len(rows) in (3, 6)
+
+
+def test_metrics_are_timed_and_agree(capsys, tmp_path):
+    metrics.main(["--rows", "300", "--repeats", "1", "--out", str(tmp_path)])
+    assert "| 300 | concordance_index | tobitgp |" in capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "metrics.csv")
+    assert rows["apart"].max() < 1e-12
 
 
 @pytest.mark.slow

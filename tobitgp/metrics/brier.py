@@ -139,7 +139,7 @@ def read_times(times: Any, followed: Array) -> Array:
 def read_test_curves(frame: Any, time: Any, n: int, interpolation: Interpolation) -> Curves:
     """Curves of the test rows, in their order; see `read_curves` and `check_order`."""
     if isinstance(frame, pd.DataFrame) and frame.columns.nlevels == 1:
-        check_order(**{"the time of test": time, "survival_frame.T": pd.Series(0.0, index=frame.columns)})
+        check_order(**{"the time of test": time, "the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
     return read_curves(frame, n, interpolation)
 
 

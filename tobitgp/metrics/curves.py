@@ -100,6 +100,8 @@ def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curv
     if frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
         frame = frame.xs("mean", axis=1, level=1)
     times = read_column("the index of survival_frame", frame.index)
+    if (times < 0.0).any():
+        raise DataError(f"the index of survival_frame holds {times.min():g}: times of 0 or more are needed.")
     survival = _numbers(frame)
     if n is not None and survival.shape[1] != n:
         turned = "; its transpose has as many as are needed" if len(times) == n else ""

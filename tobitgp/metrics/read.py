@@ -180,15 +180,16 @@ def check_order(**columns: Any) -> None:
     Traceback (most recent call last):
     ...
     tobitgp.errors.DataError: time and score hold the same row labels in different orders, and rows are matched by \
-position: reorder one of them, as score.loc[time.index].
+position: reorder one of them.
     """
     labelled = [(name, c) for name, c in columns.items() if isinstance(c, (pd.Series, pd.DataFrame))]
     for name, column in labelled[1:]:
         first, other = labelled[0][1].index, column.index
-        if len(first) == len(other) and not first.equals(other) and first.sort_values().equals(other.sort_values()):
+        unique = len(first) == len(other) and first.is_unique and other.is_unique
+        if unique and not first.equals(other) and bool(first.isin(other).all()):
             raise DataError(
                 f"{labelled[0][0]} and {name} hold the same row labels in different orders, and rows are matched by "
-                f"position: reorder one of them, as {name}.loc[{labelled[0][0]}.index]."
+                "position: reorder one of them."
             )
 
 
