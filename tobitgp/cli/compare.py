@@ -14,7 +14,9 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     one = commands.add_parser("compare", help="rank saved fits of the same response and rows")
     one.add_argument("models", type=Path, nargs="+", metavar="model", help="fit that `tobitgp fit --save` wrote")
-    one.add_argument("--by", choices=CRITERIA, default="log_evidence")
+    # Saved fits hold no rows, and what is a sum over rows cannot be asked of them.
+    choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
+    one.add_argument("--by", choices=choices, default="log_evidence")
     one.set_defaults(run=_compare)
 
 

@@ -28,7 +28,7 @@ from tobitgp.results.tobit_draws import EstimateDraws
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
-GOOD = 0.5
+GOOD, NEARLY = 0.5, 0.99
 _CONSTANT = 1e-6
 _HEAVY = 100_000
 
@@ -42,29 +42,33 @@ class KHat:
     k : float
         ``-inf`` where the posterior is exact.
     draws : int
+    efficiency : float
+        How many draws from the exact posterior they are worth, as a share: 1 where that is Gaussian. Where it is above
+        0.99 the weights are nearly equal, and k, which looks at their tail alone, is of no matter.
 
     Examples
     --------
-    >>> KHat(0.3, 1000)
-    k-hat 0.30 of 1000 draws: the Gaussian posterior is close to the exact one.
-    >>> float(KHat(0.3, 1000)), KHat(0.9, 1000).good
+    >>> KHat(0.3, 1000, 0.8)
+    k-hat 0.30 of 1000 draws worth 80%: the Gaussian posterior is close to the exact one.
+    >>> float(KHat(0.3, 1000, 0.8)), KHat(0.9, 1000, 0.1).good
     (0.3, False)
     """
 
     k: float
     draws: int
+    efficiency: float
 
     @property
     def good(self) -> bool:
-        """Whether the posterior may be used: k is below 0.7, or what so many draws can tell from it."""
-        return self.k <= good_shape(self.draws)
+        """Whether the posterior may be used: k is below 0.7, or what so many draws can tell from it, or no matter."""
+        return self.k <= good_shape(self.draws) or self.efficiency > NEARLY
 
     @property
     def words(self) -> str:
         """What the number means."""
         if np.isneginf(self.k):
             return "the Gaussian posterior is the exact one"
-        if self.k <= GOOD:
+        if self.k <= GOOD or self.efficiency > NEARLY:
             return "the Gaussian posterior is close to the exact one"
         if self.good:
             return "the Gaussian posterior serves; far tails and joint probabilities are less sure"
@@ -77,7 +81,7 @@ class KHat:
         return self.k
 
     def __repr__(self) -> str:
-        return f"k-hat {self.k:.2f} of {self.draws} draws: {self.words}."
+        return f"k-hat {self.k:.2f} of {self.draws} draws worth {100.0 * self.efficiency:.0f}%: {self.words}."
 
 
 def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | None) -> KHat:
@@ -96,7 +100,7 @@ def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | Non
         spans = list(zip(chunks(len(parts.rows.labels)), seeds, strict=True))
         sums = map_independent(lambda at: _log_likelihood(parts, w, *at), spans, heavy=work > _HEAVY)
     log_ratio = np.sum(sums, axis=0) - 0.5 * np.square(w).sum(axis=0) + 0.5 * np.square(z).sum(axis=0)
-    return KHat(_shape(log_ratio), draws)
+    return _judge(log_ratio)
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
@@ -105,7 +109,7 @@ def regression_k_hat(draws: EstimateDraws) -> KHat:
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():
         log_ratio = log_ratio + weight[rows] @ value
-    return KHat(_shape(log_ratio), draws.size)
+    return _judge(log_ratio)
 
 
 def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
@@ -125,5 +129,9 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     return np.asarray(known.weight @ value)
 
 
-def _shape(log_ratio: Array) -> float:
-    return -np.inf if np.ptp(log_ratio) < _CONSTANT else float(smooth(log_ratio[None]).k[0])
+def _judge(log_ratio: Array) -> KHat:
+    constant = np.ptp(log_ratio) < _CONSTANT
+    k = -np.inf if constant else float(smooth(log_ratio[None]).k[0])
+    weight = np.exp(log_ratio - log_ratio.max())
+    share = float(weight.sum() ** 2 / np.square(weight).sum() / len(weight))
+    return KHat(k, len(log_ratio), min(share, 1.0))

@@ -98,8 +98,9 @@ def test_models_of_doubtful_rows_are_named(rng):
     z = np.append(rng.normal(size=30), 12.0)
     data = pd.DataFrame({"z": z, "y": 0.2 * z + rng.normal(0, 0.3, 31) + 4.0 * (z == 12.0)})
     fits = {"steep": tg.fit("y ~ z", data), "flat": tg.fit("y ~ 1", data)}
-    with pytest.warns(ApproximationWarning, match="psis of 'steep'"):
+    with pytest.warns(ApproximationWarning) as caught:
         tg.compare(fits, by="loo")
+    assert [str(w.message).split(":")[0] for w in caught] == ["psis of 'steep'", "psis of 'flat'"]
 
 
 def test_selection_ranks_by_it(mixed):
