@@ -179,4 +179,4 @@ def _shown(held: HeldOut) -> tuple[Array, Array]:
     plain = held.results.parts.spec.censoring is None and (lower == upper).all()
     what = "uncensored" if plain else "observed"
     prediction = cast("pd.Series[float]", held.results.predict(held.test[scored.asked.usable], what))
-    return np.asarray(value), prediction.to_numpy()
+    return np.asarray(value), np.asarray(prediction)
