@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.draws import generator, random_points
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.mixture_curves import MixtureCurves
 from tobitgp.results.mixture_draws import ComponentDraws, draw_components
@@ -193,7 +193,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         from tobitgp.results.mixture_residuals import residuals
 
         asked = ask(self._parts)
-        uniform = generator(rng).uniform(size=len(asked.usable))[asked.usable]
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
         lower, upper, _ = training_ends(self._parts)
         values = residuals(self._parts.fit, kind, lower, upper, uniform)
         return pd.Series(asked.spread(values), index=asked.index, name=kind)

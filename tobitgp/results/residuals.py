@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri, ndtri_exp
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.draws import random_points
 from tobitgp.regression.residuals import expected_hazard, open_end
 from tobitgp.results import predictive
 from tobitgp.results.conditional import Seen, conditional_mean, seen_in_training
@@ -31,7 +31,7 @@ def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | Non
     q = Mixture(parts.fitted.weights, mean, sd, sigma, gp.family.log_time, laws=noise_laws(parts.fitted, gp))
     seen = seen_in_training(parts)
     if kind == "quantile":
-        uniform = generator(rng).uniform(size=len(asked.usable))[asked.usable]
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
         window = (seen.entry, seen.exit) if seen.truncated else None
         values = quantile_residuals(q, seen.lower, seen.upper, uniform, window)
     elif kind == "pearson":

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tobitgp.data.outcome import outcome
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.draws import random_points
 from tobitgp.regression import maximise, residuals
 from tobitgp.regression.deviance import deviance
 from tobitgp.regression.influence import dfbeta, dfbetas
@@ -36,7 +36,7 @@ def tobit_residuals(parts: TobitParts, kind: str, rng: int | np.random.Generator
     elif kind == "deviance":
         values = deviance(rows, seen)
     elif kind == "quantile":
-        uniform = generator(rng).uniform(size=len(asked.usable))[asked.usable]
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
         values = residuals.quantile(rows, *ends, uniform, entry=seen.entry, exit=seen.exit)
     else:
         hazard = residuals.cox_snell if kind == "cox_snell" else residuals.martingale
