@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,7 +133,8 @@ def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
 
 def concordance(median: Array, lower: Array, upper: Array, weight: Array | None = None) -> float:
     """Share of the pairs of rows whose order is known that predicted medians put in that order."""
-    concordance_index = import_module("tobitgp.metrics").concordance_index
+    from tobitgp.metrics import concordance_index
+
     return float(concordance_index(None, median, lower=lower, upper=upper, weights=weight))
 
 

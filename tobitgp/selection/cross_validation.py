@@ -5,20 +5,23 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.draws import generator
 from tobitgp.report.progress import progress_bar
-from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.run import Outcome, attempt_all, check_jobs, pass_on
 from tobitgp.typing import Array, Frame, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.selection.held_out import Measure
 
 DEFAULT = ("log_likelihood", "concordance_index")
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
@@ -90,6 +93,8 @@ def cross_validate(
     >>> found["concordance_index"].mean().round(2)
     np.float64(0.61)
     """
+    from tobitgp.selection.held_out import read_measures
+
     measures = read_measures(metrics)
     check_jobs(n_jobs)
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
@@ -124,7 +129,7 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that cannot be had is NaN, with a warning."""
-    from tobitgp.api import fit
+    from tobitgp.selection.held_out import HeldOut
 
     results = fit(formula, train, **options)
     held = HeldOut(results, test, weight)

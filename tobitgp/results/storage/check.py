@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,9 @@ def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
     """
     parts: Source = results.parts
     columns = parts.facts.columns
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # What they warn of is for those who ask.
+        warnings.simplefilter("ignore")
         repr(results), results.summary_frame(), results.cov_params(), results.fit_history
         if columns or not parts.state.levels:
             filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}

@@ -49,6 +49,7 @@ def check(res, loaded, data):
     assert loaded.model.spec == res.model.spec
 
 
+@pytest.mark.filterwarnings("ignore:The mean of this law is infinite")
 @pytest.mark.parametrize("family", MIXTURE_FAMILIES)
 @pytest.mark.parametrize(
     "method", [tg.VBCM(n_init=3), tg.SVBCM(n_steps=200), tg.EMCM(floor=0.01)], ids=lambda m: m.name
