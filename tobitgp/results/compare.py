@@ -56,8 +56,9 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
 
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
     may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, of all kinds of
-    fits, and rest on no prior of the coefficients.
+    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, processes,
+    regressions and mixtures alike, by their methods of these names with the defaults; of a process ``kind`` is then its
+    own method, of others ``"psis"``.
 
     Parameters
     ----------

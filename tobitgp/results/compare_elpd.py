@@ -9,7 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, subject_of
-from tobitgp.results.loo import Elpd, spread, warn_of
+from tobitgp.results.elpd import Elpd, spread, warn_of
 from tobitgp.typing import Array
 
 COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]

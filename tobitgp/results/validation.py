@@ -8,17 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.results.elpd import LOO, WAIC, Elpd, warn_of
 from tobitgp.results.k_hat import KHat
-from tobitgp.results.loo import (
-    DRAWS,
-    LEAST_DRAWS,
-    LOO,
-    WAIC,
-    Elpd,
-    loo_of,
-    waic_by_draws,
-    warn_of,
-)
+from tobitgp.results.loo import DRAWS, LEAST_DRAWS, loo_of, waic_by_draws
 from tobitgp.results.posterior_draws import Draws, read_draws
 
 Rng = int | np.random.Generator | None
