@@ -92,7 +92,7 @@ def _noise(results: Any) -> Noise:
 
 
 def _convergence(results: Any) -> Finding:
-    words = "the search and the posterior settled" if results.converged else "not settled; see the notes of summary()"
+    words = "the fit settled" if results.converged else "not settled; see the notes of summary()"
     return plain("convergence", words, good=bool(results.converged))
 
 
