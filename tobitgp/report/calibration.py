@@ -189,7 +189,7 @@ def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
     if (event := lower == upper).all() or np.isposinf(upper[~event]).all():
         times, survival = kaplan_meier(lower, event, weight)
         below = np.repeat(1.0 - np.concatenate([[1.0], survival]), 2)
-        return Curve(np.concatenate([np.repeat(times, 2), times[-1:]]), below[:-1])
+        return Curve(np.concatenate([np.repeat(times, 2), times[-1:]]), below[1:])
     found: Turnbull = turnbull(lower, upper, weight, tol=_TOL)
     x = np.stack([found.left, found.right], axis=1).ravel()
     before = np.concatenate([[1.0], found.survival[:-1]])

@@ -79,8 +79,8 @@ def uniformity(scores: Array, noise: Noise) -> Finding:
     if verdict != "good":
         at = int(np.argmax(np.abs(share - 1.0 / BINS)))
         words = (
-            f"not calibrated: {share[at]:.1%} of the rows lie in the {_TENTHS[at]} tenth of their predictive distributions "
-            f"(plot_calibration()). {noise.remedy}"
+            f"not calibrated: {share[at]:.1%} of the rows lie in the {_TENTHS[at]} tenth of their predictive "
+            f"distributions (plot_calibration()). {noise.remedy}"
         )
     return Finding("calibration", statistic, p, verdict, words)
 
