@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from tobitgp.numerics.normal import mills
-from tobitgp.results import predictive
+from tobitgp.results.many_tails import DENSITY, LOWER, UPPER, log_values
 from tobitgp.results.normals import Mixture
 from tobitgp.typing import Array
 
-_FAR, _EARLY = 1e100, -0.01
+_FAR, _EARLY = 1e100, -0.05
 
 
 def log_survival(q: Mixture, y: Array) -> Array:
@@ -59,12 +59,7 @@ def rate(q: Mixture, y: Array) -> Array:
         each = mills(-z)[0] / total
     else:
         z, t, sigma = _of_noise(q, y)
-        log_density = np.stack(
-            [
-                predictive.log_density(law, a.ravel(), b.ravel()).reshape(a.shape)
-                for law, a, b in zip(q.laws, z, t, strict=True)
-            ]
-        )
+        log_density = np.stack([log_values(DENSITY, *row) for row in zip(q.laws, z, t, strict=True)])
         each = np.exp(log_density - (log_alive - np.log(q.weight)[:, None, None])) / sigma
     known = alive > 0.0
     return np.asarray((np.where(known, alive, 0.0) * np.where(known, each, 0.0)).sum(axis=0) / alive.sum(axis=0))
@@ -76,12 +71,8 @@ def _tails(q: Mixture, y: Array, *, upper: bool) -> Array:
         z, _ = _standardised(q, y)
         return np.asarray(log_ndtr(-z if upper else z))
     z, t, _ = _of_noise(q, y)
-    return np.stack(
-        [
-            predictive.log_tail(law, a.ravel(), b.ravel(), upper=upper).reshape(a.shape)
-            for law, a, b in zip(q.laws, z, t, strict=True)
-        ]
-    )
+    of = UPPER if upper else LOWER
+    return np.stack([log_values(of, *row) for row in zip(q.laws, z, t, strict=True)])
 
 
 def _mixed(q: Mixture, log_p: Array) -> Array:
@@ -97,4 +88,4 @@ def _of_noise(q: Mixture, y: Array) -> tuple[Array, Array, Array]:
     """Values and the spread of f on the scale of the noise, and that scale."""
     sigma = q.sigma[:, None, None]
     z = np.clip((y - q.mean[:, :, None]) / sigma, -_FAR, _FAR)
-    return z, np.broadcast_to(q.sd[:, :, None] / sigma, z.shape), sigma
+    return z, q.sd / q.sigma[:, None], sigma

@@ -25,6 +25,7 @@ from tobitgp.results.views import Parts
 from tobitgp.typing import Array, Frame, IntArray
 
 _CELLS = 60_000  # of components, rows and times that a chunk works on
+_MORE_CELLS = 3_000_000  # the same where tails are interpolated
 _HEAVY = 20_000
 
 
@@ -110,7 +111,8 @@ class PredictiveTimes:
 
     def _over(self, chunk: Callable[[slice], list[Array]], n: int, m: int) -> list[Array]:
         """Join what is made of n rows a chunk at a time."""
-        each = max(_CELLS // max(len(self.q.weight) * m, 1), 1)
+        cells = _CELLS if self.q.normal else _MORE_CELLS
+        each = max(cells // max(len(self.q.weight) * m, 1), 1)
 
         def quiet(rows: slice) -> list[Array]:
             with np.errstate(all="ignore"):
