@@ -27,8 +27,8 @@ def simulate(noise, seed, n=120):
 @pytest.mark.parametrize("kind", FORMULAS)
 def test_the_right_family_is_preferred_and_the_wrong_one_flagged(kind):
     """Found: under normal noise the right family is preferred in 95% of the sets as a process and in all as a
-    regression, under heavy tails in all. Fits of normal noise to heavy tails have rows that are not to be trusted in 70% of the
-    sets; fits of the right family in none as a process, in 5 to 10% as a regression.
+    regression, under heavy tails in all. Fits of normal noise to heavy tails have rows that are not to be trusted in
+    70% of the sets; fits of the right family in none as a process, in 5 to 10% as a regression.
     """
     preferred, flagged = {}, {}
     for noise in FAMILIES:
