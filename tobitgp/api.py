@@ -163,7 +163,7 @@ def fit(
     ('ep', 'ep')
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res.params.round(2).tolist()
-    [0.06, 0.94, 148.69, 431.2, 0.91, 1.39]
+    [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
     """
     model = Model(
         formula,
