@@ -103,7 +103,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data, family="weibull")
         >>> res.predict({"time": [200, 200], "event": [1, 0]}, "conditional").round(1)
         0    200.0
-        1    506.1
+        1    506.2
         Name: conditional, dtype: float64
         >>> res.predict(data.head(2), "prob", above=365, interval=0.95).round(3)
             mean     se  lower  upper
