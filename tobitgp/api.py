@@ -12,9 +12,9 @@ from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
 from tobitgp.prior.distributions import LogNormal, Normal
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.tobit import TobitResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.typing import Frame
 
 

@@ -17,7 +17,7 @@ except ImportError as error:
 from tobitgp.api import fit
 from tobitgp.errors import DataError, SpecError
 from tobitgp.options import MLE
-from tobitgp.results.gp import GPResults
+from tobitgp.results.process.results import GPResults
 from tobitgp.typing import Array
 
 _LIMITS = ("lower", "upper")

@@ -12,9 +12,9 @@ from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.tobit import TobitResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.typing import Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}

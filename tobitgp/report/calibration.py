@@ -20,7 +20,7 @@ _FAR = 8.0
 
 
 class Foretold(Protocol):
-    """Predicted log survival of rows at the ends of what is known of them; `tobitgp.results.calibration` has it."""
+    """Predicted log survival of rows at the ends of what is known of them; see `tobitgp.results.trust.calibration`."""
 
     @property
     def lower(self) -> Array: ...  # noqa: D102

@@ -11,8 +11,8 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
-from tobitgp.results.compare_elpd import COLUMNS as COLUMNS
-from tobitgp.results.compare_elpd import compare_elpd, whole
+from tobitgp.results.trust.compare_elpd import COLUMNS as COLUMNS
+from tobitgp.results.trust.compare_elpd import compare_elpd, whole
 from tobitgp.typing import Array
 
 

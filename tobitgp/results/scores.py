@@ -13,9 +13,9 @@ from tobitgp.errors import SpecError
 from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.conditional import SEEN_ROLES, log_predictive, predicted_rows, what_was_seen, with_response
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.tobit_parts import TobitParts
-from tobitgp.results.tobit_predict import law_of_rows
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
 

@@ -11,10 +11,10 @@ import pandas as pd
 from tobitgp import metrics
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.scores import read_scored
-from tobitgp.results.tobit import TobitResults
 from tobitgp.typing import Array, BoolArray
 
 Results = GPResults | TobitResults | MixtureResults

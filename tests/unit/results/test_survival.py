@@ -322,7 +322,7 @@ def test_responses_before_a_logarithm_and_after_it(data):
 
 def posterior(res, row):
     """Weights, means and sds of f, and scales and laws of the noise, of one row."""
-    from tobitgp.results.process_survival import times_of_rows
+    from tobitgp.results.process.survival import times_of_rows
     from tobitgp.results.rows import ask
 
     q = times_of_rows(res.parts, ask(res.parts, row)).law.q
@@ -394,7 +394,7 @@ def test_wide_posteriors_have_precise_bands():
     """A posterior of f much wider than the noise, whose survivors have a sharp edge."""
     from tobitgp.likelihoods.laws import Logistic
     from tobitgp.results.normals import Mixture
-    from tobitgp.results.process_bands import conditional_band
+    from tobitgp.results.process.bands import conditional_band
 
     q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 1.0), np.array([0.1]), laws=(Logistic(),))
     f = np.linspace(-6.0, 8.0, 400_001)

@@ -18,12 +18,12 @@ from tobitgp.likelihoods.laws import Student
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.covariance import KINDS
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.mixture_parts import MixtureParts
+from tobitgp.results.mixture.parts import MixtureParts
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage.codec import MalformedError
-from tobitgp.results.tobit import TobitResults
-from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.results.views import COUNTS, Parts, Source
 
 Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
