@@ -60,7 +60,7 @@ class SurvivalModel:
     SurvivalModel: Surv(`time`, `event`) ~ age + sex
       weibull, method mle: 165 rows exact, 63 right-censored, 0 dropped
     >>> model.predict_median(lung.head(2)).round(1).tolist()
-    [275.7, 296.7]
+    [238.3, 256.5]
     """
 
     def __init__(self, rhs: str, family: str | Student = "weibull", method: Any = "auto", **fit_kwargs: Any) -> None:
