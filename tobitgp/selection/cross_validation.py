@@ -17,8 +17,9 @@ from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.draws import generator
 from tobitgp.report.progress import progress_bar
+from tobitgp.selection.folds import Parts, own_column, read_folds
 from tobitgp.selection.run import Outcome, attempt_all, check_jobs, pass_on
-from tobitgp.typing import Array, Frame, IntArray
+from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.selection.held_out import Measure
@@ -48,14 +49,15 @@ def cross_validate(
         Never modified.
     folds : int, str, (n,) array, or a splitter of scikit-learn
         How many folds, into which the rows are dealt at random, censored ones evenly; a column or an array of labels,
-        the rows of a label making a fold; or an object with ``split``.
+        the rows of a label making a fold, and ``.`` in the formula not standing for that column; or an object with
+        ``split(X, y)``, y saying of each row that is used whether it is exact.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"concordance_index"`` (of predicted medians), of right-censored times
-        ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (at 100 times from the
-        first to the last decile of the training rows' events), and, of the response as the instrument shows it,
-        ``"mae"`` and ``"rmse"``. A function is called as ``function(results, test)``, with the fit and the rows that it
-        has not seen, and gives a number. See `tobitgp.metrics`.
+        ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up to the last decile of
+        the training rows' events, the last two at 100 times from the first decile on), and, of the response as the
+        instrument shows it, ``"mae"`` and ``"rmse"``. A function is called as ``function(results, test)``, with the fit
+        and the rows that it has not seen, and gives a number. See `tobitgp.metrics`.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
@@ -64,7 +66,8 @@ def cross_validate(
     progress : bool or callable
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs
-        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows.
+        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows; on rows left out they
+        count in the first two metrics.
 
     Returns
     -------
@@ -101,23 +104,25 @@ def cross_validate(
     if refused:
         raise SpecError(f"{refused[0]}= does not go with cross_validate().")
     options = {name: value for name, value in fit_kwargs.items() if name in _OF_MODEL}
-    model = Model(formula, data, **options)
-    frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in column_names(data)})
+    columns = column_names(data)
+    frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
+    unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
+    model = Model(formula, frame.drop(columns=unseen), **options)
     weights = _row_weights(fit_kwargs.get("weights"), frame)
     stream = generator(rng)
     names, parts = read_folds(folds, model, frame, stream)
     seeds = stream.integers(2**31, size=len(parts)).tolist() if rng is not None else [None] * len(parts)
     tasks = []
-    for test, seed in zip(parts, seeds, strict=True):
-        train = np.setdiff1d(np.flatnonzero(model.training.kept), test)
+    for (train, test), seed in zip(parts, seeds, strict=True):
         held = None if weights is None else weights[test]
         given = {**fit_kwargs, "rng": seed}
         if weights is not None and not isinstance(fit_kwargs["weights"], str):
             given["weights"] = weights[train]
-        one = {"formula": formula, "train": frame.iloc[train], "test": frame.iloc[test], "weight": held}
+        seen = frame.iloc[train].drop(columns=unseen)
+        one = {"formula": formula, "train": seen, "test": frame.iloc[test], "weight": held}
         tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
     found = list(_run(tasks, names, list(measures), n_jobs, progress))
-    return _table(names, parts, found, int(model.training.kept.sum()), list(measures))
+    return _table(names, parts, found, list(measures))
 
 
 def _measure_fold(
@@ -159,9 +164,7 @@ def _run(
             yield outcome
 
 
-def _table(
-    names: list[Any], parts: list[IntArray], found: list[Outcome], rows: int, measures: list[str]
-) -> pd.DataFrame:
+def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[str]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed.
 
     Raises
@@ -174,11 +177,11 @@ def _table(
         raise errors[0]
     pass_on({f"fold {name}": outcome.notes for name, outcome in zip(names, found, strict=True)})
     table = []
-    for name, test, outcome in zip(names, parts, found, strict=True):
+    for name, (train, test), outcome in zip(names, parts, found, strict=True):
         if outcome.error is not None:
             warnings.warn(f"Fold {name!r} failed: {outcome.error}", UserWarning, stacklevel=user_level())
         values = outcome.value or {"converged": False, **dict.fromkeys(measures, np.nan)}
-        table.append({"n_train": rows - len(test), "n_test": len(test), **values})
+        table.append({"n_train": len(train), "n_test": len(test), **values})
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))
 
 
@@ -187,54 +190,3 @@ def _row_weights(weights: Any, frame: pd.DataFrame) -> Array | None:
     if weights is None:
         return None
     return np.asarray(frame[weights] if isinstance(weights, str) else weights, dtype=np.float64)
-
-
-def read_folds(
-    folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator
-) -> tuple[list[Any], list[IntArray]]:
-    """Names of the folds, and the places of their rows among all rows; rows that a fit drops are in none.
-
-    Raises
-    ------
-    SpecError
-        If they cannot be read, or are fewer than two.
-    """
-    kept = model.training.kept
-    used, n = np.flatnonzero(kept), len(kept)
-    if hasattr(folds, "split") and not isinstance(folds, str):
-        parts = [used[np.sort(test)] for _, test in folds.split(np.zeros((len(used), 1)))]
-        return list(range(1, len(parts) + 1)), parts
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        if not 2 <= folds <= len(used):
-            raise SpecError(f"folds={folds}: from 2 to {len(used)}, the number of rows, is allowed.")
-        at = deal(model.training.response.lower == model.training.response.upper, int(folds), rng)
-        return list(range(1, int(folds) + 1)), [used[at == k] for k in range(int(folds))]
-    if isinstance(folds, str):
-        if folds not in frame.columns:
-            raise SpecError(f"folds={folds!r}: the data have no such column.")
-        folds = frame[folds]
-    labels = pd.Series(np.asarray(folds)) if np.ndim(folds) == 1 else None
-    if labels is None or len(labels) != n:
-        raise SpecError(f"folds= takes a number, a column, an array of {n} labels, or an object with split().")
-    if labels[kept].isna().any():
-        raise SpecError("folds= has missing labels in rows that are used.")
-    code, levels = pd.factorize(labels[kept], sort=True)
-    if len(levels) < 2:
-        raise SpecError("folds= needs two different labels at least.")
-    return list(levels), [used[code == k] for k in range(len(levels))]
-
-
-def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
-    """Fold of each row (n,): rows are shuffled and dealt, censored ones after exact ones, so that all folds are alike.
-
-    Examples
-    --------
-    >>> at = deal(np.arange(10) < 4, 2, np.random.default_rng(0))
-    >>> np.bincount(at[:4]).tolist(), np.bincount(at[4:]).tolist()
-    ([2, 2], [3, 3])
-    """
-    order = rng.permutation(len(exact))
-    order = order[np.argsort(~exact[order], kind="stable")]
-    out = np.empty(len(exact), dtype=np.intp)
-    out[order] = np.arange(len(exact)) % folds
-    return out

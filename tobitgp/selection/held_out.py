@@ -51,10 +51,10 @@ def concordance_index(held: HeldOut) -> float:
 
 
 def concordance_ipcw(held: HeldOut) -> float:
-    """Uno's concordance of predicted medians."""
+    """Uno's concordance of predicted medians, of pairs up to the last decile of the training rows' events."""
     train, test, known = _survival(held)
     score = held.results.predict(held.test[known], "median").to_numpy()
-    return float(metrics.concordance_ipcw(train, test, score))
+    return float(metrics.concordance_ipcw(train, test, score, tau=_deciles(train)[1]))
 
 
 def integrated_brier_score(held: HeldOut) -> float:
@@ -159,11 +159,17 @@ def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
     return response.lower, event
 
 
+def _deciles(train: tuple[Array, BoolArray]) -> tuple[float, float]:
+    """First and last decile of the events, or of all times where there are none."""
+    low, high = np.quantile(train[0][train[1]] if train[1].any() else train[0], [0.1, 0.9])
+    return float(low), float(high)
+
+
 def _grid(train: tuple[Array, BoolArray], test: tuple[Array, BoolArray]) -> Array:
     """Times at which test rows can be judged."""
-    low, high = np.quantile(train[0][train[1]] if train[1].any() else train[0], [0.1, 0.9])
+    low, high = _deciles(train)
     first, last = test[0][test[1]].min(initial=np.inf), min(float(test[0].max()), float(train[0].max()))
-    start, end = max(float(low), first if np.isfinite(first) else 0.0), min(float(high), np.nextafter(last, 0.0))
+    start, end = max(low, first if np.isfinite(first) else 0.0), min(high, np.nextafter(last, 0.0))
     if start >= end:
         raise SpecError("The test rows of a fold leave no times to judge curves at; take fewer folds.")
     return np.linspace(start, end, _TIMES)
