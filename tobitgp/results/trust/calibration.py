@@ -17,7 +17,8 @@ class Foretold(NamedTuple):
     Attributes
     ----------
     lower, upper : (n,) array
-        Log probability of a response beyond the lower and the upper end, ``lower >= upper``; equal on exact rows.
+        Log probability of a response beyond the lower and the upper end, ``lower >= upper``; equal on exact rows but
+        those of counts, which have the mass of their value between them.
     weight : (n,) array
     """
 
@@ -66,7 +67,9 @@ class Calibration:
             return plot_calibration(foretold(results), ax)
         (at,) = read_times(time, "time")
         lower, upper, weight = self._right_censored()
-        survival = results.predict_survival_function(times=[at]).to_numpy()[0][results.parts.rows.kept]
+        survival = results.predict_survival_function(times=[at]).to_numpy()[0]
+        # A mixture answers for one row.
+        survival = survival if _alike(results) else survival[results.parts.rows.kept]
         if np.ptp(survival) == 0.0:
             raise SpecError("plot_calibration(time=) compares rows, and this fit predicts the same for all.")
         return plot_calibration_at(at, survival, (lower, lower == upper, weight), ax)

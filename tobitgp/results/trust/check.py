@@ -104,9 +104,13 @@ def _influence(results: Any, rng: Any) -> Iterator[Finding]:
     found = results._make_elpd("loo", DRAWS, rng)
     p = found.pointwise["p"]
     heavy = p[p > _INFLUENCE].sort_values(ascending=False)
+    labels = named(list(heavy.index))
+    subject = (
+        f"row {labels} changes its own prediction" if len(heavy) == 1 else f"rows {labels} change their own prediction"
+    )
     yield plain(
         "influence",
-        f"rows {named(list(heavy.index))} change their own prediction by over {_INFLUENCE:g} nat; look at them"
+        f"{subject} by over {_INFLUENCE:g} nat; look at {'it' if len(heavy) == 1 else 'them'}"
         if len(heavy)
         else "no row changes its own prediction much",
         value=float(p.max()),

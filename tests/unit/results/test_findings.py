@@ -1,0 +1,72 @@
+"""Verdicts, and how they print."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tobitgp.results.findings import BAD, DOUBTFUL, GOOD, Check, Finding, judge, named, plain
+
+
+@given(p=st.floats(0.0, 1.0), material=st.booleans())
+def test_a_verdict_needs_a_small_p_and_an_effect_that_matters(p, material):
+    verdict = judge(p, material=material)
+    assert (verdict == GOOD) == (not material or p >= 0.01)
+    assert (verdict == BAD) == (material and p < 0.001)
+
+
+def test_a_p_that_is_missing_finds_nothing():
+    assert judge(np.nan, material=True) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("good", "doubtful", "verdict"), [(True, True, GOOD), (False, True, DOUBTFUL), (False, False, BAD)]
+)
+def test_plain_findings(good, doubtful, verdict):
+    found = plain("name", "words", good=good, doubtful=doubtful, value=2.0)
+    assert found[:2] == ("name", 2.0)
+    assert np.isnan(found.p)
+    assert found[3:] == (verdict, "words")
+
+
+def test_labels_are_shortened():
+    assert named(["a"]) == "a"
+    assert named(list("abcd")) == "a, b, c and 1 more"
+
+
+@pytest.fixture
+def check():
+    long = "this needs a look for many reasons, " * 6
+    return Check(
+        (
+            Finding("first", 1.0, 0.5, GOOD, "all is well"),
+            Finding("second one", 2.0, 0.005, DOUBTFUL, long.strip()),
+            Finding("third", np.nan, np.nan, BAD, "wrong"),
+        )
+    )
+
+
+def test_bad_things_come_first_in_advice_and_order_is_kept_in_print(check):
+    assert not check.ok
+    assert check.advice == ["wrong", check.findings[1].words]
+    head, *lines = repr(check).split("\n")
+    assert head == "3 diagnostics, 2 to look at"
+    assert lines[0] == "[ ok ] first       all is well"
+    assert lines[1].startswith("[look] second one  this needs")
+    assert lines[2].startswith(" " * 19 + lines[2].strip()[0])
+    assert lines[-1] == "[BAD ] third       wrong"
+    assert max(map(len, lines)) <= 100
+
+
+def test_nothing_found_says_so(check):
+    fine = Check(check.findings[:1])
+    assert fine.ok
+    assert fine.advice == []
+    assert repr(fine).startswith("1 diagnostics, nothing found")
+
+
+def test_the_table_holds_all(check):
+    table = check.table
+    assert table.index.tolist() == ["first", "second one", "third"]
+    assert table.columns.tolist() == ["value", "p", "verdict", "words"]
+    assert table.loc["second one", "p"] == 0.005
