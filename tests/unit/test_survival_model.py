@@ -70,6 +70,9 @@ def test_cross_validation_by_order(data):
 
 @pytest.mark.parametrize("rhs", ["age + sex", "gp(age)", "mixture(2)"])
 def test_calibration(data, rhs):
+    import matplotlib.pyplot as plt
+
+    plt.close("all")  # lifelines draws into whatever figure is open
     model = tg.SurvivalModel(rhs, **({"hyper": "maximize"} if "gp" in rhs else {})).fit(data, "time", "event")
     with np.errstate(all="ignore"):
         _, ici, _ = survival_probability_calibration(model, data, 365.0)
