@@ -91,3 +91,18 @@ def test_streams_that_make_no_sense():
     with pytest.raises(NotFittedError, match="partial_fit"):
         _ = tg.MixtureStream("y ~ mixture(2)").params
     assert "0 rows in 0 batches" in repr(tg.MixtureStream("y ~ mixture(2)"))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("limit", [2.5, 3.5])
+def test_a_few_batches_of_censored_rows_find_the_components(seed, limit):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(3000) < 0.5, rng.normal(-3.0, 1.0, 3000), rng.normal(3.0, 1.0, 3000))
+    lower, upper = np.minimum(y, limit), np.where(y > limit, np.inf, y)
+    stream = start_stream(lower[:300], upper[:300], k=2)
+    for i in range(300, 3000, 300):
+        stream = partial_fit(stream, lower[i : i + 300], upper[i : i + 300])
+    named = stream_parameters(stream)
+    np.testing.assert_allclose(named["weight"], 0.5, atol=0.05)
+    np.testing.assert_allclose(named["mean"], [-3.0, 3.0], atol=0.25)
+    np.testing.assert_allclose(named["sd"], 1.0, atol=0.2)
