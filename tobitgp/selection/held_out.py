@@ -45,6 +45,11 @@ def log_likelihood(held: HeldOut) -> float:
     return held.results._score(held.test, "log_likelihood", held.weight)
 
 
+def nlpd(held: HeldOut) -> float:
+    """Minus that."""
+    return -log_likelihood(held)
+
+
 def concordance_index(held: HeldOut) -> float:
     """Share of the pairs whose order is known that predicted medians put in order."""
     return held.results._score(held.test, "concordance_index", held.weight)
@@ -87,6 +92,7 @@ MEASURES: dict[str, Measure] = {
     measure.__name__: measure
     for measure in (
         log_likelihood,
+        nlpd,
         concordance_index,
         concordance_ipcw,
         integrated_brier_score,

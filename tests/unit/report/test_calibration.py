@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter, NelsonAalenFitter
 from support.reference import load
 from support.survival import bounds
-from tobitgp.results.calibration import Foretold, foretold
 
 import tobitgp as tg
 from tobitgp.numerics.turnbull import turnbull
@@ -18,6 +17,7 @@ from tobitgp.report.calibration import (
     plot_cox_snell,
     plot_predictive_check,
 )
+from tobitgp.results.trust.calibration import Foretold, foretold
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 from scipy.stats import kstest, norm, poisson
-from tobitgp.results.calibration import foretold
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
+from tobitgp.results.trust.calibration import foretold
 
 
 @pytest.fixture(scope="module")
