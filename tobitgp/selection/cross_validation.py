@@ -68,7 +68,7 @@ def cross_validate(
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows; on rows left out they
-        count in the first two metrics.
+        count in the first three metrics.
 
     Returns
     -------
