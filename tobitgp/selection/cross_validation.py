@@ -202,7 +202,7 @@ def read_folds(
     kept = model.training.kept
     used, n = np.flatnonzero(kept), len(kept)
     if hasattr(folds, "split") and not isinstance(folds, str):
-        parts = [used[np.sort(test)] for _, test in folds.split(np.zeros((len(used), 1)))]
+        parts = [used[test] for test in _split(folds, len(used))]
         return list(range(1, len(parts) + 1)), parts
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         if not 2 <= folds <= len(used):
@@ -213,7 +213,8 @@ def read_folds(
         if folds not in frame.columns:
             raise SpecError(f"folds={folds!r}: the data have no such column.")
         folds = frame[folds]
-    labels = pd.Series(np.asarray(folds)) if np.ndim(folds) == 1 else None
+    flat = pd.api.types.is_list_like(folds) and all(pd.api.types.is_scalar(label) for label in folds)
+    labels = pd.Series(np.asarray(folds)) if flat else None
     if labels is None or len(labels) != n:
         raise SpecError(f"folds= takes a number, a column, an array of {n} labels, or an object with split().")
     if labels[kept].isna().any():
@@ -222,6 +223,28 @@ def read_folds(
     if len(levels) < 2:
         raise SpecError("folds= needs two different labels at least.")
     return list(levels), [used[code == k] for k in range(len(levels))]
+
+
+def _split(splitter: Any, n: int) -> list[IntArray]:
+    """Test rows of each fold, by an object with ``split``.
+
+    Raises
+    ------
+    SpecError
+        If it needs more than a number of rows, or trains on others than all the rest.
+    """
+    try:
+        pairs = [(np.asarray(train), np.sort(test)) for train, test in splitter.split(np.zeros((n, 1)))]
+    except (TypeError, ValueError) as error:
+        raise SpecError(
+            f"folds={splitter!r} does not split {n} rows ({error}); it gets no response and no groups: give labels, "
+            "as folds='hospital', to keep groups together."
+        ) from error
+    if any(not np.array_equal(np.setdiff1d(np.arange(n), test), np.unique(train)) for train, test in pairs):
+        raise SpecError(
+            f"folds={splitter!r} trains on some of the other rows only, and here all others are trained on."
+        )
+    return [test for _, test in pairs]
 
 
 def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
