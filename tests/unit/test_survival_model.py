@@ -170,3 +170,10 @@ def test_a_failed_fit_leaves_the_last_one(data):
         model.fit(data, "time", "none")
     assert model.params_.equals(before)
     assert model.event_col == "event"
+
+
+def test_weights_come_out_of_a_dict_of_columns_too(data):
+    weighted = data.assign(w=np.arange(len(data)) % 3 + 1.0)
+    model = tg.SurvivalModel(".").fit(weighted, "time", "event", weights_col="w")
+    again = tg.SurvivalModel(".").fit(weighted.to_dict("list"), "time", "event", weights_col="w")
+    pd.testing.assert_series_equal(again.params_, model.params_)

@@ -202,8 +202,10 @@ def _event_by(time: float, rows: tuple[Array, BoolArray, Array], at: Any) -> tup
     if not until.any():
         return 0.0, 0.0, 0.0
     s = float(survival[until][-1])
-    at_risk = np.array([weight[y >= t].sum() for t in times[until]])
-    died = np.array([weight[(y == t) & event].sum() for t in times[until]])
+    first = np.searchsorted(times[until], y)
+    at_risk = np.cumsum(np.bincount(first, weights=weight, minlength=until.sum() + 1)[::-1])[::-1][:-1]
+    early = event & (y <= time)
+    died = np.bincount(first[early], weights=weight[early], minlength=len(at_risk))
     if not 0.0 < s < 1.0:
         return 1.0 - s, 1.0 - s, 1.0 - s
     error = np.sqrt(np.sum(died / (at_risk * (at_risk - died)))) / np.log(s)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.results.survival import read_times
+from tobitgp.results.trust.posterior_draws import training_rows
 from tobitgp.typing import Array
 
 
@@ -94,7 +95,7 @@ class Calibration:
         """
         from tobitgp.report.calibration import plot_cox_snell
 
-        return plot_cox_snell(foretold(self), ax)
+        return plot_cox_snell(foretold(self, "plot_cox_snell()"), ax)
 
     def plot_predictive_check(
         self, ax: Any = None, *, draws: int = 50, rng: int | np.random.Generator | None = None
@@ -126,13 +127,14 @@ class Calibration:
         results: Any = self
         if results.parts.spec.truncation is not None:
             raise SpecError("plot_predictive_check() has no replicates of truncated rows; see plot_calibration().")
-        kept = results.parts.rows.kept
+        kept = training_rows(results.parts, "plot_predictive_check()").kept
         replicates = results.sample(draws=draws, rng=rng).to_numpy()[kept]
         return plot_predictive_check(results._training_ends(), replicates, results.model.endog_names, ax)
 
     def _right_censored(self) -> tuple[Array, Array, Array]:
         """Ends and weights of training rows that are exact or right-censored, and entered at once."""
         results: Any = self
+        training_rows(results.parts, "plot_calibration()")
         lower, upper, weight = results._training_ends()
         if not ((lower == upper) | np.isposinf(upper)).all() or results.parts.spec.truncation is not None:
             raise SpecError(
@@ -141,7 +143,7 @@ class Calibration:
         return lower, upper, weight
 
 
-def foretold(results: Any) -> Foretold:
+def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
     """Predicted log survival at the ends of the training rows, within their windows.
 
     Raises
@@ -149,7 +151,8 @@ def foretold(results: Any) -> Foretold:
     SpecError
         If the fit holds none.
     """
-    response, (lower, upper, weight) = results.parts.rows.response, results._training_ends()
+    response = training_rows(results.parts, question).response
+    lower, upper, weight = results._training_ends()
     law = results._time_rows(None, (), bands=False).law
     if law.discrete:
         lower = np.where(lower == upper, lower - 1.0, lower)

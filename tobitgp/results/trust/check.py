@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.errors import SpecError
 from tobitgp.results.trust.check_residuals import Noise, residual_findings
 from tobitgp.results.trust.findings import Check, Finding, named, plain
 from tobitgp.results.trust.loo import DRAWS
+from tobitgp.results.trust.posterior_draws import training_rows
 
 DRAWN_ROWS = 20_000
 _COARSE = 1.0
@@ -59,7 +61,7 @@ class Checked:
         True
         """
         results: Any = self
-        kept = results.parts.rows.kept
+        kept = training_rows(results.parts, "check()").kept
         scores = results.residuals("quantile", rng=rng).to_numpy()[kept]
         fit, columns = self._fit_and_columns(int(kept.sum()))
         findings = [
@@ -96,12 +98,21 @@ def _convergence(results: Any) -> Finding:
     return plain("convergence", words, good=bool(results.converged))
 
 
+def _unknown(name: str, error: SpecError) -> Finding:
+    """A diagnostic that this fit does not have, as one that did not converge, or has side noises."""
+    return plain(name, f"not to be had: {error}", good=False, doubtful=True)
+
+
 def _influence(results: Any, rng: Any) -> Iterator[Finding]:
     """Rows whose leaving changes the fit."""
     n = len(results.parts.rows.labels)
     if n > DRAWN_ROWS:
         return
-    found = results._make_elpd("loo", DRAWS, rng)
+    try:
+        found = results._make_elpd("loo", DRAWS, rng)
+    except SpecError as error:
+        yield _unknown("leave-one-out", error)
+        return
     p = found.pointwise["p"]
     heavy = p[p > _INFLUENCE].sort_values(ascending=False)
     labels = named(list(heavy.index))
@@ -151,7 +162,11 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     """Whether a Gaussian law stands for the exact posterior, or for the likelihood."""
     if len(results.parts.rows.labels) > DRAWN_ROWS:
         return
-    found = results.k_hat(rng=rng)
+    try:
+        found = results.k_hat(rng=rng)
+    except SpecError as error:
+        yield _unknown("posterior", error)
+        return
     yield plain(
         "posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good, doubtful=True
     )
