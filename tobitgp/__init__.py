@@ -14,11 +14,11 @@ from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.moving import Inducing
 from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.mixture_stream import MixtureStream
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.mixture.stream import MixtureStream
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage import load
-from tobitgp.results.tobit import TobitResults
 from tobitgp.selection import Selection, cross_validate, select
 from tobitgp.survival_model import SurvivalModel
 

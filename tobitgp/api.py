@@ -12,9 +12,9 @@ from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
 from tobitgp.prior.distributions import LogNormal, Normal
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.tobit import TobitResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.typing import Frame
 
 
@@ -163,7 +163,7 @@ def fit(
     ('ep', 'ep')
     >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
     >>> res.params.round(2).tolist()
-    [0.06, 0.94, 148.69, 431.2, 0.91, 1.39]
+    [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
     """
     model = Model(
         formula,

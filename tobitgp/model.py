@@ -38,14 +38,14 @@ from tobitgp.options import (
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.gp import GPResults
-from tobitgp.results.gp_evidence import Evidence, evidence_at
-from tobitgp.results.gp_fit import fit_process
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.mixture_fit import fit_components
-from tobitgp.results.mixture_options import choose_mixture_method, refuse_with_mixture
-from tobitgp.results.tobit import TobitResults
-from tobitgp.results.tobit_fit import fit_tobit
+from tobitgp.results.mixture.fit import fit_components
+from tobitgp.results.mixture.options import choose_mixture_method, refuse_with_mixture
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.evidence import Evidence, evidence_at
+from tobitgp.results.process.fit import fit_process
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.fit import fit_tobit
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 

@@ -12,9 +12,9 @@ from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.tobit import TobitResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.typing import Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}
@@ -60,7 +60,7 @@ class SurvivalModel:
     SurvivalModel: Surv(`time`, `event`) ~ age + sex
       weibull, method mle: 165 rows exact, 63 right-censored, 0 dropped
     >>> model.predict_median(lung.head(2)).round(1).tolist()
-    [275.7, 296.7]
+    [238.3, 256.5]
     """
 
     def __init__(self, rhs: str, family: str | Student = "weibull", method: Any = "auto", **fit_kwargs: Any) -> None:
@@ -156,7 +156,8 @@ class SurvivalModel:
         if weights_col is not None:
             _quoted(df, weights_col, "weights_col")
             weights = np.asarray(df[weights_col])
-            data = df.drop(columns=weights_col)
+            data = {name: df[name] for name in column_names(df) if name != weights_col}
+            data = pd.DataFrame(data) if isinstance(df, pd.DataFrame) else data
         formula = f"{response} ~ {self.rhs}{tail}"
         options = {**self.fit_kwargs, "weights": weights}
         self._results = fit(formula, data, family=self.family, method=self.method, **options)

@@ -26,8 +26,10 @@ def simulate(noise, seed, n=120):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMULAS)
 def test_the_right_family_is_preferred_and_the_wrong_one_flagged(kind):
-    """Found: the right family preferred in all sets of either noise, as a process and as a regression. Fits of normal
-    noise to heavy tails have rows that are not to be trusted in most sets; fits of the right family in few."""
+    """Found: under normal noise the right family is preferred in 95% of the sets as a process and in all as a
+    regression, under heavy tails in all. Fits of normal noise to heavy tails have rows that are not to be trusted in
+    70% of the sets; fits of the right family in none as a process, in 5 to 10% as a regression.
+    """
     preferred, flagged = {}, {}
     for noise in FAMILIES:
         wins, doubts = [], {name: [] for name in FAMILIES}
@@ -40,7 +42,6 @@ def test_the_right_family_is_preferred_and_the_wrong_one_flagged(kind):
                 doubts[name].append(loo.n_bad > 0)
         preferred[noise] = np.mean(wins)
         flagged |= {(noise, name): np.mean(found) for name, found in doubts.items()}
-    print(kind, preferred, flagged)
     assert min(preferred.values()) >= 0.9
     assert flagged["heavy", "normal"] >= 0.6
     assert flagged["heavy", "heavy"] <= 0.1

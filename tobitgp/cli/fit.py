@@ -25,9 +25,9 @@ from tobitgp.results.saving import PAGES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tobitgp.results.gp import GPResults
-    from tobitgp.results.mixture import MixtureResults
-    from tobitgp.results.tobit import TobitResults
+    from tobitgp.results.mixture.results import MixtureResults
+    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.regression.results import TobitResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 PICTURES = (".png", ".pdf", ".svg")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp.cli.files import PARQUET, check_target, date_columns, load_model, read_data, read_dates, write_table
-from tobitgp.results.mixture_predict import WHATS as MIXTURE_WHATS
+from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import WHATS
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.brier import read_test_curves, read_times
+from tobitgp.metrics.brier import read_times
 from tobitgp.metrics.censoring import censoring_times
-from tobitgp.metrics.curves import Interpolation
+from tobitgp.metrics.curves import Interpolation, read_test_curves
 from tobitgp.metrics.read import check_order, read_column, read_survival
 from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.typing import Array, BoolArray

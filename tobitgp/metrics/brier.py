@@ -9,8 +9,8 @@ import pandas as pd
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.censoring import CensoringTimes, censoring_times
-from tobitgp.metrics.curves import Curves, Interpolation, read_curves
-from tobitgp.metrics.read import check_order, read_column, read_survival
+from tobitgp.metrics.curves import Curves, Interpolation, read_test_curves
+from tobitgp.metrics.read import read_column, read_survival
 from tobitgp.typing import Array, BoolArray
 
 
@@ -134,13 +134,6 @@ def read_times(times: Any, followed: Array) -> Array:
             "test, after which nothing is known of its rows."
         )
     return grid
-
-
-def read_test_curves(frame: Any, time: Any, n: int, interpolation: Interpolation) -> Curves:
-    """Curves of the test rows, in their order; see `read_curves` and `check_order`."""
-    if isinstance(frame, pd.DataFrame) and frame.columns.nlevels == 1:
-        check_order(**{"the time of test": time, "the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
-    return read_curves(frame, n, interpolation)
 
 
 def _scores(law: CensoringTimes, time: Array, event: BoolArray, curves: Curves, grid: Array) -> Array:

@@ -78,7 +78,8 @@ def concordance_index(
 
     Notes
     -----
-    Costs :math:`n \log n`; a tenth of a million rows take a quarter of a second.
+    Costs :math:`n \log n`; 100,000 rows take less than a second. Scores are tied where they are equal;
+    scikit-survival takes those for tied, too, that differ by 1e-8 or less.
 
     References
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.read import read_column
+from tobitgp.metrics.read import check_order, read_column
 from tobitgp.typing import Array, IntArray
 
 Interpolation = Literal["linear", "step"]
@@ -58,7 +58,7 @@ class Curves:
         if outside.any():
             raise DataError(
                 f"{what} {time[outside][0]:g} lies outside the times {self.times[0]:g} to {self.times[-1]:g} of the "
-                "survival frame: predict the curves at times that reach as far."
+                "survival frame: predict the curves at times that reach as far, or ask for times within."
             )
         left = np.searchsorted(self.times, time, side="right") - 1
         if self.step or len(self.times) == 1:
@@ -115,6 +115,13 @@ def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curv
     return Curves(times, survival, interpolation == "step")
 
 
+def read_test_curves(frame: Any, time: Any, n: int | None, interpolation: Interpolation) -> Curves:
+    """Curves of rows in their order; see `read_curves` and `check_order`."""
+    if isinstance(frame, pd.DataFrame) and frame.columns.nlevels == 1:
+        check_order(time=time, **{"the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
+    return read_curves(frame, n, interpolation)
+
+
 def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
     """Each row's probability of survival at a time of its own.
 
@@ -123,6 +130,7 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     survival_frame : DataFrame
         Times in the index, a column for each of the n rows; see `brier_score`.
     time : (n,) array
+        Survival is 1 at -inf and 0 at inf, so that ends of intervals can be given.
     interpolation : {"linear", "step"}
         See `brier_score`.
 
@@ -143,9 +151,12 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     >>> print(survival_at(frame, [2.0, 3.0]), survival_at(frame, [2.0, 3.0], interpolation="step"))
     [0.7 0.7] [0.9 0.7]
     """
-    curves = read_curves(survival_frame, None, interpolation)
-    own = read_column("time", time, curves.survival.shape[1])
-    return curves.at(own, np.arange(len(own)), "the time")
+    curves = read_test_curves(survival_frame, time, None, interpolation)
+    own = read_column("time", time, curves.survival.shape[1], infinite=True)
+    known = np.flatnonzero(np.isfinite(own))
+    out = np.where(own > 0.0, 0.0, 1.0)
+    out[known] = curves.at(own[known], known, "the time")
+    return out
 
 
 def _numbers(frame: pd.DataFrame) -> Array:

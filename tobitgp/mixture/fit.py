@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
+_FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 
@@ -117,6 +119,8 @@ def start_stream(
 ) -> Stream:
     """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
 
+    Of ten starts the one is taken that ten passes over these rows bring highest.
+
     Parameters
     ----------
     lower, upper, weight, family, k, weights, prior, rng
@@ -147,7 +151,7 @@ def start_stream(
     k = check_number(k, len(raw.lower))
     model = _model(rows, raw, units, k, method, weights, prior)
     rng = generator(rng)
-    state = starts(model, arrange(rows, raw, units), k, 1, rng)[0]
+    state = _begin(model, subset(arrange(rows, raw, units), STAGE_ROWS), k, method, rng)
     return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
 
 
@@ -224,6 +228,14 @@ def _ascend(model: Model, working: Working, k: int, method: Method, rng: np.rand
     if staged:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
+
+
+def _begin(model: Model, working: Working, k: int, method: SVBCM, rng: np.random.Generator) -> State:
+    """The start that a few passes over the first rows bring highest: short steps leave a bad one for long."""
+    stop = replace(_stop(method, working.total), passes=_FIRST_PASSES)
+    with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
+        begins = starts(model, working, k, _FIRST_STARTS, rng)
+        return _highest([climb(model, chunks_of(working, k), one, stop) for one in begins]).state
 
 
 def _stand_still(model: Model, working: Working, state: State) -> Climb:

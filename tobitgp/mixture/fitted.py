@@ -206,7 +206,7 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
         for kind in ("exact", "interval")
     )
     law = model.family.point_law(theta[:, order], working.units)
-    medians = law.moments()[0] if law.discrete else law.quantile(np.array([0.5]))[:, 0]
+    medians = np.array([Predictive(alone, law).ppf(0.5) for alone in np.eye(len(order))])
     return MixtureFit(
         model,
         method,

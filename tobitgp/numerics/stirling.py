@@ -27,8 +27,8 @@ def stirling_error(x: Array) -> Array:
 
     Examples
     --------
-    >>> print(stirling_error(np.array([1.0, 20.0])).round(9))
-    [0.081061467 0.004166319]
+    >>> print(stirling_error(np.array([1.0, 20.0])).round(8))
+    [0.08106147 0.00416632]
     """
     x = np.asarray(x, dtype=np.float64)
     small, large = np.minimum(x, _LARGE), np.maximum(x, _LARGE)
@@ -45,8 +45,8 @@ def deviance(x: Array, m: Array, away: Array) -> Array:
     Examples
     --------
     >>> x, m = np.array([1e8, 3.0]), np.array([1e8 + 1.0, 1.0])
-    >>> print(deviance(x, m, x - m).round(10))
-    [5.0000000e-09 1.2958369e+00]
+    >>> print(*deviance(x, m, x - m).round(12))
+    5e-09 1.295836866004
     """
     x, m, away = np.broadcast_arrays(x, m, away)
     ratio = away / (x + m)

@@ -20,7 +20,7 @@ _FAR = 8.0
 
 
 class Foretold(Protocol):
-    """Predicted log survival of rows at the ends of what is known of them; `tobitgp.results.calibration` has it."""
+    """Predicted log survival of rows at the ends of what is known of them; see `tobitgp.results.trust.calibration`."""
 
     @property
     def lower(self) -> Array: ...  # noqa: D102
@@ -49,17 +49,12 @@ def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    ax = _axes(ax, square=True)
     above = np.where(np.isneginf(ends.upper), np.inf, -np.expm1(ends.upper))
     lower, upper, weight = _some(-np.expm1(ends.lower), above, ends.weight)
     seen = distribution(lower, upper, weight)
     shown, u = np.isfinite(seen.x), np.linspace(0.0, 1.0, 201)
-    reach = float(ndtri(0.975)) * np.sqrt(u * (1.0 - u) / max(_exact(lower, upper), 1))
-    ax.fill_between(u, u - reach, u + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right")
-    ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linewidth=0.9)
-    ax.plot(seen.x[shown], seen.below[shown], color=BLUE, linewidth=1.6, label=_label(lower, upper))
-    ax.set_xlim(0.0, 1.0)
-    ax.set_ylim(0.0, 1.0)
+    error = np.sqrt(u * (1.0 - u) / max(_exact(lower, upper), 1))
+    ax = _beside_diagonal(ax, seen.x[shown], seen.below[shown], u, error, _label(lower, upper))
     ax.set_xlabel("predicted probability of a lower response")
     ax.set_ylabel("share of rows")
     return _finish(ax)
@@ -119,20 +114,13 @@ def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    ax = _axes(ax, square=True)
     lower, upper, weight = _some(-ends.lower, -ends.upper, ends.weight)
     seen = distribution(lower, upper, weight)
     shown = (seen.below < 1.0) & np.isfinite(seen.x)
     x, hazard = seen.x[shown], -np.log1p(-seen.below[shown])
-    top = 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3)
-    below = -np.expm1(-np.linspace(0.0, top, 201))
-    reach = float(ndtri(0.975)) * np.sqrt(below / (1.0 - below) / max(_exact(lower, upper), 1))
-    line = np.linspace(0.0, top, 201)
-    ax.fill_between(line, line - reach, line + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if right")
-    ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
-    ax.plot(x, hazard, color=BLUE, linewidth=1.6, label=_label(lower, upper))
-    ax.set_xlim(0.0, top)
-    ax.set_ylim(0.0, top)
+    line = np.linspace(0.0, 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3), 201)
+    error = np.sqrt(np.expm1(line) / max(_exact(lower, upper), 1))
+    ax = _beside_diagonal(ax, x, hazard, line, error, _label(lower, upper))
     ax.set_xlabel("Cox-Snell residual")
     ax.set_ylabel("cumulative hazard")
     return _finish(ax)
@@ -214,8 +202,10 @@ def _event_by(time: float, rows: tuple[Array, BoolArray, Array], at: Any) -> tup
     if not until.any():
         return 0.0, 0.0, 0.0
     s = float(survival[until][-1])
-    at_risk = np.array([weight[y >= t].sum() for t in times[until]])
-    died = np.array([weight[(y == t) & event].sum() for t in times[until]])
+    first = np.searchsorted(times[until], y)
+    at_risk = np.cumsum(np.bincount(first, weights=weight, minlength=until.sum() + 1)[::-1])[::-1][:-1]
+    early = event & (y <= time)
+    died = np.bincount(first[early], weights=weight[early], minlength=len(at_risk))
     if not 0.0 < s < 1.0:
         return 1.0 - s, 1.0 - s, 1.0 - s
     error = np.sqrt(np.sum(died / (at_risk * (at_risk - died)))) / np.log(s)
@@ -241,6 +231,20 @@ def _label(lower: Array, upper: Array) -> str:
     if event.all():
         return "seen"
     return "Kaplan-Meier" if np.isposinf(upper[~event]).all() else "Turnbull"
+
+
+def _beside_diagonal(ax: Any, x: Array, y: Array, line: Array, error: Array, label: str) -> Any:
+    """Draw what was seen, the diagonal, and how far from it a right model may lie by the error at each point of it."""
+    ax = _axes(ax, square=True)
+    reach, top = float(ndtri(0.975)) * error, float(line[-1])
+    ax.fill_between(
+        line, line - reach, line + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right"
+    )
+    ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
+    ax.plot(x, y, color=BLUE, linewidth=1.6, label=label)
+    ax.set_xlim(0.0, top)
+    ax.set_ylim(0.0, top)
+    return ax
 
 
 def _axes(ax: Any, *, square: bool = False) -> Any:

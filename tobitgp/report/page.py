@@ -105,10 +105,15 @@ def _estimates(summary: Any) -> str:
 def _diagnostics(results: Reported) -> str:
     """What ``check`` says, or why it says nothing."""
     try:
-        words = str(results.check())
+        table = results.check().table
     except SpecError as error:
-        words = str(error)
-    return _section("Diagnostics", f"<pre>{html.escape(words)}</pre>")
+        return _section("Diagnostics", f"<p>{html.escape(str(error))}</p>")
+    rows = (
+        f'<tr class="{row.verdict}"><th scope="row">{html.escape(str(row.Index))}</th><td>{row.verdict}</td>'
+        f"<td>{html.escape(row.words)}</td></tr>"
+        for row in table.itertuples()
+    )
+    return _section("Diagnostics", f'<table class="words">{"".join(rows)}</table>')
 
 
 def _pictures(results: Reported) -> Iterator[str]:

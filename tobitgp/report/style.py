@@ -2,9 +2,11 @@
 
 STYLE = """\
 :root { color-scheme: light dark;
-  --ink: #1b1f24; --soft: #59636e; --line: #d6dbe1; --paper: #ffffff; --shade: #f5f7f9; }
+  --ink: #1b1f24; --soft: #59636e; --line: #d6dbe1; --paper: #ffffff; --shade: #f5f7f9;
+  --look: #8a5a00; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e9ed; --soft: #9aa4af; --line: #38404a; --paper: #14181d; --shade: #1d2228; }
+  :root { --ink: #e6e9ed; --soft: #9aa4af; --line: #38404a; --paper: #14181d; --shade: #1d2228;
+  --look: #e0b04a; --bad: #ff8a80; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
@@ -17,6 +19,9 @@ table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tab
 th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 tr > :first-child { text-align: left; padding-left: 0; }
 th { font-weight: 600; }
+.words td, .words th { text-align: left; white-space: normal; vertical-align: top; }
+.doubtful td:nth-child(2) { color: var(--look); font-weight: 600; }
+.bad td:nth-child(2) { color: var(--bad); font-weight: 600; }
 pre { background: var(--shade); padding: .7rem .8rem; border-radius: .3rem; overflow-x: auto; font-size: .8rem;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 .notes { color: var(--soft); font-size: .85rem; padding-left: 1.3rem; }

@@ -180,7 +180,9 @@ def _axes(ax: Any) -> Any:
 
 
 def _finish(ax: Any, results: Timed) -> Any:
-    ax.set_xlabel(results.model.endog_names)
+    response = results.parts.spec.response
+    bare = response.value.text.strip("`") if response.kind == "surv" else ""
+    ax.set_xlabel(bare if bare and "`" not in bare else results.model.endog_names)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return ax

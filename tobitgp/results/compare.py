@@ -11,8 +11,8 @@ import pandas as pd
 
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
-from tobitgp.results.compare_elpd import COLUMNS as COLUMNS
-from tobitgp.results.compare_elpd import compare_elpd, whole
+from tobitgp.results.trust.compare_elpd import COLUMNS as COLUMNS
+from tobitgp.results.trust.compare_elpd import compare_elpd, whole
 from tobitgp.typing import Array
 
 
@@ -56,8 +56,9 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
 
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
     may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, of all kinds of
-    fits, and rest on no prior of the coefficients.
+    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, processes,
+    regressions and mixtures alike, by their methods of these names with the defaults; of a process ``kind`` is then its
+    own method, of others ``"psis"``.
 
     Parameters
     ----------

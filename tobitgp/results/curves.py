@@ -11,7 +11,6 @@ import pandas as pd
 
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.results.calibration import Calibration
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.scores import Scores, check_score, concordance
 from tobitgp.results.survival import (
@@ -23,6 +22,7 @@ from tobitgp.results.survival import (
     restricted_table,
     seen_times,
 )
+from tobitgp.results.trust.calibration import Calibration
 from tobitgp.typing import Array, Frame
 
 Excluded = str | Sequence[str]

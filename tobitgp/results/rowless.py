@@ -9,8 +9,8 @@ from tobitgp.data.pieces import PiecesData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.results.gp import GPResults
 from tobitgp.results.groups import with_typical_groups
+from tobitgp.results.process.results import GPResults
 from tobitgp.results.storage.rowless import process_without_rows
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import Parts, named_columns

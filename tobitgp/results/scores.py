@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,9 @@ from tobitgp.errors import SpecError
 from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.conditional import SEEN_ROLES, log_predictive, predicted_rows, what_was_seen, with_response
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.tobit_parts import TobitParts
-from tobitgp.results.tobit_predict import law_of_rows
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -134,7 +133,8 @@ def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
 
 def concordance(median: Array, lower: Array, upper: Array, weight: Array | None = None) -> float:
     """Share of the pairs of rows whose order is known that predicted medians put in that order."""
-    concordance_index = import_module("tobitgp.metrics").concordance_index
+    from tobitgp.metrics import concordance_index
+
     return float(concordance_index(None, median, lower=lower, upper=upper, weights=weight))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.api import fit
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
@@ -17,9 +18,11 @@ from tobitgp.model import Model
 from tobitgp.numerics.draws import generator
 from tobitgp.report.progress import progress_bar
 from tobitgp.selection.folds import Parts, own_column, read_folds
-from tobitgp.selection.held_out import HeldOut, Measure, read_measures
 from tobitgp.selection.run import Outcome, attempt_all, check_jobs, pass_on
 from tobitgp.typing import Array, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.selection.held_out import Measure
 
 DEFAULT = ("log_likelihood", "concordance_index")
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
@@ -50,7 +53,8 @@ def cross_validate(
         ``split(X, y)``, y saying of each row that is used whether it is exact.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
-        probability of what was seen), ``"concordance_index"`` (of predicted medians), of right-censored times
+        probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians), of
+        right-censored times
         ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up to the last decile of
         the training rows' events, the last two at 100 times from the first decile on), and, of the response as the
         instrument shows it, ``"mae"`` and ``"rmse"``. A function is called as ``function(results, test)``, with the fit
@@ -64,7 +68,7 @@ def cross_validate(
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows; on rows left out they
-        count in the first two metrics.
+        count in the first three metrics.
 
     Returns
     -------
@@ -93,6 +97,8 @@ def cross_validate(
     >>> found["concordance_index"].mean().round(2)
     np.float64(0.61)
     """
+    from tobitgp.selection.held_out import read_measures
+
     measures = read_measures(metrics)
     check_jobs(n_jobs)
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
@@ -129,7 +135,7 @@ def _measure_fold(
     options: dict[str, Any],
 ) -> dict[str, float]:
     """Fit to some rows and measure on others; a metric that cannot be had is NaN, with a warning."""
-    from tobitgp.api import fit
+    from tobitgp.selection.held_out import HeldOut
 
     results = fit(formula, train, **options)
     held = HeldOut(results, test, weight)

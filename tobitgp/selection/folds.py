@@ -70,7 +70,8 @@ def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArra
         if folds not in frame.columns:
             raise SpecError(f"folds={folds!r}: the data have no such column.")
         folds = frame[folds]
-    labels = pd.Series(np.asarray(folds)) if np.ndim(folds) == 1 else None
+    flat = pd.api.types.is_list_like(folds) and all(pd.api.types.is_scalar(label) for label in folds)
+    labels = pd.Series(np.asarray(folds)) if flat else None
     if labels is None or len(labels) != len(kept):
         raise SpecError(f"folds= takes a number, a column, an array of {len(kept)} labels, or an object with split().")
     if labels[kept].isna().any():

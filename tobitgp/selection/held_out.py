@@ -11,10 +11,10 @@ import pandas as pd
 from tobitgp import metrics
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.scores import read_scored
-from tobitgp.results.tobit import TobitResults
 from tobitgp.typing import Array, BoolArray
 
 Results = GPResults | TobitResults | MixtureResults
@@ -43,6 +43,11 @@ Measure = Callable[[HeldOut], float]
 def log_likelihood(held: HeldOut) -> float:
     """Mean log predictive density, of censored rows the log probability of what was seen."""
     return held.results._score(held.test, "log_likelihood", held.weight)
+
+
+def nlpd(held: HeldOut) -> float:
+    """Minus that."""
+    return -log_likelihood(held)
 
 
 def concordance_index(held: HeldOut) -> float:
@@ -87,6 +92,7 @@ MEASURES: dict[str, Measure] = {
     measure.__name__: measure
     for measure in (
         log_likelihood,
+        nlpd,
         concordance_index,
         concordance_ipcw,
         integrated_brier_score,

@@ -10,6 +10,12 @@ from tobitgp.cli import main
 FORMULA = "y ~ gp(x) | censor(lower)"
 
 
+def test_fit_writes_a_report(table, tmp_path, capsys):
+    assert main(["fit", FORMULA, str(table), "--report", str(tmp_path / "fit.html"), "--quiet"]) == 0
+    assert f"The report is in {tmp_path / 'fit.html'}" in capsys.readouterr().out
+    assert "<h2>Diagnostics</h2>" in (tmp_path / "fit.html").read_text(encoding="utf-8")
+
+
 def test_fit_prints_the_summary_of_the_same_fit(table, capsys):
     import pandas as pd
 
@@ -54,6 +60,7 @@ REFUSALS = {
     "a folder for the fit": ([FORMULA, "--save", "."], "--save .: this is a folder"),
     "unknown parameter": ([FORMULA, "--fixed", "sigmo=1"], "Did you mean 'sigma'"),
     "bad picture": ([FORMULA, "--plot", "fit.nonsense"], "--plot fit.nonsense"),
+    "bad report": ([FORMULA, "--report", "fit.pdf"], "--report fit.pdf"),
 }
 
 

@@ -56,6 +56,15 @@ def test_the_order_of_times_is_that_of_the_index_and_bands_are_passed_over():
     assert survival_at(bands, [2.0, 2.0]).tolist() == survival_at(FRAME, [2.0, 2.0]).tolist()
 
 
+def test_ends_of_intervals_may_be_open():
+    assert survival_at(FRAME, [-np.inf, np.inf]).tolist() == [1.0, 0.0]
+
+
+def test_columns_in_another_order_than_the_rows_are_refused():
+    with pytest.raises(DataError, match="time and the columns of survival_frame hold the same row labels"):
+        survival_at(FRAME, pd.Series([1.0, 2.0], index=["b", "a"]))
+
+
 def test_one_time_is_enough():
     assert survival_at(pd.DataFrame({0: [1.0]}, index=[0.0]), [0.0]).tolist() == [1.0]
 

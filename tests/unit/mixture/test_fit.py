@@ -160,3 +160,15 @@ def test_rows_between_two_ends_place_components(rng):
     assert grouped.exact == 0.0
     assert grouped.notes == ()
     assert fit_mixture(np.full(5, -np.inf), np.arange(5.0), k=1).notes[0].startswith("Every row is censored")
+
+
+@pytest.mark.parametrize("method", [VBCM(), EMCM()], ids=["vbcm", "em"])
+def test_a_median_of_counts_is_a_count(method):
+    rng = np.random.default_rng(6)
+    y = rng.poisson(13.3, 500).astype(float)
+    rows = np.minimum(y, 13.0), np.where(y > 13.0, INF, y)
+    fit = fit_mixture(*rows, family="poisson", k=1, method=method)
+    assert fit.parameters["rate"][0] > 13.0
+    assert fit.notes == ()
+    far = fit_mixture(np.minimum(y, 9.0), np.where(y > 9.0, INF, y), family="poisson", k=1, method=method)
+    assert far.notes[0].startswith("The median of component 1, 13, lies beyond the data")

@@ -46,6 +46,7 @@ def test_one_sided_rows_give_kaplan_and_meiers_steps(rng, side):
     times, S = kaplan_meier(time, seen, weight)
     if side > 0.0:
         np.testing.assert_allclose(survival(found, times), S, atol=1e-12)
+        assert found.iterations == 1
     else:
         np.testing.assert_allclose([found.mass[found.right < -t].sum() for t in times], S, atol=1e-8)
 

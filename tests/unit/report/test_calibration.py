@@ -17,7 +17,7 @@ from tobitgp.report.calibration import (
     plot_cox_snell,
     plot_predictive_check,
 )
-from tobitgp.results.calibration import Foretold, foretold
+from tobitgp.results.trust.calibration import Foretold, foretold
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))

@@ -8,7 +8,7 @@ from scipy.stats import kstest, norm, poisson
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.calibration import foretold
+from tobitgp.results.trust.calibration import foretold
 
 
 @pytest.fixture(scope="module")

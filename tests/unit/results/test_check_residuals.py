@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import chisquare, kstest, norm
 
-from tobitgp.results.check_residuals import (
+from tobitgp.results.trust.check_residuals import (
     LEAST_ROWS,
     Noise,
     pattern,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.results.findings import BAD, DOUBTFUL, GOOD, Check, Finding, judge, named, plain
+from tobitgp.results.trust.findings import BAD, DOUBTFUL, GOOD, Check, Finding, judge, named, plain
 
 
 @given(p=st.floats(0.0, 1.0), material=st.booleans())

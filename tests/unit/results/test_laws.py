@@ -16,7 +16,7 @@ from tobitgp.results.distribution import probability_scale, quantile_scale
 from tobitgp.results.imputed import Component, imputed_mean, log_predictive
 from tobitgp.results.noisy import clipped_moments, tail_variance
 from tobitgp.results.normals import Mixture
-from tobitgp.results.residuals import log_probability, pearson_residuals, quantile_residuals
+from tobitgp.results.process.residuals import log_probability, pearson_residuals, quantile_residuals
 from tobitgp.results.scales import SCALES, mean_shift
 
 INF = np.inf

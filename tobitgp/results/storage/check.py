@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from tobitgp.likelihoods.laws import Student
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.covariance import KINDS
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.mixture_parts import MixtureParts
+from tobitgp.results.mixture.parts import MixtureParts
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage.codec import MalformedError
-from tobitgp.results.tobit import TobitResults
-from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.results.views import COUNTS, Parts, Source
 
 Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
@@ -138,7 +139,9 @@ def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
     """
     parts: Source = results.parts
     columns = parts.facts.columns
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # What they warn of is for those who ask.
+        warnings.simplefilter("ignore")
         repr(results), results.summary_frame(), results.cov_params(), results.fit_history
         if columns or not parts.state.levels:
             filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}

@@ -40,7 +40,7 @@ from tobitgp.prior.kernel import KernelFeatures
 from tobitgp.prior.kernels import KERNELS, Kernel
 from tobitgp.prior.linear import LinearPrior
 from tobitgp.regression import Maximum
-from tobitgp.results.mixture_parts import Tried
+from tobitgp.results.mixture.parts import Tried
 from tobitgp.results.storage.codec import Codec, Hook, MalformedError
 from tobitgp.results.storage.fits import fits
 from tobitgp.results.storage.formula import Formulas

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage.archive import read_arrays, read_document, write_archive
 from tobitgp.results.storage.check import try_results
 from tobitgp.results.storage.classes import fit_codec
@@ -19,7 +20,6 @@ from tobitgp.results.storage.codec import MalformedError
 from tobitgp.results.storage.fits import describe_type, fits
 from tobitgp.results.storage.formula import Formulas, Functions, plain_formulas, restore_formulas
 from tobitgp.results.storage.kinds import KINDS, Kind, kind_of
-from tobitgp.results.tobit import TobitResults
 
 FORMAT, VERSION = "tobitgp fit", 1
 _NAMES = ("format", "version", "written_by", "kind", "specification", "parts")

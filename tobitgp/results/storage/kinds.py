@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tobitgp.results.gp import GPResults
-from tobitgp.results.mixture import MixtureResults
-from tobitgp.results.mixture_parts import MixtureParts
+from tobitgp.results.mixture.parts import MixtureParts
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage.check import check_mixture, check_process, check_regression
 from tobitgp.results.storage.fits import field_types
 from tobitgp.results.storage.rowless import mixture_without_rows, process_without_rows, regression_without_rows
-from tobitgp.results.tobit import TobitResults
-from tobitgp.results.tobit_parts import TobitParts
 from tobitgp.results.views import Parts
 
 _NOT_STORED = ("spec", "training", "covariates")

@@ -9,8 +9,8 @@ import numpy as np
 from tobitgp.data.problem import Problem
 from tobitgp.inference.posterior import NO_SITES
 from tobitgp.inference.prior import Prior
-from tobitgp.results.mixture_parts import MixtureParts, covariance_of
-from tobitgp.results.tobit_parts import TobitParts, null_likelihood
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of
+from tobitgp.results.regression.parts import TobitParts, null_likelihood
 from tobitgp.results.views import Parts
 
 

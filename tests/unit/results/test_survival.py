@@ -1,0 +1,488 @@
+"""Survival of fits of every kind: the same laws for all, other programs, quadrature and draws for each."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
+from scipy import stats as st
+from scipy.integrate import quad
+from scipy.special import ndtri
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+
+TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
+AFTER = np.array([0.0, 100.0, 500.0])
+FORMULA = "Surv(time, event) ~ age + sex"
+
+
+@pytest.fixture(scope="module")
+def data():
+    lung = tg.datasets.load("lung")[["time", "event", "age", "sex"]]
+    return lung.set_index("p" + lung.index.astype(str))
+
+
+@pytest.fixture(scope="module")
+def fits(data):
+    made = {}
+
+    def fit(kind):
+        if kind not in made:
+            method, family = kind.split()
+            if method == "mixture":
+                made[kind] = tg.fit("Surv(time, event) ~ mixture(2)", data, family=family)
+            elif method == "mle":
+                made[kind] = tg.fit(FORMULA, data, family=family)
+            else:
+                rhs = "gp(age) + sex"
+                response = "Surv(log(time), event)" if family in ("gaussian", "student") else "Surv(time, event)"
+                family = tg.Student(df=3) if family == "student" else family
+                hyper = "integrate" if method == "gp" else "maximize"
+                made[kind] = tg.fit(f"{response} ~ {rhs}", data, family=family, hyper=hyper)
+        return made[kind]
+
+    return fit
+
+
+KINDS = ["gp lognormal", "gp weibull", "point loglogistic", "mle weibull", "mle lognormal", "mixture weibull"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+# -- laws that all keep ----------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_curves_agree_with_each_other(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:3]
+    S = res.predict_survival_function(rows, np.geomspace(1e-6, 1e6, 400))
+    assert S.columns.equals(rows.index)
+    assert (S.iloc[0] > 1.0 - 1e-4).all()
+    assert (S.iloc[-1] < 1e-4).all()
+    assert (S.diff().iloc[1:] <= 0.0).all(axis=None)
+    times = np.concatenate([TIMES - 1e-3, TIMES, TIMES + 1e-3])
+    for after in (None, AFTER):
+        H = res.predict_cumulative_hazard(rows, times, conditional_after=after).to_numpy()
+        S = res.predict_survival_function(rows, times, conditional_after=after).to_numpy()
+        np.testing.assert_allclose(np.exp(-H), S, rtol=1e-9)
+        hazard = res.predict_hazard(rows, TIMES, conditional_after=after).to_numpy()
+        np.testing.assert_allclose((H[10:] - H[:5]) / 2e-3, hazard, rtol=1e-5)
+
+
+@every_kind
+def test_conditional_curves(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:3]
+    ahead = res.predict_survival_function(rows, TIMES, conditional_after=AFTER)
+    for row, after in zip(rows.index, AFTER, strict=True):
+        whole = res.predict_survival_function(rows.loc[[row]], [after, *(after + TIMES)])[row].to_numpy()
+        np.testing.assert_allclose(ahead[row], whole[1:] / whole[0], rtol=1e-9)
+    np.testing.assert_allclose(
+        res.predict_survival_function(rows, TIMES, conditional_after=0.0),
+        res.predict_survival_function(rows, TIMES),
+        rtol=1e-10,
+    )
+
+
+@every_kind
+@pytest.mark.parametrize("p", [0.9, 0.5, 0.01])
+def test_percentiles_invert_survival(fits, data, kind, p):
+    res, rows = fits(kind), data.iloc[:3]
+    for after in (None, 250.0, AFTER):
+        at = res.predict_percentile(rows, p=p, conditional_after=after)
+        assert at.index.equals(rows.index)
+        S = res.predict_survival_function(rows, at.to_numpy(), conditional_after=after)
+        np.testing.assert_allclose(np.diag(S), p, rtol=1e-7)
+    np.testing.assert_allclose(res.predict_median(rows), res.predict_percentile(rows, p=0.5))
+    want = res.predict(rows, "quantile", q=1.0 - p)
+    np.testing.assert_allclose(res.predict_percentile(rows, p=p), want, rtol=1e-9)
+
+
+@every_kind
+def test_restricted_means_are_areas(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:2]
+    for after in (None, np.array([50.0, 400.0])):
+        found = res.predict_restricted_mean(rows, [200.0, 700.0], conditional_after=after)
+        for i, row in enumerate(rows.index):
+            for t in (200.0, 700.0):
+
+                def survive(u, i=i, after=after):
+                    given = None if after is None else after[i]
+                    one = res.predict_survival_function(rows.iloc[[i]], np.atleast_1d(u), conditional_after=given)
+                    return one.to_numpy()[:, 0]
+
+                nodes, weights = np.polynomial.legendre.leggauss(60)
+                v = 0.5 * (nodes + 1.0)
+                area = t * (survive(t * v**2) * v) @ weights
+                np.testing.assert_allclose(found.loc[row, t], area, rtol=1e-6)
+    one = res.predict_restricted_mean(rows, 200.0)
+    assert one.name == 200.0
+    bands = res.predict_restricted_mean(rows, 200.0, interval=0.9)
+    assert ((bands["lower"] < bands["mean"]) & (bands["mean"] < bands["upper"])).all()
+    np.testing.assert_allclose(bands["mean"], one)
+    assert res.predict_restricted_mean(rows, [200, 700], interval=0.9).columns.tolist()[3] == (700.0, "mean")
+
+
+@every_kind
+@pytest.mark.parametrize("after", [None, 200.0])
+def test_bands_hold_their_mean_and_grow(fits, data, kind, after):
+    res, rows = fits(kind), data.iloc[:2]
+    for ask in (res.predict_survival_function, res.predict_cumulative_hazard, res.predict_hazard):
+        wide = ask(rows, TIMES, conditional_after=after, interval=0.95)
+        narrow = ask(rows, TIMES, conditional_after=after, interval=0.5)
+        assert wide.columns.names == ["row", "statistic"]
+        alone = ask(rows, TIMES, conditional_after=after)
+        for row in rows.index:
+            np.testing.assert_allclose(wide[row]["mean"], alone[row], rtol=1e-12)
+            ends = [wide[row]["lower"], narrow[row]["lower"], alone[row], narrow[row]["upper"], wide[row]["upper"]]
+            assert (np.diff(np.stack(ends), axis=0) > 0.0).all()
+
+
+@every_kind
+def test_expectations(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:2]
+    found = res.predict_expectation(rows)
+    np.testing.assert_allclose(found, res.predict(rows, "uncensored"))
+    long = res.predict_restricted_mean(rows, 1e7)
+    np.testing.assert_allclose(found, long, rtol=1e-3)
+
+
+@every_kind
+def test_defaults_are_the_training_rows_and_times(fits, data, kind):
+    res = fits(kind)
+    table = res.predict_survival_function()
+    assert table.index.tolist() == sorted(set(data["time"]))
+    if "mixture" not in kind:
+        assert table.columns.equals(data.index)
+        np.testing.assert_array_equal(table, res.predict_survival_function(data))
+        assert res.predict_median().index.equals(data.index)
+
+
+@pytest.mark.parametrize("kind", ["gp weibull", "mle weibull"])
+def test_rows_that_lack_an_input_are_nan(fits, data, kind):
+    rows = data.iloc[:3].assign(age=[50.0, np.nan, 60.0])
+    res = fits(kind)
+    table = res.predict_survival_function(rows, TIMES, interval=0.9)
+    assert table["p1"].isna().all(axis=None)
+    assert table[["p0", "p2"]].notna().all(axis=None)
+    assert res.predict_median(rows, conditional_after=[1.0, 2.0, 3.0]).isna().tolist() == [False, True, False]
+    assert res.predict_restricted_mean(rows, 100.0).isna().tolist() == [False, True, False]
+    assert res.predict_survival_function(rows.iloc[1:2], TIMES, interval=0.9).isna().all(axis=None)
+    assert res.predict_survival_function(rows.iloc[:0], TIMES).shape == (5, 0)
+
+
+@every_kind
+def test_far_out_nothing_is_nan(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:1]
+    times = [0.0, 1e-200, 1e-10, 1e10, 1e50]
+    for after in (None, 0.0, 1e5):
+        for interval in (None, 0.9):
+            made = [
+                res.predict_survival_function(rows, times, conditional_after=after, interval=interval),
+                res.predict_cumulative_hazard(rows, times, conditional_after=after, interval=interval),
+                res.predict_hazard(rows, times[1:], conditional_after=after, interval=interval),
+            ]
+            for table in made:
+                # Bands of a mixture are NaN where its slopes cannot be formed.
+                values = table.xs("mean", axis=1, level="statistic") if interval and "mixture" in kind else table
+                assert values.notna().all(axis=None)
+
+
+@pytest.mark.parametrize("kind", ["gp weibull", "mle weibull"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"times": ["a"]}, "times="),
+        ({"times": [1.0], "conditional_after": [1.0, 2.0]}, "each of the 3 rows"),
+        ({"times": [1.0], "interval": 2.0}, "interval="),
+        ({"times": [1.0], "exclude": "z"}, "z"),
+    ],
+)
+def test_curves_that_make_no_sense(fits, data, kind, options, words):
+    res, rows = fits(kind), data.iloc[:3]
+    with pytest.raises(SpecError, match=words):
+        res.predict_survival_function(rows, **options)
+    for t in (None, -1.0, [], "a", [[1.0]]):
+        with pytest.raises(SpecError, match="t="):
+            res.predict_restricted_mean(rows, t)
+    with pytest.raises(SpecError, match="conditional_after"):
+        res.predict_restricted_mean(rows, 1.0, conditional_after=1.0, interval=0.9)
+    with pytest.raises(SpecError, match="scoring_method="):
+        res.score(data, "brier")
+    with pytest.raises(SpecError, match=r"score\(\) needs what was seen"):
+        res.score(data[["age", "sex"]])
+    with pytest.raises(SpecError, match="these data have none"):
+        res.score(rows.assign(time=np.nan))
+
+
+def test_fits_without_rows_want_them(fits, data, tmp_path):
+    fits("mle weibull").save(tmp_path / "fit.tgp")
+    loaded = tg.load(tmp_path / "fit.tgp")
+    with pytest.raises(SpecError, match=r"give times="):
+        loaded.predict_survival_function(data)
+    with pytest.raises(SpecError, match=r"give df="):
+        loaded.predict_median()
+    want = fits("mle weibull").predict_survival_function(data, TIMES, interval=0.9)
+    pd.testing.assert_frame_equal(loaded.predict_survival_function(data, TIMES, interval=0.9), want)
+    assert loaded.score(data) == fits("mle weibull").score(data)
+
+
+def test_lazy_rows_are_refused(fits, data):
+    dask = pytest.importorskip("dask.dataframe")
+    lazy, res = dask.from_pandas(data, npartitions=2), fits("mle weibull")
+    for ask in (res.predict_survival_function, res.predict_median, res.predict_expectation, res.score):
+        with pytest.raises(SpecError, match="in memory"):
+            ask(lazy)
+
+
+# -- regressions -----------------------------------------------------------------------------------------------------
+
+FITTERS = {"weibull": WeibullAFTFitter, "lognormal": LogNormalAFTFitter, "loglogistic": LogLogisticAFTFitter}
+
+
+def peer(family, frame, time):
+    """A fitter of lifelines, and our fit at its estimates, where its search left them."""
+    with np.errstate(all="ignore"):
+        fitter = FITTERS[family]().fit(frame, time, "event")
+    first, second = fitter.params_.index.get_level_values(0).unique().sort_values()
+    if family == "lognormal":
+        first, second = "mu_", "sigma_"
+    sign = 1.0 if family == "lognormal" else -1.0
+    fixed = fitter.params_[first].to_dict() | {"sigma": float(np.exp(sign * fitter.params_[second]["Intercept"]))}
+    others = " + ".join(name for name in frame if name not in (time, "event"))
+    return fitter, tg.fit(f"Surv({time}, event) ~ {others}", frame, family=family, fixed=fixed)
+
+
+@pytest.mark.parametrize("family", FITTERS)
+@pytest.mark.parametrize("name", ["lung", "rossi"])
+def test_curves_are_those_of_lifelines(family, name, data):
+    frame = (data if name == "lung" else tg.datasets.load("rossi")).astype(np.float64)
+    fitter, res = peer(family, frame, "time" if name == "lung" else "week")
+    rows, after = frame.iloc[[0, 5, 17]], np.array([0.5, 3.0, 20.0])
+    times, close = [1.0, 5.0, 20.0, 50.0], {"rtol": 1e-7, "atol": 1e-12}
+    for given in (None, after):
+        options = {"times": times, "conditional_after": given}
+        for ask in ("predict_survival_function", "predict_cumulative_hazard"):
+            mine, theirs = (getattr(one, ask)(rows, **options) for one in (res, fitter))
+            np.testing.assert_allclose(mine, theirs, **close)
+            assert mine.columns.equals(theirs.columns)
+            np.testing.assert_array_equal(mine.index, theirs.index)
+        mine, theirs = (one.predict_median(rows, conditional_after=given) for one in (res, fitter))
+        np.testing.assert_allclose(mine, theirs, **close)
+    np.testing.assert_allclose(res.predict_hazard(rows, times), fitter.predict_hazard(rows, times=times), **close)
+    np.testing.assert_allclose(res.predict_percentile(rows, p=0.8), fitter.predict_percentile(rows, p=0.8), **close)
+    np.testing.assert_allclose(res.predict_expectation(rows), fitter.predict_expectation(rows), **close)
+    np.testing.assert_allclose(res.score(frame), fitter.score(frame), rtol=1e-10)
+
+
+def test_scores_with_late_entry_are_those_of_lifelines():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=400)
+    time, entry = np.exp(1.0 + 0.5 * x) * rng.weibull(1.5, 400), rng.uniform(0.0, 2.0, 400)
+    frame = pd.DataFrame({"time": time, "entry": entry, "x": x, "event": 1.0})[time > entry]
+    fitter = WeibullAFTFitter().fit(frame, "time", "event", entry_col="entry")
+    res = tg.fit("Surv(entry, time, event) ~ x", frame, family="weibull")
+    np.testing.assert_allclose(res.score(frame), fitter.score(frame), rtol=1e-6)
+    np.testing.assert_allclose(res.score(frame), res.llf / res.nobs, rtol=1e-12)
+    with pytest.raises(SpecError, match="'entry'"):
+        res.score(frame.drop(columns="entry"))
+    S = res.predict_survival_function(frame.iloc[:2].drop(columns="entry"), [1.0, 3.0])
+    with np.errstate(all="ignore"):
+        theirs = fitter.predict_survival_function(frame.iloc[:2], [1.0, 3.0])
+    np.testing.assert_allclose(S, theirs, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["weibull", "gaussian", "student"])
+def test_bands_of_regressions_are_those_of_draws(family, data):
+    """Where the quantity is nearly normal on its link the delta method is what normal estimates say."""
+    res = tg.fit(FORMULA.replace("time,", "log(time),") if family != "weibull" else FORMULA, data, family=family)
+    rows, times = data.iloc[:1], np.array([200.0, 500.0])
+    times = times if family == "weibull" else np.log(times)
+    band = res.predict_survival_function(rows, times, interval=0.9)["p0"]
+    prob = res.predict(rows, "prob", above=list(times), interval=0.9)
+    for t, found in zip(times, band.itertuples(), strict=True):
+        np.testing.assert_allclose([found.mean, found.lower, found.upper], prob[t][["mean", "lower", "upper"]].iloc[0])
+    H = res.predict_cumulative_hazard(rows, times, interval=0.9)["p0"]
+    z = float(ndtri(0.95))
+    se = np.log(H["upper"] / H["lower"]) / (2.0 * z) * H["mean"]
+    se_prob = res.predict(rows, "prob", above=list(times), se=True).xs("se", axis=1, level=1).iloc[0]
+    np.testing.assert_allclose(se, se_prob.to_numpy() / band["mean"].to_numpy(), rtol=1e-6)
+
+
+def test_responses_before_a_logarithm_and_after_it(data):
+    one = tg.fit("Surv(log(time), event) ~ age", data)
+    other = tg.fit("Surv(time, event) ~ age", data, family="lognormal")
+    rows = data.iloc[:2]
+    for ask in ("predict_survival_function", "predict_cumulative_hazard"):
+        mine, theirs = getattr(one, ask)(rows, np.log(TIMES)), getattr(other, ask)(rows, TIMES)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    np.testing.assert_allclose(
+        one.predict_hazard(rows, np.log(TIMES)), other.predict_hazard(rows, TIMES).mul(TIMES, axis=0), rtol=1e-6
+    )
+    np.testing.assert_allclose(np.exp(one.predict_median(rows)), other.predict_median(rows), rtol=1e-6)
+    jacobian = np.log(data["time"])[data["event"] == 1].sum() / len(data)
+    np.testing.assert_allclose(other.score(data), one.score(data) - jacobian, rtol=1e-10)
+
+
+# -- processes -------------------------------------------------------------------------------------------------------
+
+
+def posterior(res, row):
+    """Weights, means and sds of f, and scales and laws of the noise, of one row."""
+    from tobitgp.results.process.survival import times_of_rows
+    from tobitgp.results.rows import ask
+
+    q = times_of_rows(res.parts, ask(res.parts, row)).law.q
+    return q.weight, q.mean[:, 0], q.sd[:, 0], q.sigma, q.laws
+
+
+@pytest.mark.parametrize("kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student"])
+def test_means_are_integrals_over_the_posterior(fits, data, kind):
+    res, row = fits(kind), data.iloc[[4]]
+    weight, mean, sd, sigma, laws = posterior(res, row)
+    for t in (50.0, 400.0, 5000.0):
+        y, total = np.log(t), 0.0
+        for w, m, s, sg, law in zip(weight, mean, sd, sigma, laws, strict=True):
+
+            def inside(x, m=m, s=s, sg=sg, law=law, y=y):
+                return float(np.exp(law.log_sf(np.array([(y - m - s * x) / sg]))[0])) * st.norm.pdf(x)
+
+            total += w * quad(inside, -9.0, 12.0, epsabs=0.0, epsrel=1e-9, limit=300)[0]
+        at = t if res.parts.family.log_time else y
+        np.testing.assert_allclose(res.predict_survival_function(row, [at]).iloc[0, 0], total, rtol=1e-7)
+    point = res.predict(row, "prob", above=at, interval=0.8).iloc[0]
+    band = res.predict_survival_function(row, [at], interval=0.8).iloc[0]
+    np.testing.assert_allclose(band, point[["mean", "lower", "upper"]], rtol=1e-7)
+    H = res.predict_cumulative_hazard(row, [at], interval=0.8).iloc[0]
+    np.testing.assert_allclose(np.exp(-H), band.iloc[[0, 2, 1]], rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student", "point gaussian", "point weibull"]
+)
+def test_bands_are_those_of_draws_that_survive(fits, data, kind):
+    """Draws of f and the noise, weighted by how likely they are to live so long."""
+    res, row, rng = fits(kind), data.iloc[[4]], np.random.default_rng(1)
+    weight, mean, sd, sigma, laws = posterior(res, row)
+    n = 400_000
+    j = rng.choice(len(weight), n, p=weight)
+    f = mean[j] + sd[j] * rng.standard_normal(n)
+    log_time = res.parts.family.log_time
+    (a, t) = (300.0, 500.0) if log_time else (5.0, 1.0)
+    ends = np.log([a, a + t]) if log_time else np.array([a, a + t])
+    sf, rate = np.empty((2, n)), np.empty(n)
+    for k, law in enumerate(laws):
+        at = j == k
+        for i in (0, 1):
+            sf[i, at] = law.log_sf((ends[i] - f[at]) / sigma[k])
+        rate[at] = -law.upper_tail((ends[0] - f[at]) / sigma[k]).d1 / sigma[k] / (a if log_time else 1.0)
+    alive = np.exp(sf[0]) / np.exp(sf[0]).sum()
+
+    def check(values, table):
+        order = np.argsort(values)
+        F = np.cumsum(alive[order])
+        want = [alive @ values, *np.interp([0.05, 0.95], F, values[order])]
+        np.testing.assert_allclose(table.iloc[0], want, rtol=6e-3)
+
+    options = {"times": [t], "conditional_after": a, "interval": 0.9}
+    check(np.exp(sf[1] - sf[0]), res.predict_survival_function(row, **options))
+    check(rate, res.predict_hazard(row, times=[a], interval=0.9))
+    check(rate, res.predict_hazard(row, times=[0.0], conditional_after=a, interval=0.9))
+
+
+def test_samples_live_as_long_as_their_curve_says(fits, data):
+    res, row = fits("gp weibull"), data.iloc[[4]]
+    y = res.sample(row, draws=40_000, rng=3).to_numpy()[0]
+    S = res.predict_survival_function(row, TIMES).to_numpy()[:, 0]
+    np.testing.assert_allclose((y[:, None] > TIMES).mean(axis=0), S, atol=0.01)
+
+
+def test_wide_posteriors_have_precise_bands():
+    """A posterior of f much wider than the noise, whose survivors have a sharp edge."""
+    from tobitgp.likelihoods.laws import Logistic
+    from tobitgp.results.normals import Mixture
+    from tobitgp.results.process.bands import conditional_band
+
+    q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 1.0), np.array([0.1]), laws=(Logistic(),))
+    f = np.linspace(-6.0, 8.0, 400_001)
+    word = Logistic().log_sf((0.4 - f) / 0.1) - 0.5 * f * f
+    g = Logistic().log_sf((0.4 - f) / 0.1) - Logistic().log_sf((1.2 - f) / 0.1)
+    p = np.exp(word - word.max())
+    order = np.argsort(g)
+    want = np.interp([0.05, 0.5, 0.95], np.cumsum(p[order]) / p.sum(), g[order])
+    found = conditional_band(q, np.array([0.4]), np.array([[1.2]]), (0.05, 0.5, 0.95))
+    np.testing.assert_allclose(np.ravel(found), want, rtol=0.01)
+
+
+def test_likelihoods_of_new_rows_are_predictive_densities(fits, data):
+    res = fits("gp lognormal")
+    rows = data.iloc[[1, 2, 5, 6]].assign(time=[100.0, 250.0, 300.0, 900.0], event=[1, 1, 0, 0])
+    h = 1e-3
+    times = rows["time"].to_numpy()
+    S = np.array([np.diag(res.predict_survival_function(rows, times + step)) for step in (-h, 0.0, h)])
+    want = np.where(rows["event"] == 1, np.log((S[0] - S[2]) / (2.0 * h)), np.log(S[1]))
+    np.testing.assert_allclose(res.score(rows), want.mean(), rtol=1e-7)
+    extra = pd.concat([rows, rows.iloc[:1].assign(time=np.nan), rows.iloc[:1].assign(age=np.nan)])
+    np.testing.assert_allclose(res.score(extra), res.score(rows))
+
+
+def test_rows_alike_share_their_curve(fits, data):
+    res = fits("gp weibull")
+    rows = data.iloc[[1, 2, 1, 2, 2]]
+    table = res.predict_hazard(rows, TIMES, conditional_after=[1.0, 2.0, 1.0, 2.0, 3.0], interval=0.9)
+    values = table.to_numpy().reshape(5, 5, 3)
+    np.testing.assert_array_equal(values[:, [0, 1]], values[:, [2, 3]])
+    for i, after in enumerate((1.0, 2.0, 1.0, 2.0, 3.0)):
+        alone = res.predict_hazard(rows.iloc[[i]], TIMES, conditional_after=after, interval=0.9)
+        np.testing.assert_allclose(values[:, i], alone, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["gp weibull", "point student"])
+def test_many_rows_have_the_curves_of_few(fits, data, kind):
+    res = fits(kind)
+    rows = pd.DataFrame({"age": np.linspace(40.0, 80.0, 700), "sex": np.tile([1, 2], 350)})
+    times = np.linspace(20.0, 1200.0, 100)
+    times = times if res.parts.family.log_time else np.log(times)
+    for ask in (res.predict_survival_function, res.predict_hazard):
+        many, few = ask(rows, times), ask(rows.iloc[::100], times)
+        np.testing.assert_allclose(many[few.columns], few, rtol=1e-6)
+
+
+def test_excluded_terms_need_no_columns(fits):
+    res = fits("gp weibull")
+    found = res.predict_survival_function({"sex": [1, 2]}, TIMES, exclude="gp(age)")
+    prob = res.predict({"sex": [1, 2]}, "prob", above=list(TIMES), exclude="gp(age)")
+    np.testing.assert_allclose(found.T, prob, rtol=1e-8)
+
+
+# -- order -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gp weibull", "mle weibull"])
+def test_concordance_is_that_of_lifelines(fits, data, kind):
+    pytest.importorskip("tobitgp.metrics")
+    from lifelines.utils import concordance_index
+
+    res = fits(kind)
+    want = concordance_index(data["time"], res.predict_median(data), data["event"])
+    np.testing.assert_allclose(res.concordance_index_, want, rtol=1e-12)
+    np.testing.assert_allclose(res.score(data, "concordance_index"), want, rtol=1e-12)
+    half = data.iloc[::2]
+    want = concordance_index(half["time"], res.predict_median(half), half["event"])
+    np.testing.assert_allclose(res.score(half, "concordance_index"), want, rtol=1e-12)
+
+
+def test_a_mixture_has_no_order(fits, data):
+    res = fits("mixture weibull")
+    with pytest.raises(SpecError, match="no order"):
+        res.score(data, "concordance_index")
+    with pytest.raises(SpecError, match="no order"):
+        _ = res.concordance_index_
+
+
+def test_restricted_means_of_counts_are_sums():
+    y = np.random.default_rng(3).poisson(4.0, 80).astype(float)
+    res = tg.fit("y ~ mixture(1)", {"y": y}, family="poisson")
+    law = res.predictive
+    want = law.sf(np.arange(6)).sum() + 0.5 * law.sf(6.0)
+    found = res.predict_restricted_mean(t=6.5)[0]
+    np.testing.assert_allclose(found, want, rtol=1e-10)
+    assert res.predict_restricted_mean(t=6.5, interval=0.9).notna().all(axis=None)

@@ -1,0 +1,171 @@
+"""What a mixture was made from and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import Facts, held_rows
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.state import DesignState
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of
+from tobitgp.mixture.family import Family
+from tobitgp.mixture.model import Bayes
+from tobitgp.report.protocols import CovKind
+from tobitgp.typing import Array, BoolArray, IntArray
+
+COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The numbers of components that were tried.
+
+    Attributes
+    ----------
+    by : {"log_evidence", "bic"}
+        What chose among them.
+    numbers : (m,) integer array
+        Ascending.
+    values : (m,) array
+    converged : (m,) bool array
+    """
+
+    by: Literal["log_evidence", "bic"]
+    numbers: IntArray
+    values: Array
+    converged: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureParts:
+    """A fitted mixture and its data.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    state : DesignState
+        Of no column.
+    facts : Facts
+    fit : MixtureFit
+    tried : Tried or None
+        Where a range of numbers of components was given.
+    covariance : (p, p) array or None
+        By linear response, in the order of ``fit.names``, where it is known already.
+    training : TrainingData or None
+    covariates : DataFrame or None
+    """
+
+    spec: ModelSpec
+    state: DesignState
+    facts: Facts
+    fit: MixtureFit
+    tried: Tried | None = None
+    covariance: Array | None = None
+    training: TrainingData | None = None
+    covariates: pd.DataFrame | None = None
+
+    @property
+    def family(self) -> Family:
+        """Of the components."""
+        return self.fit.model.family
+
+    @property
+    def bayes(self) -> bool:
+        """Whether there is a posterior; point estimates otherwise."""
+        return isinstance(self.fit.model, Bayes)
+
+    @property
+    def rows(self) -> TrainingData:
+        """Training rows.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds none.
+        """
+        return held_rows(self.training)
+
+
+def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
+    """Ends (lower, upper] of the rows of a response, as a mixture reads them, (n,) each.
+
+    Of counts the spellings mean different things: ``censor(upper=6)`` is what an instrument shows that stops at 6, a
+    count of at least 6; a flag, as of ``Surv``, and the text ``>6`` say that 6 was exceeded; ``<6`` is at most 5.
+
+    Raises
+    ------
+    SpecError
+        If rows are truncated.
+
+    Examples
+    --------
+    >>> from tobitgp.data.prepare import prepare
+    >>> from tobitgp.formula import parse_formula
+    >>> from tobitgp.mixture import MIXTURE_FAMILIES
+    >>> data = {"y": [2.0, 6.0], "seen": [1, 0]}
+    >>> for formula in ("y ~ mixture(1) | censor(upper=6)", "Surv(y, seen) ~ mixture(1)"):
+    ...     training = prepare(parse_formula(formula), data)
+    ...     print(*known_ends(training.state.spec, MIXTURE_FAMILIES["poisson"], training.response))
+    [2. 5.] [ 2. inf]
+    [2. 6.] [ 2. inf]
+    """
+    lower, upper, _ = rows_of(response)
+    if family.support != "counts":
+        return lower, upper
+    if spec.response.kind == "value" and spec.flag is None:
+        at_limit = np.isposinf(upper) & np.isfinite(lower)
+        lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
+    if spec.response.kind == "text":
+        below = np.isneginf(lower) & np.isfinite(upper)
+        upper = np.where(below, np.ceil(upper) - 1.0, upper)
+    return lower, upper
+
+
+def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
+    """Ends and weights of the training rows, (n,) each."""
+    response = parts.rows.response
+    return *known_ends(parts.spec, parts.family, response), response.weight
+
+
+def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Array:
+    """Covariance of all parameters, (p, p).
+
+    Raises
+    ------
+    SpecError
+        For another kind, and for ``"vb"`` of point estimates.
+    """
+    if not isinstance(kind, str) or kind not in COV_KINDS:
+        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, COV_KINDS))}.")
+    if kind == "vb":
+        if not parts.bayes:
+            raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
+        return posterior_covariance(parts.fit)
+    return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
+
+
+def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
+    """Why some parameters have no standard error, and what helps; empty where all have one."""
+    names, held = np.array(fit.names), held_parameters(fit)
+    unknown = np.isnan(np.diag(V)) & ~held
+    notes = []
+    if held.any():
+        notes.append(
+            f"At the bound of what is searched, and without standard error: {', '.join(names[held])}. Errors of the "
+            "others take these values as known. The likelihood rises beyond them: fit fewer components, or by 'vbcm'."
+        )
+    if unknown.any():
+        remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
+        remedy = remedy if fit.converged else " The fit had not settled: raise max_iter first."
+        notes.append(
+            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
+            f"what depends on them, are NaN.{remedy}"
+        )
+    return tuple(notes)

@@ -1,0 +1,155 @@
+"""Predictions of a mixture as pandas tables, and what new rows tell of themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.response import build_response, unknown_rows
+from tobitgp.data.table import column_names
+from tobitgp.errors import SpecError
+from tobitgp.mixture.rows import read_rows
+from tobitgp.results.conditional import what_was_seen
+from tobitgp.results.distribution import choose_scales
+from tobitgp.results.mixture import scales
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
+from tobitgp.results.mixture.scales import MixtureQuantity
+from tobitgp.results.predict import check_level
+from tobitgp.results.rows import Asked, ask
+from tobitgp.typing import Array, BoolArray, Frame
+
+WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
+
+
+def predict_mixture(
+    parts: MixtureParts,
+    new: Frame | None,
+    what: str | None,
+    *,
+    interval: float | None,
+    se: bool,
+    q: Any = None,
+    below: Any = None,
+    above: Any = None,
+    exclude: Any = (),
+) -> pd.Series[float] | pd.DataFrame:
+    """Predictions with the index of the data; see ``MixtureResults.predict``."""
+    what, level = _check_what(what), check_level(interval)
+    bands = bool(se) or level is not None
+    keys, listed = choose_scales(what, q, below, above)
+    asked = ask(parts, new, exclude, instead="what='uncensored'")
+    if what == "component":
+        if bands:
+            raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
+        return component_table(parts, new, asked)
+    V = covariance_of(parts) if bands else None
+    if what == "conditional":
+        lower, upper, known = ends_of_rows(parts, new, asked)
+        columns = scales.conditional(parts.fit, lower, upper).statistics(V, level, se=bool(se))
+        if level is not None:
+            columns |= {end: np.clip(columns[end], lower, upper) for end in ("lower", "upper")}
+        return _table(what, asked, {name: _among(known, values) for name, values in columns.items()}, bands=bands)
+    if what == "observed":
+        columns = _observed(parts, asked, V, level, se=bool(se))
+        return _table(what, asked, columns, bands=bands)
+    tables = {}
+    for key in keys if what in ("quantile", "prob") else (what,):
+        quantity = _quantity(parts, what, key, above=above is not None)
+        columns = quantity.statistics(V, level, se=bool(se))
+        tables[key] = {name: np.repeat(values, asked.usable.sum()) for name, values in columns.items()}
+    if not listed:
+        (only,) = tables.values()
+        return _table(what, asked, only, bands=bands)
+    if bands:
+        made = [_table(what, asked, columns, bands=True) for columns in tables.values()]
+        return pd.concat(made, axis=1, keys=list(tables), names=["value", "statistic"])
+    return pd.DataFrame({key: asked.spread(columns["mean"]) for key, columns in tables.items()}, index=asked.index)
+
+
+def ends_of_rows(
+    parts: MixtureParts, new: Frame | None, asked: Asked, needed_by: str = "what='conditional'"
+) -> tuple[Array, Array, BoolArray]:
+    """What is known of the response in rows.
+
+    Parameters
+    ----------
+    parts : MixtureParts
+    new : DataFrame or dict of columns, or None
+    asked : Asked
+    needed_by : str
+        For the message where columns are lacking.
+
+    Returns
+    -------
+    lower, upper : (m,) array
+    known : (n,) array of bool
+        Which of the usable rows say something: m of them.
+
+    Raises
+    ------
+    SpecError
+        If the new data lack columns of the response or the censoring.
+    DataError
+        For rows that are impossible under the family.
+    """
+    if new is None:
+        lower, upper, _ = training_ends(parts)
+        return lower, upper, np.ones(len(lower), dtype=bool)
+    table = what_was_seen(parts, new, needed_by).take(asked.usable)
+    known = ~unknown_rows(parts.spec, table)
+    table = table.take(known)
+    response = build_response(parts.spec, table, np.ones(table.n))
+    lower, upper = known_ends(parts.spec, parts.family, response)
+    read_rows(parts.family, lower, upper, labels=asked.labels[known].to_numpy())
+    return lower, upper, known
+
+
+def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
+    """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
+    fit, n = parts.fit, int(asked.usable.sum())
+    values = np.tile(fit.weights, (n, 1))
+    if new is None or set(parts.spec.names("response")) <= set(column_names(new)):
+        lower, upper, known = ends_of_rows(parts, new, asked, "what='component'")
+        values[known] = fit.responsibilities(lower, upper)
+    columns = pd.RangeIndex(1, fit.k + 1, name="component")
+    return pd.DataFrame(asked.spread(values), index=asked.index, columns=columns)
+
+
+def _check_what(what: str | None) -> str:
+    if what is None:
+        return "uncensored"
+    if not isinstance(what, str) or what not in WHATS:
+        raise SpecError(f"what={what!r} is not offered of a mixture; choose one of {', '.join(map(repr, WHATS))}.")
+    return what
+
+
+def _quantity(parts: MixtureParts, what: str, key: Any, *, above: bool) -> MixtureQuantity:
+    if what == "uncensored":
+        return scales.mean(parts.fit)
+    if what == "prob":
+        return scales.probability(parts.fit, float(key), above=above)
+    return scales.quantile(parts.fit, 0.5 if what == "median" else float(key))
+
+
+def _observed(parts: MixtureParts, asked: Asked, V: Array | None, level: float | None, *, se: bool) -> dict[str, Array]:
+    """Statistics of the clipped mean; rows with the same limits are done once."""
+    limits = np.column_stack(asked.limits())
+    different, where = np.unique(limits, axis=0, return_inverse=True)
+    low, high = different.T
+    columns = scales.observed(parts.fit, low, high).statistics(V, level, se=se)
+    if level is not None:
+        columns |= {end: np.clip(columns[end], low, high) for end in ("lower", "upper")}
+    return {name: values[where.ravel()] for name, values in columns.items()}
+
+
+def _among(known: BoolArray, values: Array) -> Array:
+    out = np.full(len(known), np.nan)
+    out[known] = values
+    return out
+
+
+def _table(what: str, asked: Asked, columns: dict[str, Array], *, bands: bool) -> pd.Series[float] | pd.DataFrame:
+    table = pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
+    return table if bands else table["mean"].rename(what)

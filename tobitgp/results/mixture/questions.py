@@ -1,0 +1,199 @@
+"""What one may ask a fitted mixture: predictions, draws, residuals, the fit of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.errors import SpecError
+from tobitgp.numerics.draws import generator, random_points
+from tobitgp.results.lazy import is_dask, predict_lazily
+from tobitgp.results.mixture.curves import MixtureCurves
+from tobitgp.results.mixture.draws import ComponentDraws, draw_components
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
+from tobitgp.results.predict import check_flag
+from tobitgp.results.prediction import Predictions
+from tobitgp.results.rows import ask
+from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.results.trust.validation import Rng, Validation
+from tobitgp.typing import Frame
+
+DRAWN = ("uncensored", "observed")
+
+
+class MixtureQuestions(MixtureCurves, Predictions, Validation):
+    """The questions that :class:`MixtureResults` answers."""
+
+    _parts: MixtureParts
+
+    @property
+    def parts(self) -> MixtureParts:
+        """Specification, training data and fit, as the rooms below hand them on."""
+        return self._parts
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
+        training_rows(self._parts, question)
+        return draw_components(self._settled, draws, rng, question=question)
+
+    def predict(
+        self,
+        new: Frame | None = None,
+        what: str | None = None,
+        *,
+        interval: float | None = None,
+        se: bool = False,
+        q: float | Sequence[float] | None = None,
+        below: float | Sequence[float] | None = None,
+        above: float | Sequence[float] | None = None,
+        exclude: str | Sequence[str] = (),
+    ) -> pd.Series[float] | pd.DataFrame:
+        """Predict at new rows, or at those of the training data.
+
+        No column tells one row from another, so that predictions are the same in all of them, but for
+        ``"conditional"`` and ``"component"``, which use what is known of each, and ``"observed"`` under limits that
+        are columns.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            With the columns of response and censoring for ``"conditional"`` and ``"component"``, and those of the
+            limits for ``"observed"``; by default the training data. Of a dask DataFrame the result is one, too.
+        what : {"uncensored", "median", "observed", "conditional", "component", "quantile", "prob"}
+            ``"uncensored"``, the default: mean of the response before censoring, infinite or NaN, with a warning,
+            where a component has none. ``"median"``. ``"observed"``: mean after clipping at the limits, at the
+            estimates. ``"conditional"``: mean given what was seen of each row. ``"component"``: probability of each
+            component given what was seen, columns 1 to K; the weights without the response. ``"quantile"`` and
+            ``"prob"`` (strictly below, or above) of the predictive law.
+        interval : float, optional
+            Probability of an interval of the quantity, normal on its own scale: of logarithms for positive families,
+            of logits for probabilities.
+        se : bool
+            Give standard errors, by the delta method from ``cov_params()``.
+        q, below, above : float or list of float, optional
+            With ``"quantile"`` and ``"prob"``.
+        exclude : sequence of str
+            Empty: a mixture has no terms.
+
+        Returns
+        -------
+        Series or DataFrame
+            As :meth:`tobitgp.GPResults.predict` gives it.
+
+        Raises
+        ------
+        SpecError
+            For an unknown ``what``, arguments that do not go with it, lacking columns of what was seen, or
+            ``"observed"`` where the limits are unknown.
+        DataError
+            If the new data cannot be used.
+
+        Warns
+        -----
+        ApproximationWarning
+            If there is no finite mean.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data, family="weibull")
+        >>> res.predict({"time": [200, 200], "event": [1, 0]}, "conditional").round(1)
+        0    200.0
+        1    506.2
+        Name: conditional, dtype: float64
+        >>> res.predict(data.head(2), "prob", above=365, interval=0.95).round(3)
+            mean    se  lower  upper
+        0  0.434  0.03  0.377  0.493
+        1  0.434  0.03  0.377  0.493
+        """
+        from tobitgp.results.mixture.predict import predict_mixture
+
+        if is_dask(new):
+            options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
+            return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
+        parts = self._settled if check_flag("se", se) or interval is not None else self._parts
+        return predict_mixture(
+            parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
+        )
+
+    def _without_rows(self) -> Any:
+        return type(self)(replace(self._settled, training=None, covariates=None))  # type: ignore[call-arg]
+
+    def sample(
+        self,
+        new: Frame | None = None,
+        draws: int = 100,
+        *,
+        what: str = "uncensored",
+        rng: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Draw rows, all of a draw together: uncertainty about the parameters is in every draw.
+
+        A draw takes the parameters first, from the normal law of their estimates on unbounded scales, with the
+        covariance of ``cov_params()``; ``predictive.rvs`` draws single values from the exact predictive law.
+
+        Parameters
+        ----------
+        new : DataFrame or dict of columns, optional
+            By default the training data.
+        draws : int
+        what : {"uncensored", "observed"}
+            New responses, or responses clipped at the limits.
+        rng : int or numpy Generator, optional
+            None is deterministic.
+
+        Returns
+        -------
+        DataFrame
+            A row for each row of the data, a column for each draw.
+
+        Raises
+        ------
+        SpecError
+            For another ``what``, limits that are unknown, or parameters that the rows do not determine.
+        """
+        from tobitgp.results.mixture.residuals import draw_rows
+
+        if not isinstance(what, str) or what not in DRAWN:
+            raise SpecError(f"what={what!r} is not drawn of a mixture; choose one of {', '.join(map(repr, DRAWN))}.")
+        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
+            raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
+        asked = ask(self._parts, new)
+        limits = asked.limits() if what == "observed" else None
+        stream = generator(rng)
+        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), int(draws), stream)
+        if limits is not None:
+            y = np.clip(y, limits[0][:, None], limits[1][:, None])
+        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(int(draws), name="draw"))
+
+    def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
+        """Residuals of the training rows, censored ones included, under the predictive law.
+
+        Parameters
+        ----------
+        kind : {"quantile", "cox_snell", "martingale", "response"}
+            As in :meth:`tobitgp.TobitResults.residuals`; counts stand at a random point of their mass, too.
+        rng : int or numpy Generator, optional
+            For the random part; None is deterministic.
+
+        Returns
+        -------
+        Series
+            A row for each row of the training data, NaN where it was dropped.
+
+        Warns
+        -----
+        ApproximationWarning
+            If ``"response"`` has no finite mean to be taken from.
+        """
+        from tobitgp.results.mixture.residuals import residuals
+
+        asked = ask(self._parts)
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
+        lower, upper, _ = training_ends(self._parts)
+        values = residuals(self._parts.fit, kind, lower, upper, uniform)
+        return pd.Series(asked.spread(values), index=asked.index, name=kind)

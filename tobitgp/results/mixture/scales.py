@@ -1,0 +1,254 @@
+r"""Quantities of a mixture, each with its derivatives in the parameters.
+
+Means, quantiles, probabilities and everything of survival are those of the exact predictive law, in which parameters
+are integrated over their posterior; what was seen of a row (`conditional`) and the clipped mean (`observed`) are at the
+plug-in parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout, and taken
+on the scale of the link, so that bands far beyond the data are as wide as the tail is unsure.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture.impute import MOMENTS
+from tobitgp.mixture.law import Law
+from tobitgp.mixture.model import Bayes
+from tobitgp.mixture.predictive import log_masses
+from tobitgp.regression.scales import Link
+from tobitgp.results.mixture.slopes import delta_errors, log_slopes, mixture_slopes
+from tobitgp.typing import Array, BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureQuantity:
+    """A quantity at n places, and on the scale of its link, where nothing far out underflows.
+
+    Attributes
+    ----------
+    value : (n,) array
+    linked : (n,) array
+        The quantity itself, its logarithm or its logit.
+    slopes : callable
+        Gives the derivatives (n, p) of ``linked`` in all parameters; asked where errors are.
+    link : {"identity", "log", "logit"}
+        Scale on which intervals are symmetric.
+    """
+
+    value: Array
+    linked: Array
+    slopes: Callable[[], Array]
+    link: Link
+
+    def statistics(self, V: Array | None, level: float | None, *, se: bool) -> dict[str, Array]:
+        """Columns ``mean``, with ``se`` or ``level`` also ``se``, with ``level`` ``lower`` and ``upper``; (n,) each."""
+        out = {"mean": self.value}
+        if V is not None and (se or level is not None):
+            with np.errstate(all="ignore"):
+                error = delta_errors(self.slopes(), V)
+                # what is certain has no slopes: survival of a lifetime at 0
+                error = np.where(np.isnan(error) & self._certain, 0.0, error)
+                out["se"] = np.where(np.isfinite(out["mean"]), error * self._stretch(), np.nan)
+            if level is not None:
+                unlink, reach = _UNLINK[self.link], float(ndtri(0.5 + 0.5 * level)) * error
+                out["lower"], out["upper"] = (
+                    np.where(np.isinf(self.linked), out["mean"] + 0.0 * error, unlink(self.linked + side * reach))
+                    for side in (-1.0, 1.0)
+                )
+        return out
+
+    @property
+    def _certain(self) -> BoolArray:
+        return np.isinf(self.linked) & (np.isfinite(self.value) if self.link != "identity" else False)
+
+    def _stretch(self) -> Array | float:
+        """Derivative of the quantity in ``linked``."""
+        if self.link == "logit":
+            return np.asarray(expit(self.linked) * expit(-self.linked))
+        return self.value if self.link == "log" else 1.0
+
+
+def _exp(linked: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.exp(linked)
+
+
+_UNLINK: dict[Link, Callable[[Array], Array]] = {"identity": lambda linked: linked, "log": _exp, "logit": expit}
+
+
+def finite_mean(fit: MixtureFit, instead: str) -> float:
+    """Mean of the predictive law, with a warning where it is not finite.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+    instead : str
+        What to ask for, as a sentence without its end.
+
+    Warns
+    -----
+    ApproximationWarning
+        Saying why there is no mean, and what there is instead.
+    """
+    value = fit.predictive().mean()
+    if not np.isfinite(value):
+        words = "is infinite" if np.isposinf(value) else "does not exist"
+        over = "with parameters integrated over their posterior, " if isinstance(fit.model, Bayes) else ""
+        warnings.warn(
+            f"The mean of this law {words}: {over}the {fit.model.family.name} components have tails too heavy for "
+            f"one; {instead}.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    return value
+
+
+def mean(fit: MixtureFit) -> MixtureQuantity:
+    """Mean of a new value; infinite or NaN where a component has none, which is warned of by `finite_mean`."""
+    value = np.array([finite_mean(fit, "what='median' and what='quantile' are finite")])
+    return _on_scale(fit, value, lambda: mixture_slopes(fit, lambda law: law.moments()[0][:, None]))
+
+
+def quantile(fit: MixtureFit, q: float) -> MixtureQuantity:
+    """Quantile of a new value; its derivatives are those of the cdf over minus the density.
+
+    Raises
+    ------
+    SpecError
+        When errors are asked of counts, whose quantiles do not move smoothly.
+    """
+    value = np.atleast_1d(fit.predictive().ppf(q))
+
+    def slopes() -> Array:
+        if fit.model.family.support == "counts":
+            raise SpecError(
+                "Quantiles of counts are whole numbers and have no standard error; ask what='prob' with its interval."
+            )
+        law = fit.plug_in()
+        below, above, density = law.logcdf(value), law.logsf(value), law.logpdf(value)
+        down = -log_slopes(fit, lambda law: law.log_cdf(value)) * np.exp(below - density)[:, None]
+        up = log_slopes(fit, lambda law: law.log_sf(value)) * np.exp(above - density)[:, None]
+        return np.where((below < above)[:, None], down, up)
+
+    return _on_scale(fit, value, slopes)
+
+
+def probability(fit: MixtureFit, limit: float, *, above: bool) -> MixtureQuantity:
+    """Probability that a new value lies strictly below, or strictly above, a limit."""
+    x = np.array([limit])
+    if above:
+        return survival(fit, x)
+    at = np.ceil(x) - 1.0 if fit.model.family.support == "counts" else x
+    rest = survival(fit, at)
+    return MixtureQuantity(fit.predictive().cdf(at), -rest.linked, lambda: -rest.slopes(), "logit")
+
+
+def survival(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
+    """Probability of surviving ``times``, or ``times`` more given survival of ``after``."""
+
+    def log_odds(law: Predictive) -> tuple[Array, Array]:
+        """Logs of survival and of its complement."""
+        if after is None:
+            return law.logsf(times), law.logcdf(times)
+        left = np.minimum(law.logsf(times + after) - law.logsf(after), 0.0)
+        return left, np.log(-np.expm1(left))
+
+    @np.errstate(all="ignore")
+    def slopes() -> Array:
+        alive, dead = log_odds(fit.plug_in())
+        of_alive = _slopes_alive(fit, times, after) / np.exp(dead)[:, None]
+        if after is not None:
+            return of_alive
+        of_dead = log_slopes(fit, lambda law: law.log_cdf(times)) / np.exp(alive)[:, None]
+        return np.where((alive < dead)[:, None], of_alive, -of_dead)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alive, dead = log_odds(fit.predictive())
+        return MixtureQuantity(np.exp(alive), alive - dead, slopes, "logit")
+
+
+def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
+    """Minus the logarithm of `survival`."""
+
+    def of(law: Predictive) -> Array:
+        value = law.cumulative_hazard(times + (after or 0.0))
+        return np.maximum(value if after is None else value - law.cumulative_hazard(after), 0.0)
+
+    value = of(fit.predictive())
+    with np.errstate(divide="ignore"):
+        linked = np.log(value)
+    return MixtureQuantity(value, linked, lambda: -_slopes_alive(fit, times, after) / of(fit.plug_in())[:, None], "log")
+
+
+def hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
+    """Hazard at ``times``, counted from ``after``; of counts, the probability of one among values of at least it."""
+    end = times + (after or 0.0)
+    before = end - 1.0 if fit.model.family.support == "counts" else end
+
+    def slopes() -> Array:
+        return log_slopes(fit, lambda law: law.log_density(end)) - log_slopes(fit, lambda law: law.log_sf(before))
+
+    linked = fit.predictive().log_hazard(end)
+    return MixtureQuantity(_exp(linked), linked, slopes, "log")
+
+
+def _slopes_alive(fit: MixtureFit, times: Array, after: float | None) -> Array:
+    """Derivatives of log survival."""
+    end = times + (after or 0.0)
+    G = log_slopes(fit, lambda law: law.log_sf(end))
+    return G if after is None else G - log_slopes(fit, lambda law: law.log_sf(np.array([after])))
+
+
+def _on_scale(fit: MixtureFit, value: Array, slopes: Callable[[], Array]) -> MixtureQuantity:
+    """A quantity of the size of the response, from its own derivatives; on the log scale where values are positive."""
+    if fit.model.family.support == "real":
+        return MixtureQuantity(value, value, slopes, "identity")
+    with np.errstate(divide="ignore"):
+        return MixtureQuantity(value, np.log(value), lambda: slopes() / value[:, None], "log")
+
+
+def observed(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
+    """Mean of a new value clipped at limits (n,), infinite where there is none."""
+
+    def of(law: Law) -> Array:
+        inside = np.exp(log_masses(law, lower, upper)) * MOMENTS[type(law)](law, lower, upper)[0]
+        below, above = np.exp(law.log_cdf(lower)), np.exp(law.log_sf(upper))
+        out = inside + np.where(np.isfinite(lower), lower, 0.0) * below
+        return np.asarray(out + np.where(np.isfinite(upper), upper, 0.0) * above)
+
+    with np.errstate(all="ignore"):
+        value = fit.weights @ of(fit.plug_in().law)
+    return MixtureQuantity(value, value, lambda: mixture_slopes(fit, of), "identity")
+
+
+def conditional(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
+    """Mean of the values of rows in (lower, upper], (n,): the value itself where it was seen."""
+    value, _ = impute(fit, lower, upper)
+    low, high = lower.astype(np.float64), upper.astype(np.float64)
+    exact = low == high
+
+    def slopes() -> Array:
+        G = np.zeros((len(value), len(fit.names)))
+        ends = low[~exact], high[~exact]
+        plug_in = fit.plug_in()
+        share = np.exp(log_masses(plug_in.law, *ends) - plug_in.log_mass(*ends)).T
+        with np.errstate(all="ignore"):
+            away = MOMENTS[type(plug_in.law)](plug_in.law, *ends)[0].T - value[~exact][:, None]
+        # the mass far out moves by powers of ten where its logarithm is smooth
+        of_mass = mixture_slopes(fit, lambda law: log_masses(law, *ends))
+        of_mean = mixture_slopes(fit, lambda law: MOMENTS[type(law)](law, *ends)[0])
+        each = of_mass.shape[1] // fit.k
+        share, away = np.tile(share, each), np.tile(away, each)
+        with np.errstate(invalid="ignore"):
+            moved = of_mean + of_mass * away
+            moved[:, : fit.k] = away[:, : fit.k]
+            G[~exact] = np.where(share > 0.0, share * moved, 0.0)
+        return G
+
+    return MixtureQuantity(value, value, slopes, "identity")

@@ -1,0 +1,1 @@
+"""What users ask of a fitted Gaussian process."""

@@ -1,0 +1,150 @@
+"""Draws from the posterior of a process: design point, features, what the features leave of f."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.errors import SpecError
+from tobitgp.likelihoods.side import SIDES
+from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, IntArray
+
+_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessDraws:
+    """Draws of a fitted process; keeps the protocol of ``Draws``.
+
+    Attributes
+    ----------
+    parts : Parts
+    known : Outcome
+        Of the n rows.
+    point : (S,) integer array
+        Design point of each draw.
+    w : tuple of (M_j, S_j) arrays
+        Features' weights of the draws of each design point.
+    seeds : tuple of int
+        One for each chunk of rows.
+    """
+
+    parts: Parts
+    known: Outcome
+    point: IntArray
+    w: tuple[Array, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return len(self.point)
+
+    @property
+    def names(self) -> list[str]:
+        """Linear columns, then hyper-parameters."""
+        return self.parts.names
+
+    def parameters(self) -> Array:
+        """Linear coefficients, and hyper-parameters at the draw's design point, (S, k)."""
+        fitted, gp = self.parts.fitted, self.parts.gp
+        p = fitted.n_linear
+        out = np.empty((self.size, len(self.names)))
+        for j, point in enumerate(fitted.points):
+            at = self.point == j
+            out[at, p:] = fitted.parameters.values(point.theta)
+            if gp.linear is not None and at.any():
+                centre = gp.problem.units.centre
+                out[at, :p] = np.array([gp.linear.coefficients(w[:p], centre) for w in self.w[j].T])
+        return out
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        log_time, scale = self.parts.family.log_time, self.parts.gp.problem.units.scale
+        jacobian = log_jacobian(self.known, log_time=log_time)
+        for rows, f, _ in self._latent():
+            known, out = self.known.rows(np.arange(rows.start, rows.stop)), np.empty_like(f)
+            for j, point in enumerate(self.parts.fitted.points):
+                at = self.point == j
+                law, tau = self.parts.family.law_at(point.theta), np.log(scale * point.sigma)
+                out[:, at] = log_likelihoods(law, known, f[:, at], tau)
+            yield rows, on_grid(out + jacobian[rows][:, None])
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        family, scale = self.parts.family, self.parts.gp.problem.units.scale
+        for rows, f, rng in self._latent():
+            uniform = np.maximum(rng.random(f.shape), _LEAST)
+            for j, point in enumerate(self.parts.fitted.points):
+                at = self.point == j
+                f[:, at] += scale * point.sigma * family.law_at(point.theta).ppf(uniform[:, at])
+            yield rows, _exp(f) if family.log_time else f
+
+    def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:
+        """Chunks of rows, f of the draws in them in the user's units, and the generator that they left."""
+        gp, design = self.parts.gp, self.parts.rows.design
+        inputs, known, scale = gp.inputs(design), gp.known_mean(design), gp.problem.units.scale
+        for rows, seed in zip(chunks(len(known)), self.seeds, strict=True):
+            rng = np.random.default_rng(seed)
+            f = rng.standard_normal((rows.stop - rows.start, self.size))
+            for j, point in enumerate(self.parts.fitted.points):
+                at = self.point == j
+                if at.any():
+                    A, d = point.features([part.rows(rows) for part in inputs])
+                    f[:, at] = A.times(self.w[j]) + np.sqrt(np.maximum(d, 0.0))[:, None] * f[:, at]
+            yield rows, known[rows][:, None] + scale * f, rng
+
+
+def draw_process(
+    parts: Parts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
+) -> ProcessDraws:
+    """Draw from the posterior of a process, with ``first`` from that at the maximum alone.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no rows, or has side noises.
+    """
+    training = training_rows(parts, question)
+    refuse_side_noises(parts, question)
+    stream, seeds = streams(len(training.labels), rng)
+    fitted = parts.fitted
+    chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
+    point = np.zeros_like(chosen) if first else chosen
+    w = []
+    for j, at in enumerate(fitted.points):
+        z = stream.standard_normal((len(at.w), int((point == j).sum())))
+        w.append(at.w[:, None] + at.factor.colour(z))
+    known = outcome(training.response, log_time=parts.family.log_time)
+    return ProcessDraws(parts, known, point, tuple(w), seeds)
+
+
+def refuse_side_noises(parts: Parts, question: str) -> None:
+    """Refuse fits whose censored rows have noise of their own.
+
+    Raises
+    ------
+    SpecError
+    """
+    found = parts.fitted.parameters
+    noises = [
+        value
+        for role, value in zip(found.roles, found.values(parts.fitted.points[0].theta), strict=True)
+        if role in SIDES
+    ]
+    if any(noises):
+        raise SpecError(
+            f"The side noises of bound='local' make a likelihood that is no density, of which {question} has no "
+            "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
+        )
+
+
+def _exp(f: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return np.exp(f)

@@ -1,0 +1,220 @@
+"""A fitted Gaussian process as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.facts import group_weights, remember
+from tobitgp.data.prepare import TrainingData
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.fitted import FittedGP
+from tobitgp.inference.model import GPModel
+from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
+from tobitgp.results.groups import with_typical_groups
+from tobitgp.results.outside import PluginHooks
+from tobitgp.results.pictures import Pictures
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.process.questions import Questions
+from tobitgp.results.saving import Saving
+from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.terms import columns_together
+from tobitgp.results.trust.check import Checked, process_findings
+from tobitgp.results.trust.findings import Finding
+from tobitgp.results.views import (
+    Parts,
+    describe,
+    keep_covariates,
+    named_columns,
+)
+from tobitgp.typing import Frame
+
+
+class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
+    """A fitted Tobit Gaussian process.
+
+    Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
+    Linear coefficients come with posterior means and standard deviations, averaged over
+    the hyper-parameters where those were integrated; hyper-parameters with their values at the maximum, standard errors
+    and intervals formed on the log scale.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    training : TrainingData
+    model : GPModel
+    fitted : FittedGP
+    data : DataFrame or dict of columns, optional
+        The training data; the covariates of the rows used are copied for plots. Without them the fit still predicts.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> res
+    GPResults: durable ~ age + quant | censor(0)
+      gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
+      log evidence -37.52 (ep), converged
+    >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
+    0    1.19
+    1    0.87
+    Name: observed, dtype: float64
+    """
+
+    def __init__(
+        self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
+    ):
+        covariates = None if data is None else keep_covariates(spec, training, data)
+        names = named_columns([spec], data)
+        facts = remember(training, names, covariates, columns_together(training.state))
+        weights = group_weights(training.design.groups, training.response.weight)
+        facts = with_typical_groups(facts, training.state, weights)
+        self._parts = Parts(spec, training.state, facts, model, fitted, training, covariates)
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> GPResults:
+        """Results of parts that are there already."""
+        results = cls.__new__(cls)
+        results._parts = parts
+        return results
+
+    @cached_property
+    def _linear(self) -> Linear:
+        return linear_posterior(self._parts.fitted, self._parts.gp)
+
+    @cached_property
+    def _hyper(self) -> Hyper:
+        return hyper_estimates(self._parts.fitted)
+
+    @property
+    def _rest(self) -> Hyper:
+        return self._hyper
+
+    @property
+    def _columns(self) -> Sequence[str]:
+        return self._parts.gp.columns
+
+    @property
+    def _names(self) -> list[str]:
+        return self._parts.names
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """Values at the maximum, ready for ``fixed=``."""
+        return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def df_model(self) -> float:
+        """Effective number of parameters, ``tr(S A' Lambda A)`` at the maximum."""
+        return float(self._parts.fitted.effective)
+
+    @property
+    def df_resid(self) -> float:
+        """``nobs - df_model``."""
+        return self.nobs - self.df_model
+
+    @property
+    def llf(self) -> float:
+        """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
+        return float("nan")
+
+    @property
+    def aic(self) -> float:
+        """NaN, as ``llf``."""
+        return float("nan")
+
+    @property
+    def bic(self) -> float:
+        """NaN, as ``llf``."""
+        return float("nan")
+
+    @property
+    def log_evidence(self) -> float:
+        """The method's estimate of the log evidence at the maximum, for the response in the user's units."""
+        return float(self._parts.fitted.evidence)
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound of the posterior found, whatever method found it."""
+        return float(self._parts.fitted.elbo)
+
+    @property
+    def log_marginal(self) -> float:
+        """Log evidence integrated over the hyper-parameters and their priors; NaN where they were maximised."""
+        return float(self._parts.fitted.log_marginal)
+
+    @property
+    def evidence_kind(self) -> str:
+        """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain Gaussian values."""
+        parts = self._parts
+        plain = not parts.facts.any_censored and parts.spec.truncation is None
+        return "exact" if plain and parts.gp.family.law.name == "normal" else str(parts.fitted.method.evidence_kind)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a maximum and the posterior settled there."""
+        return bool(self._parts.fitted.trace.converged)
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """Stages of the fit: evaluations and sweeps over the rows in each, log posterior density after it."""
+        columns = ["stage", "evaluations", "sweeps", "log_posterior"]
+        return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
+
+    @property
+    def method(self) -> str:
+        """Name of the method that made the posterior."""
+        return str(self._parts.fitted.method.name)
+
+    @property
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"}
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def summary(self, alpha: float = 0.05) -> Any:
+        """Tables to read or to paste into a report.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability left out of the intervals.
+
+        Returns
+        -------
+        statsmodels.iolib.summary.Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+        >>> print(res.summary().tables[2])
+        ==============================================================================
+                         coef     std err          z     P>|z|       [0.025     0.975]
+        ------------------------------------------------------------------------------
+        Intercept      5.3909      9.1328      0.590     0.555     -12.5091    23.2910
+        age           -0.1492      0.1926     -0.775     0.439      -0.5267     0.2283
+        ==============================================================================
+        """
+        from tobitgp.report.summary import summarise
+
+        return summarise(self, check_alpha(alpha))
+
+    def plot_evidence(self, ax: Any = None) -> Any:
+        """What the search found, stage by stage; see :func:`tobitgp.report.diagnostics.plot_evidence`."""
+        from tobitgp.report.diagnostics import plot_evidence
+
+        return plot_evidence(self, ax)
+
+    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+        return process_findings(self, rng)
+
+    def __repr__(self) -> str:
+        return describe(self._parts, self.evidence_kind)

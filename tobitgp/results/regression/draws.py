@@ -1,0 +1,133 @@
+"""Draws of the parameters of a regression from the normal law of their estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.errors import SpecError
+from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
+from tobitgp.results.regression.law import normal_root
+from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
+from tobitgp.results.regression.predict import law_of_rows
+from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.typing import Array
+
+_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateDraws:
+    """Draws of a regression's parameters; keeps the protocol of ``Draws``.
+
+    Attributes
+    ----------
+    parts : TobitParts
+    known : Outcome
+        Of the n rows.
+    change : (k, S) array
+        Draws of ``maximum.parameters`` less their estimates.
+    squares : (S,) array
+        Squared length of the draws in standard deviations of the law.
+    seeds : tuple of int
+        One for each chunk of rows.
+    """
+
+    parts: TobitParts
+    known: Outcome
+    change: Array
+    squares: Array
+    seeds: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return self.change.shape[1]
+
+    @property
+    def names(self) -> list[str]:
+        """Coefficients, then parameters of the noise."""
+        return self.parts.names
+
+    def parameters(self) -> Array:
+        """Coefficients of the columns as written, sigma and df on their natural scale, (S, k)."""
+        parts, p = self.parts, len(self.parts.columns)
+        out = (parts.maximum.parameters[:, None] + self.change).T
+        out[:, :p] = out[:, :p] @ parts.uncentring.T
+        positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
+        with np.errstate(over="ignore"):
+            out[:, p:] = np.where(positive, np.exp(out[:, p:]), out[:, p:])
+        return out
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        laws, jacobian = self._laws(), log_jacobian(self.known, log_time=self.parts.family.log_time)
+        for rows, eta, tau in self._predictors():
+            known = self.known.rows(np.arange(rows.start, rows.stop))
+            if len(laws) == 1:
+                value = log_likelihoods(laws[0], known, eta, tau)
+            else:
+                columns = zip(laws, eta.T[:, :, None], tau.T[:, :, None], strict=True)
+                value = np.column_stack([log_likelihoods(law, known, f, t) for law, f, t in columns])
+            yield rows, on_grid(value + jacobian[rows][:, None])
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        laws = self._laws()
+        for (rows, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
+            uniform = np.maximum(np.random.default_rng(seed).random(eta.shape), _LEAST)
+            if len(laws) == 1:
+                noise = laws[0].ppf(uniform)
+            else:
+                noise = np.column_stack([law.ppf(u) for law, u in zip(laws, uniform.T, strict=True)])
+            with np.errstate(over="ignore"):
+                y = eta + np.exp(tau) * noise
+                yield rows, np.exp(y) if self.parts.family.log_time else y
+
+    def _predictors(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Chunks of rows, their locations and log scales, (rows, S) each."""
+        parts, design = self.parts, self.parts.rows.design
+        at, W = law_of_rows(parts, design)
+        H = design.H - parts.centre
+        p, q = len(parts.columns), len(parts.maximum.gamma)
+        for rows in chunks(len(at.eta)):
+            eta = at.eta[rows][:, None] + H[rows] @ self.change[:p]
+            yield rows, eta, at.tau[rows][:, None] + W[rows] @ self.change[p : p + q]
+
+    def _laws(self) -> tuple[Law, ...]:
+        """Law of the noise, one for each draw where the degrees of freedom were estimated."""
+        parts = self.parts
+        log_df = self.change[len(parts.columns) + len(parts.maximum.gamma) :]
+        law = parts.law
+        if not isinstance(law, Student) or not len(log_df):
+            return (law,)
+        df = np.exp(np.clip(np.log(law.df) + log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
+        return tuple(Student(value) for value in df.tolist())
+
+
+def draw_estimates(
+    parts: TobitParts, draws: int, rng: int | np.random.Generator | None, *, question: str
+) -> EstimateDraws:
+    """Draw the parameters of a regression.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no rows, or has not converged.
+    """
+    training = training_rows(parts, question)
+    if not parts.maximum.converged:
+        raise SpecError(
+            f"The fit has not converged, so that its estimates have no law that {question} could draw from."
+        )
+    stream, seeds = streams(len(training.labels), rng)
+    root = normal_root(parts.covariance)
+    z = stream.standard_normal((root.shape[1], draws))
+    known = outcome(training.response, log_time=parts.family.log_time)
+    squares = np.square(z[np.square(root).sum(axis=0) > 0.0]).sum(axis=0)
+    return EstimateDraws(parts, known, root @ z, squares, seeds)

@@ -1,0 +1,67 @@
+"""Marginal effects of a regression as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from tobitgp.data.shapes import Design
+from tobitgp.errors import SpecError
+from tobitgp.regression.effects import Side, effect, split
+from tobitgp.regression.scales import Predictor, Quantity, latent, observed, probability
+from tobitgp.results.changes import changes, rows_at
+from tobitgp.results.distribution import choose_scales
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.predict import law_of_rows
+from tobitgp.results.rows import Limits
+
+WHATS = ("latent", "observed", "prob")
+
+
+def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
+    """Effects of all columns; see ``TobitResults.marginal_effects``."""
+    alpha = check_alpha(alpha)
+    if what not in WHATS:
+        raise SpecError(f"what={what!r} has no marginal effects; choose one of {', '.join(map(repr, WHATS))}.")
+    scales, listed = choose_scales(what, None, below, above)
+    if listed:
+        raise SpecError("Marginal effects are on one probability: give below= or above= one number.")
+    rows = rows_at(parts, at, need_limits=what == "observed")
+    limit = float(next(iter(scales))) if what == "prob" else np.nan
+    quantity = _quantity(what, rows.limits, limit, above=above is not None)
+    found, labels, parts_of = [], [], []
+    for change in changes(parts, rows.frame):
+        high, low = _side(parts, change.high), _side(parts, change.low)
+        found.append(effect(high, low, change.width, rows.weight, parts.covariance, quantity))
+        labels.append((change.variable, change.contrast))
+        if what == "observed":
+            parts_of.append(split(high, low, change.width, rows.weight, *rows.limits))
+    if not found:
+        raise SpecError("This model has no column whose effect could be formed.")
+    value, se = (np.array([getattr(one, name) for one in found]) for name in ("value", "se"))
+    z = np.divide(value, se, out=np.full_like(se, np.nan), where=se > 0.0)
+    reach = float(-ndtri(0.5 * alpha)) * se
+    columns = {"dydx": value, "se": se, "z": z, "p": 2.0 * ndtr(-np.abs(z)), "lower": value - reach}
+    columns["upper"] = value + reach
+    if what == "observed":
+        columns |= {name: np.array([getattr(one, name) for one in parts_of]) for name in ("intensive", "extensive")}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _side(parts: TobitParts, design: Design) -> Side:
+    rows, W = law_of_rows(parts, design)
+    return Side(design.H - parts.centre, W, rows)
+
+
+def _quantity(what: str, limits: Limits, limit: float, *, above: bool) -> Callable[[Predictor], Quantity]:
+    """The prediction whose change is asked."""
+    if what == "latent":
+        return latent
+    if what == "observed":
+        return lambda rows: observed(rows, *limits)
+    return lambda rows: probability(rows, np.full(len(rows.eta), limit), above=above)

@@ -1,0 +1,162 @@
+"""From the rows of a formula to a fitted regression."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.common import in_common
+from tobitgp.data.facts import remember
+from tobitgp.data.outcome import outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.errors import ConvergenceWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference.given import check_names, read_mapping
+from tobitgp.likelihoods import Family
+from tobitgp.regression import covariance, maximise
+from tobitgp.regression.covariance import KINDS
+from tobitgp.results.regression.parts import SIGMA, TobitParts, model_arguments
+from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.terms import columns_together
+from tobitgp.results.views import keep_covariates, named_columns
+from tobitgp.typing import Array, Frame, IntArray
+
+
+def fit_tobit(
+    spec: ModelSpec,
+    training: TrainingData,
+    family: Family,
+    data: Frame,
+    *,
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    groups: IntArray | None = None,
+    max_iter: int = 200,
+) -> TobitResults:
+    """Fit a formula without processes by maximum likelihood.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    training : TrainingData
+    family : Family
+    data : DataFrame or dict of columns
+        The training data.
+    fixed : mapping of parameter name to value, optional
+    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
+    groups : (n,) integer array, optional
+        Cluster of each row used.
+    max_iter : int
+
+    Returns
+    -------
+    TobitResults
+
+    Raises
+    ------
+    SpecError
+        For a formula with processes, unknown names or values that are not allowed.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the likelihood has no maximum, or it was not found.
+    """
+    _check(spec, cov_type)
+    columns = training.design.columns
+    scale = training.design.scale
+    given = read_mapping("fixed", fixed) or {}
+    coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
+    rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
+    covariates = keep_covariates(spec, training, data)
+    centre = _centre(training, coefficients)
+    maximum = maximise(
+        rows,
+        training.design.H - centre,
+        fixed_coefficients=coefficients,
+        fixed_gamma=gamma,
+        scores=cov_type != "nonrobust",
+        max_iter=max_iter,
+        names=columns,
+        scale_names=None if scale is None else scale.columns,
+        describe=partial(in_common, covariates),
+        **model_arguments(training.design, family),
+    )
+    if not maximum.converged:
+        warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
+    V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
+    covariates = keep_covariates(spec, training, data)
+    written = [part.spec for part in training.state.parts]
+    facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
+    parts = TobitParts(
+        spec,
+        training.state,
+        facts,
+        family,
+        maximum,
+        V,
+        centre,
+        cov_type,
+        rows.log_jacobian,
+        training=training,
+        covariates=covariates,
+    )
+    return TobitResults(parts)
+
+
+def _centre(training: TrainingData, coefficients: Array) -> Array:
+    """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
+    H, columns = training.design.H, training.design.columns
+    centre = np.zeros(H.shape[1])
+    if "Intercept" in columns and np.isnan(coefficients[columns.index("Intercept")]):
+        centre = np.average(H, axis=0, weights=training.response.weight)
+        centre[columns.index("Intercept")] = 0.0
+    return centre
+
+
+def _check(spec: ModelSpec, cov_type: Any) -> None:
+    if spec.gps:
+        raise SpecError(
+            f"method='mle' is for formulas without processes, and {spec.gps[0].name} is one; use method='ep'."
+        )
+    if cov_type not in KINDS:
+        raise SpecError(f"cov_type={cov_type!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
+
+
+def _fixed(
+    fixed: Mapping[str, Any], columns: tuple[str, ...], scale: tuple[str, ...], family: Family
+) -> tuple[Array, Array]:
+    """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
+    if "df" in fixed and family.estimate_df:
+        raise SpecError("fixed={'df': ...}: known degrees of freedom are given by family=tg.Student(df=3).")
+    check_names("fixed", fixed, [*columns, *(scale or [SIGMA])])
+    coefficients, gamma = np.full(len(columns), np.nan), np.full(max(len(scale), 1), np.nan)
+    for j, name in enumerate(scale):
+        if name in fixed:
+            gamma[j] = _number(name, fixed[name])
+    if family.known_sigma is not None:
+        if scale:
+            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
+        if SIGMA in fixed:
+            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; take it out of fixed=.")
+        gamma[0] = np.log(family.known_sigma)
+    for j, name in enumerate(columns):
+        if name in fixed:
+            coefficients[j] = _number(name, fixed[name])
+    if SIGMA in fixed:
+        value = _number(SIGMA, fixed[SIGMA])
+        if value <= 0.0:
+            raise SpecError(f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a positive number is needed.")
+        gamma[0] = np.log(value)
+    return coefficients, gamma
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise SpecError(f"fixed={{{name!r}: {value!r}}}: a finite number is needed.")
+    return float(value)

@@ -1,0 +1,84 @@
+"""The law of the estimates of a regression in several rows together: normal, as for large samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tobitgp.errors import SpecError
+from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.predict import law_of_rows
+from tobitgp.results.rows import Asked
+from tobitgp.typing import Array
+
+_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateLaw:
+    """Of the linear predictor eta in several rows; keeps the protocol of ``JointLaw``.
+
+    Attributes
+    ----------
+    parts : TobitParts
+    """
+
+    parts: TobitParts
+
+    def moments(self, asked: Asked) -> tuple[Array, Array]:
+        """Mean (n,) and covariance (n, n) of eta."""
+        rows, _ = law_of_rows(self.parts, asked.design)
+        H, p = asked.design.H - self.parts.centre, len(self.parts.columns)
+        return rows.eta, H @ self.parts.covariance[:p, :p] @ H.T
+
+    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
+        """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
+        parts, design = self.parts, asked.design
+        rows, W = law_of_rows(parts, design)
+        p, q = len(parts.columns), len(parts.maximum.gamma)
+        change = draw_normal(parts.covariance, draws, rng)
+        eta = rows.eta[:, None] + (design.H - parts.centre) @ change[:p]
+        if not noise:
+            return eta
+        tau = rows.tau[:, None] + W @ change[p : p + q]
+        uniform = np.maximum(rng.random(eta.shape), _LEAST)
+        return eta + np.exp(tau) * _noise(rows.law, uniform, change[p + q :])
+
+
+def draw_normal(covariance: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Draws (k, draws) of a normal law with mean zero, its covariance (k, k) possibly singular.
+
+    Raises
+    ------
+    SpecError
+        If the covariance is not known, as where a likelihood has no maximum.
+    """
+    root = normal_root(covariance)
+    return np.asarray(root @ rng.standard_normal((len(root), draws)))
+
+
+def normal_root(covariance: Array) -> Array:
+    """A root R (k, k) of a covariance ``R R'``, columns of zeros where that is singular.
+
+    Raises
+    ------
+    SpecError
+        If the covariance is not known, as where a likelihood has no maximum.
+    """
+    if not np.isfinite(covariance).all():
+        raise SpecError("The estimates have no covariance, since the fit has not converged: nothing can be drawn.")
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    size = np.where(sd > 0.0, sd, 1.0)
+    values, vectors = np.linalg.eigh(covariance / size / size[:, None])
+    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _noise(law: Law, uniform: Array, d_log_df: Array) -> Array:
+    """Standardised noise (n, draws) at uniform numbers; ``d_log_df``, (1, draws) or (0, draws), moves log df."""
+    if not isinstance(law, Student) or not len(d_log_df):
+        return law.ppf(uniform)
+    df = np.exp(np.clip(np.log(law.df) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
+    return np.column_stack([Student(float(v)).ppf(u) for v, u in zip(df, uniform.T, strict=True)])

@@ -1,0 +1,250 @@
+"""A fitted censored regression as its users see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.regression.influence import PseudoR2, pseudo_r2
+from tobitgp.results.contrasts import WaldResults
+from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.outside import PluginHooks
+from tobitgp.results.pictures import Pictures
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
+from tobitgp.results.regression.questions import TobitQuestions
+from tobitgp.results.saving import Saving
+from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.trust.check import Checked, posterior_findings
+from tobitgp.results.trust.findings import Finding
+from tobitgp.results.views import COUNTS, RATIO_COLUMNS
+
+
+class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, PluginHooks):
+    """A censored regression fitted by maximum likelihood.
+
+    Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
+    or the sandwich that ``cov_type=`` names; intervals of sigma and df are formed on the log scale.
+
+    Parameters
+    ----------
+    parts : TobitParts
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> res
+    TobitResults: durable ~ age + quant | censor(0)
+      gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
+      log likelihood -28.94, converged
+    >>> res.params.round(3)
+    Intercept    15.145
+    age          -0.129
+    quant        -0.046
+    sigma         5.573
+    dtype: float64
+    """
+
+    def __init__(self, parts: TobitParts):
+        self._parts = parts
+
+    @cached_property
+    def _linear(self) -> Linear:
+        return linear_estimates(self._parts)
+
+    @cached_property
+    def _rest(self) -> ScaleEstimates:
+        return scale_estimates(self._parts)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return self._parts.columns
+
+    @property
+    def _names(self) -> list[str]:
+        return self._parts.names
+
+    # -- the fit ------------------------------------------------------------------------------------------------------
+
+    @property
+    def df_model(self) -> float:
+        """Estimated parameters beside the intercept and those of the noise."""
+        p = len(self._columns)
+        return float(self._parts.maximum.free[:p].sum()) - float(self._has_free_intercept)
+
+    @property
+    def _has_free_intercept(self) -> bool:
+        columns = self._columns
+        return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
+
+    @property
+    def df_resid(self) -> float:
+        """``nobs`` less the number of estimated parameters."""
+        return self.nobs - self._n_free
+
+    @property
+    def _n_free(self) -> float:
+        return float(self._parts.maximum.free.sum())
+
+    @property
+    def llf(self) -> float:
+        """Maximised log likelihood of the response as written."""
+        return self._parts.llf
+
+    @cached_property
+    def llnull(self) -> float:
+        """Maximised log likelihood with an intercept only; NaN where that has no maximum."""
+        return null_likelihood(self._parts)
+
+    @property
+    def aic(self) -> float:
+        """``2 k - 2 llf``, k the number of estimated parameters."""
+        return 2.0 * (self._n_free - self.llf)
+
+    @property
+    def bic(self) -> float:
+        """``k log nobs - 2 llf``."""
+        return self._n_free * float(np.log(self.nobs)) - 2.0 * self.llf
+
+    @property
+    def evidence_kind(self) -> str:
+        """A maximised likelihood, which is no evidence: ``"loglik"``."""
+        return "loglik"
+
+    @property
+    def converged(self) -> bool:
+        """Whether a maximum was found."""
+        return self._parts.maximum.converged
+
+    @property
+    def fit_history(self) -> pd.DataFrame:
+        """The search: its one stage, Newton iterations, log likelihood after them."""
+        columns = ["stage", "iterations", "log_likelihood"]
+        return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
+
+    @property
+    def method(self) -> str:
+        """Name of the method: ``"mle"``."""
+        return "mle"
+
+    @property
+    def cov_type(self) -> str:
+        """Kind of covariance: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``."""
+        return self._parts.cov_type
+
+    @property
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R2, ``1 - llf / llnull``; NaN where a likelihood is positive."""
+        return self._pseudo_r2.mcfadden
+
+    @property
+    def prsquared_vz(self) -> float:
+        """Veall and Zimmermann's pseudo R2, which comes nearest to that of the uncensored response."""
+        return self._pseudo_r2.veall_zimmermann
+
+    @property
+    def _pseudo_r2(self) -> PseudoR2:
+        return pseudo_r2(self.llf, self.llnull, self.nobs)
+
+    def lr_test(self, other: TobitResults) -> WaldResults:
+        """Likelihood ratio test against a smaller model of the same rows.
+
+        Parameters
+        ----------
+        other : TobitResults
+            Nested in this one: with fewer free parameters, on the same response.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df``.
+
+        Raises
+        ------
+        SpecError
+            If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = tg.datasets.load("tobin")
+        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
+        chi2(1) = 0.5817, p = 0.4457
+        """
+        from tobitgp.results.regression.hypotheses import likelihood_ratio
+
+        return likelihood_ratio(self, other)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All parameters in one table.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        DataFrame
+            Columns ``coef, std err, z, P>|z|, lower, upper``; for log-time families also ``exp(coef)``, the factor by
+            which a coefficient multiplies times, with its ends ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the
+            parameters of the noise.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
+        >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
+        >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
+                   coef  exp(coef)  exp(coef) lower  exp(coef) upper
+        Intercept   0.8       2.22             1.45             3.40
+        dose        0.7       2.02             1.41             2.89
+        sigma       0.2        NaN              NaN              NaN
+        """
+        frame = super().summary_frame(alpha)
+        if self._parts.family.log_time:
+            linear = frame.iloc[: len(self._columns)]
+            with np.errstate(over="ignore"):
+                for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                    frame[name] = np.exp(linear[of])
+        return frame
+
+    def summary(self, alpha: float = 0.05) -> Any:
+        """Tables to read or to paste into a report.
+
+        Parameters
+        ----------
+        alpha : float
+            Probability left out of the intervals.
+
+        Returns
+        -------
+        statsmodels.iolib.summary.Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+        """
+        from tobitgp.report.tobit import summarise_tobit
+
+        return summarise_tobit(self, check_alpha(alpha))
+
+    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+        return posterior_findings(self, rng)
+
+    def __repr__(self) -> str:
+        parts, counts = self._parts, self._parts.facts.counts
+        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
+        return (
+            f"TobitResults: {parts.spec.formula.strip()}\n"
+            f"  {parts.family.name}, method mle: "
+            f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
+            f"  log likelihood {self.llf:.2f}, {'converged' if self.converged else 'NOT converged'}"
+        )

@@ -1,0 +1,175 @@
+"""Pictures that hold what a fit foretold beside what was seen, for every kind of row and of results."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.errors import SpecError
+from tobitgp.results.survival import read_times
+from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.typing import Array
+
+
+class Foretold(NamedTuple):
+    """Predicted log survival of n training rows at the ends of what is known of them, given their windows.
+
+    Attributes
+    ----------
+    lower, upper : (n,) array
+        Log probability of a response beyond the lower and the upper end, ``lower >= upper``; equal on exact rows but
+        those of counts, which have the mass of their value between them.
+    weight : (n,) array
+    """
+
+    lower: Array
+    upper: Array
+    weight: Array
+
+
+class Calibration:
+    """Calibration, Cox-Snell residuals and replicates, as pictures."""
+
+    _parts: Any
+
+    def plot_calibration(self, ax: Any = None, *, time: float | None = None) -> Any:
+        """Draw what was foretold beside what was seen.
+
+        Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
+        with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
+        order. On the diagonal if the model is right. With ``time``, of right-censored rows, the probability of an event
+        by then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        time : float, optional
+            On the scale of the response.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows; with ``time``, if rows are censored other than to the right, or all
+            predictions are the same.
+
+        See Also
+        --------
+        tobitgp.metrics.d_calibration : a test.
+        """
+        from tobitgp.report.calibration import plot_calibration, plot_calibration_at
+
+        results: Any = self
+        if time is None:
+            return plot_calibration(foretold(results), ax)
+        (at,) = read_times(time, "time")
+        lower, upper, weight = self._right_censored()
+        survival = results.predict_survival_function(times=[at]).to_numpy()[0]
+        # A mixture answers for one row.
+        survival = survival if _alike(results) else survival[results.parts.rows.kept]
+        if np.ptp(survival) == 0.0:
+            raise SpecError("plot_calibration(time=) compares rows, and this fit predicts the same for all.")
+        return plot_calibration_at(at, survival, (lower, lower == upper, weight), ax)
+
+    def plot_cox_snell(self, ax: Any = None) -> Any:
+        """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential law of rate 1.
+
+        By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows. On the diagonal if the
+        model is right; it shows late times better than :meth:`plot_calibration`, early ones worse.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        matplotlib axes
+
+        References
+        ----------
+        .. [1] D. R. Cox and E. J. Snell, "A general definition of residuals", JRSS B 30 (1968).
+        """
+        from tobitgp.report.calibration import plot_cox_snell
+
+        return plot_cox_snell(foretold(self, "plot_cox_snell()"), ax)
+
+    def plot_predictive_check(
+        self, ax: Any = None, *, draws: int = 50, rng: int | np.random.Generator | None = None
+    ) -> Any:
+        """Draw the distribution of the response beside those of replicates from the model.
+
+        The rows' own distribution by Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows,
+        so that censored rows are kept as what they are; replicates are new responses of the same rows, uncensored.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        draws : int
+            Replicates.
+        rng : int or numpy Generator, optional
+            None is deterministic.
+
+        Returns
+        -------
+        matplotlib axes
+
+        References
+        ----------
+        .. [1] A. Gelman, X.-L. Meng and H. Stern, "Posterior predictive assessment of model fitness via realized
+           discrepancies", Statistica Sinica 6 (1996).
+        """
+        from tobitgp.report.calibration import plot_predictive_check
+
+        results: Any = self
+        if results.parts.spec.truncation is not None:
+            raise SpecError("plot_predictive_check() has no replicates of truncated rows; see plot_calibration().")
+        kept = training_rows(results.parts, "plot_predictive_check()").kept
+        replicates = results.sample(draws=draws, rng=rng).to_numpy()[kept]
+        return plot_predictive_check(results._training_ends(), replicates, results.model.endog_names, ax)
+
+    def _right_censored(self) -> tuple[Array, Array, Array]:
+        """Ends and weights of training rows that are exact or right-censored, and entered at once."""
+        results: Any = self
+        training_rows(results.parts, "plot_calibration()")
+        lower, upper, weight = results._training_ends()
+        if not ((lower == upper) | np.isposinf(upper)).all() or results.parts.spec.truncation is not None:
+            raise SpecError(
+                "plot_calibration(time=) takes right-censored rows; others are shown by plot_calibration()."
+            )
+        return lower, upper, weight
+
+
+def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
+    """Predicted log survival at the ends of the training rows, within their windows.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds none.
+    """
+    response = training_rows(results.parts, question).response
+    lower, upper, weight = results._training_ends()
+    law = results._time_rows(None, (), bands=False).law
+    if law.discrete:
+        lower = np.where(lower == upper, lower - 1.0, lower)
+    ends = np.stack([lower, upper, response.entry, response.exit], axis=1)
+    known = np.where(np.isfinite(ends), ends, lower[np.isfinite(lower)].min(initial=np.inf))
+    known = np.where(np.isfinite(known), known, 1.0)
+    # The rows of a mixture are all the same, and it answers for one.
+    log_s = law.survive(known.reshape(1, -1)).reshape(known.shape) if _alike(results) else law.survive(known)
+    log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
+    if results.parts.spec.truncation is None:
+        return Foretold(log_s[:, 0], log_s[:, 1], weight)
+    alive = np.exp(log_s)
+    with np.errstate(divide="ignore"):
+        share = (alive[:, :2] - alive[:, 3:]) / (alive[:, 2:3] - alive[:, 3:])
+        inside = np.log(np.clip(share, 0.0, 1.0))
+    return Foretold(inside[:, 0], inside[:, 1], weight)
+
+
+def _alike(results: Any) -> bool:
+    return results.parts.spec.mixture is not None
