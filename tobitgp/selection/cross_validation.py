@@ -48,7 +48,8 @@ def cross_validate(
         Never modified.
     folds : int, str, (n,) array, or a splitter of scikit-learn
         How many folds, into which the rows are dealt at random, censored ones evenly; a column or an array of labels,
-        the rows of a label making a fold; or an object with ``split``.
+        the rows of a label making a fold; or an object with ``split`` that needs no response and no groups, and trains
+        on all other rows.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"concordance_index"`` (of predicted medians), of right-censored times
