@@ -152,12 +152,13 @@ class SurvivalModel:
         weights_col: str | None,
         columns: dict[str, str | None],
     ) -> SurvivalModel:
-        data, weights = df, None
+        data: Frame = df
+        weights = None
         if weights_col is not None:
             _quoted(df, weights_col, "weights_col")
             weights = np.asarray(df[weights_col])
-            data = {name: df[name] for name in column_names(df) if name != weights_col}
-            data = pd.DataFrame(data) if isinstance(df, pd.DataFrame) else data
+            others = {name: df[name] for name in column_names(df) if name != weights_col}
+            data = df.drop(columns=weights_col) if isinstance(df, pd.DataFrame) else others
         formula = f"{response} ~ {self.rhs}{tail}"
         options = {**self.fit_kwargs, "weights": weights}
         self._results = fit(formula, data, family=self.family, method=self.method, **options)

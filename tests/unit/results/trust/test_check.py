@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.results import check as module
-from tobitgp.results.findings import BAD, GOOD
+from tobitgp.results.trust import check as module
+from tobitgp.results.trust.findings import BAD, GOOD
 
 TESTS = ["calibration", "symmetry", "tails"]
 AFTER = ["influence", "leave-one-out"]
