@@ -99,16 +99,7 @@ PROBLEMS = (
 
 
 class Candidate(NamedTuple):
-    """A model that can be fitted to rows.
-
-    Attributes
-    ----------
-    name : str
-    fit : callable
-        Of a frame; what it returns predicts as lifelines' fitters do.
-    density : bool
-        Whether it has one: Cox's model has none.
-    """
+    """A model: ``fit`` gives what predicts as lifelines' fitters do; Cox's has no density."""
 
     name: str
     fit: Callable[[pd.DataFrame], Any]
@@ -155,16 +146,7 @@ class Scores(NamedTuple):
 
 
 def cross_validated(problem: Problem, candidate: Candidate, frame: pd.DataFrame, at: np.ndarray) -> Scores:
-    """Fit without each fold, and judge on it.
-
-    Parameters
-    ----------
-    problem : Problem
-    candidate : Candidate
-    frame : DataFrame
-    at : (n,) array
-        Fold of each row.
-    """
+    """Fit without each fold, and judge on it; ``at`` is the fold of each row, (n,)."""
     folds, ends = [], []
     for fold in range(at.max() + 1):
         train, test = frame[at != fold], frame[at == fold]

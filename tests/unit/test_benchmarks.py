@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from benchmarks import metrics, rates
+from benchmarks import metrics, rates, survival
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -34,6 +34,30 @@ def test_metrics_are_timed_and_agree(capsys, tmp_path):
     assert "| 300 | concordance_index | tobitgp |" in capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "metrics.csv")
     assert rows["apart"].max() < 1e-12
+
+
+def test_survival_models_are_judged_on_the_same_folds(capsys, tmp_path):
+    survival.main(["diabetes", "--folds", "2", "--out", str(tmp_path)])
+    assert "| tobitgp mixture, lognormal |" in capsys.readouterr().out
+    rows = pd.read_csv(tmp_path / "survival.csv", index_col="model")
+    ours, theirs = (rows.loc[name, "log density"] for name in ("tobitgp linear, weibull", survival.REFERENCE))
+    assert ours == theirs
+    assert "731 rows, 19% interval-censored" in rows["data"].iloc[0]
+    with pytest.raises(SystemExit):
+        survival.main(["veteran"])
+    assert "veteran: choose of lung, rossi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("problem", survival.PROBLEMS, ids=lambda problem: problem.name)
+def test_survival_sets_are_read_whole(problem):
+    frame = problem.frame()
+    lower, upper = problem.bounds(frame)
+    assert frame.notna().all(axis=None)
+    assert (lower <= upper).all()
+    assert len(frame) == {"lung": 213, "rossi": 432, "gbsg2": 686, "nh4": 102, "diabetes": 731}[problem.name]
+    assert len(list(survival.candidates(problem))) == (3 if problem.family == "weibull" else 4) + (
+        problem.kind == "right"
+    )
 
 
 @pytest.mark.slow

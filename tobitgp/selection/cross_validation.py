@@ -49,15 +49,16 @@ def cross_validate(
         Never modified.
     folds : int, str, (n,) array, or a splitter of scikit-learn
         How many folds, into which the rows are dealt at random, censored ones evenly; a column or an array of labels,
-            the rows of a label making a fold, and ``.`` in the formula not standing for that column; or an object with
+        the rows of a label making a fold, and ``.`` in the formula not standing for that column; or an object with
         ``split(X, y)``, y saying of each row that is used whether it is exact.
-        metrics : str, callable, list of these, or dict of them by name
+    metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians), of
-        right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up to the last decile of
-        the training rows' events, the last two at 100 times from the first decile on), and, of the response as the
-        instrument shows it, ``"mae"`` and ``"rmse"``. A function is called as ``function(results, test)``, with the fit
-        and the rows that it has not seen, and gives a number. See `tobitgp.metrics`.
+        right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
+        to the last decile of the training rows' events, the last two at 100 times from the first decile on), and, of
+        the response as the instrument shows it, ``"mae"`` and ``"rmse"``. A function is called as
+        ``function(results, test)``, with the fit and the rows that it has not seen, and gives a number. See
+        `tobitgp.metrics`.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
