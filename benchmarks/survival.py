@@ -220,7 +220,7 @@ def _shown(values: np.ndarray, digits: int) -> str:
     if np.isnan(values).any():
         return ""
     mean, error = mean_and_error(values)
-    return f"{mean:.{digits}f} ({error:.{digits}f})"
+    return f"{round(mean, digits) + 0.0:.{digits}f} ({error:.{digits}f})"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
