@@ -10,6 +10,7 @@ from scipy.stats import chisquare, kstest, norm
 
 from tobitgp.results.trust.check_residuals import (
     LEAST_ROWS,
+    TENTHS,
     Noise,
     pattern,
     residual_findings,
@@ -76,7 +77,7 @@ def test_tenths_are_counted_by_pearsons_test():
     assert found.p == pytest.approx(want.pvalue)
     assert found.verdict == "bad"
     fullest = int(share.argmax()) + 1
-    assert f"in the {fullest}. tenth" in found.words
+    assert f"in the {TENTHS[fullest - 1]} tenth" in found.words
     assert found.words.endswith("Compare families.")
 
 
