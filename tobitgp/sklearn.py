@@ -55,7 +55,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Limits are metadata in scikit-learn's words: one number for all rows, or an array of one for each. For a search
-    over parameters let them be routed::
+    over parameters, which splits rows, let arrays of them be routed::
 
         sklearn.set_config(enable_metadata_routing=True)
         model = CensoredGPRegressor().set_fit_request(lower=True).set_score_request(lower=True)

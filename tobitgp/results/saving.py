@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, TobitGPError
 
 PAGES = (".html", ".htm")
 
@@ -84,14 +84,20 @@ class Saving:
         from tobitgp.report.page import make_page
         from tobitgp.results.storage.whole import whole_file
 
-        target = Path(path)
+        try:
+            target = Path(path).expanduser()
+        except TypeError:
+            raise SpecError(f"report() writes a file, and {path!r} names none.") from None
+        if title is not None and not isinstance(title, str):
+            raise SpecError(f"title={title!r}: text is needed.")
         if target.suffix.lower() not in PAGES:
             raise SpecError(
                 f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html."
             )
-        page = make_page(cast(Any, self), title).encode("utf-8")
         try:
             with whole_file(target) as file:
-                file.write(page)
-        except OSError as error:
-            raise DataError(f"{str(target)!r} cannot be written: {error.strerror}.") from error
+                file.write(make_page(cast(Any, self), title).encode("utf-8"))
+        except (OSError, ValueError) as error:
+            if isinstance(error, TobitGPError):
+                raise
+            raise DataError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', error)}.") from error

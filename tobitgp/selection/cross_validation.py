@@ -53,10 +53,10 @@ def cross_validate(
         ``split(X, y)``, y saying of each row that is used whether it is exact.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
-        probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians), of
+        probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians); of
         right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
-        to the last decile of the training rows' events, the last two at 100 times from the first decile on), and, of
-        the response as the instrument shows it, ``"mae"`` and ``"rmse"``. A function is called as
+        to the last decile of the training rows' events, the last two at 100 times from the first decile on); of the
+        response as the instrument shows it ``"mae"`` and ``"rmse"``. A function is called as
         ``function(results, test)``, with the fit and the rows that it has not seen, and gives a number. See
         `tobitgp.metrics`.
     rng : int or numpy Generator, optional

@@ -90,4 +90,10 @@ def test_places_that_cannot_be_written(fits, tmp_path):
         fits["gp"].report(tmp_path / "fit.pdf")
     with pytest.raises(tg.errors.DataError, match="nowhere"):
         fits["gp"].report(tmp_path / "nowhere" / "fit.html")
+    with pytest.raises(tg.errors.DataError, match="cannot be written"):
+        fits["gp"].report(tmp_path / "a\0b.html")
+    with pytest.raises(tg.errors.SpecError, match="names none"):
+        fits["gp"].report(3)
+    with pytest.raises(tg.errors.SpecError, match="title=5"):
+        fits["gp"].report(tmp_path / "fit.html", title=5)
     assert not list(tmp_path.iterdir())

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator, CubicSpline
 
+from tobitgp.engines import row_chunks
 from tobitgp.likelihoods.laws import Law
 from tobitgp.results import predictive
 from tobitgp.typing import Array
@@ -22,6 +23,7 @@ _MANY, _WORTH = 20_000, 4
 _STEP, _WIDE, _MOST = 0.02, 40.0, 6000
 _SPREADS = (8, 16, 32)
 _PRECISE, _SMALL = 1e-8, 0.05
+_APART, _HELD = 1e-9, 2_000_000
 
 Of = Callable[[Law, Array, Array], Array]
 UPPER: Of = partial(predictive.log_tail, upper=True)
@@ -73,6 +75,8 @@ def _exactly(of: Of, law: Law, z: Array, t: Array) -> Array:
 def _interpolated(of: Of, law: Law, u: Array, t: Array) -> Array | None:
     """Values at places u (n, m); None where a table would cost more than it spares, or is not precise."""
     low, high = u.min(), u.max()
+    if high - low <= _APART * max(abs(low), abs(high), 1.0):
+        return None
     k = max(int(np.ceil((high - low) / (_STEP * law.reach))), 8) + 1
     if k > _MOST:
         return None
@@ -98,8 +102,9 @@ def _interpolated(of: Of, law: Law, u: Array, t: Array) -> Array | None:
     cells = np.clip(position.astype(np.intp), 0, k - 2)
     shift = (position - cells) * step
     out = np.zeros_like(u)
-    for c in _splines(grid, spreads, table, t):
-        out = out * shift + np.take_along_axis(c, cells, axis=1)
+    for rows in row_chunks(0, len(u), max(_HELD // k, 1)):
+        for c in _splines(grid, spreads, table, t[rows]):
+            out[rows] = out[rows] * shift[rows] + np.take_along_axis(c, cells[rows], axis=1)
     return out
 
 

@@ -66,6 +66,7 @@ class Checked:
         fit, columns = self._fit_and_columns(int(kept.sum()))
         findings = [
             _convergence(results),
+            *_rows(results),
             *self._own_findings(rng),
             *residual_findings(scores, fit, columns, _noise(results)),
             *_influence(results, rng),
@@ -91,6 +92,14 @@ def _noise(results: Any) -> Noise:
     others = "others of the log-time families" if log_time else "log-time ones if the response is positive"
     remedy = f"Compare families by tg.select({{'family': [...]}}), {others}, or add terms."
     return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
+
+
+def _rows(results: Any) -> Iterator[Finding]:
+    """Where no value was seen, residuals are random points and tell nothing."""
+    response = results.parts.rows.response
+    if not (response.lower == response.upper).any():
+        words = "no row is exact: residuals are drawn from the model itself, and agree with whatever it says"
+        yield plain("rows", words, value=0.0, good=False, doubtful=True)
 
 
 def _convergence(results: Any) -> Finding:

@@ -14,7 +14,7 @@ from tobitgp.typing import Array
 
 LEAST_ROWS = 20
 BINS = 10
-_TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
+TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
 _EXCESS, _SKEW, _TREND, _SHARE = 0.5, 0.25, 0.1, 0.02
 
 
@@ -79,7 +79,7 @@ def uniformity(scores: Array, noise: Noise) -> Finding:
     if verdict != "good":
         at = int(np.argmax(np.abs(share - 1.0 / BINS)))
         words = (
-            f"not calibrated: {share[at]:.1%} of the rows lie in the {_TENTHS[at]} tenth of their predictive "
+            f"not calibrated: {share[at]:.1%} of the rows lie in the {TENTHS[at]} tenth of their predictive "
             f"distributions (plot_calibration()). {noise.remedy}"
         )
     return Finding("calibration", statistic, p, verdict, words)

@@ -25,3 +25,17 @@ def test_tables_are_made_where_they_serve(rng):
         for of in (UPPER, LOWER, DENSITY):
             assert many_tails._interpolated(of, law, many_tails._stretched(law, z), t) is not None
     assert many_tails._interpolated(UPPER, Gumbel(), z[:5], t[:5]) is None
+
+
+def test_one_value_in_all_rows_makes_no_table(rng):
+    t = rng.uniform(0.2, 0.5, 30_000)
+    z = np.full((30_000, 1), 0.7)
+    found = log_values(UPPER, Gumbel(), z, t)
+    np.testing.assert_allclose(found[:50], many_tails._exactly(UPPER, Gumbel(), z[:50], t[:50]), rtol=1e-12)
+
+
+def test_rows_are_held_in_parts_and_give_the_same(rng, monkeypatch):
+    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
+    whole = log_values(UPPER, Logistic(), z, t)
+    monkeypatch.setattr(many_tails, "_HELD", 100_000)
+    np.testing.assert_allclose(log_values(UPPER, Logistic(), z, t), whole, rtol=1e-13)

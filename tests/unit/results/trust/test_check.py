@@ -163,3 +163,11 @@ def test_few_rows_are_checked_for_what_they_can_tell():
     found = tg.fit("y ~ x | censor(low)", data).check().table
     assert not {*TESTS, "spread"} & set(found.index)
     assert {"convergence", *AFTER} <= set(found.index)
+
+
+def test_rows_that_are_all_censored_prove_nothing():
+    data = tg.datasets.load("lung").assign(event=0)
+    with pytest.warns(tg.errors.BoundaryWarning):
+        found = tg.fit("Surv(time, event) ~ re(sex)", data, family="weibull", fixed={"sigma": 1.0}).check()
+    assert found.table.loc["rows", "verdict"] == "doubtful"
+    assert not found.ok
