@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.numerics.turnbull import Turnbull, turnbull
+from tobitgp.report.axes import SQUARE, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
 from tobitgp.typing import Array, BoolArray
 
@@ -76,7 +77,7 @@ def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArr
     -------
     matplotlib axes
     """
-    ax = _axes(ax, square=True)
+    ax = given_or_new(ax, SQUARE)
     order = np.argsort(-survival, kind="stable")
     parts = np.array_split(order, int(np.clip(len(order) // _LEAST_GROUP, 1, GROUPS)))
     points = np.array(
@@ -142,7 +143,7 @@ def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, n
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = given_or_new(ax)
     seen = distribution(*_some(*ends))
     inside = np.isfinite(seen.x)
     ax.plot(seen.x[inside], seen.below[inside], color=INK, linewidth=1.8, label=f"rows, {_label(*ends[:2])}", zorder=3)
@@ -235,7 +236,7 @@ def _label(lower: Array, upper: Array) -> str:
 
 def _beside_diagonal(ax: Any, x: Array, y: Array, line: Array, error: Array, label: str) -> Any:
     """Draw what was seen, the diagonal, and how far from it a right model may lie by the error at each point of it."""
-    ax = _axes(ax, square=True)
+    ax = given_or_new(ax, SQUARE)
     reach, top = float(ndtri(0.975)) * error, float(line[-1])
     ax.fill_between(
         line, line - reach, line + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right"
@@ -244,14 +245,6 @@ def _beside_diagonal(ax: Any, x: Array, y: Array, line: Array, error: Array, lab
     ax.plot(x, y, color=BLUE, linewidth=1.6, label=label)
     ax.set_xlim(0.0, top)
     ax.set_ylim(0.0, top)
-    return ax
-
-
-def _axes(ax: Any, *, square: bool = False) -> Any:
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(4.8, 4.6) if square else (6.4, 4.2), layout="constrained")
     return ax
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.errors import SpecError
+from tobitgp.report.axes import given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
 from tobitgp.report.diagnostics import draw_envelope
 from tobitgp.report.protocols import Mixed
@@ -42,7 +42,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = given_or_new(ax)
     lower, upper, _ = ends
     right = np.isposinf(upper)
     if right.any() and (right | (lower == upper)).all():
@@ -73,7 +73,7 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    ax = _axes(ax)
+    ax = given_or_new(ax)
     tried = results.parts.tried
     if tried is not None:
         numbers = [int(number) for number in tried.numbers]
@@ -91,7 +91,7 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
 
 def plot_scores(results: Mixed, ax: Any = None) -> Any:
     """Draw quantile residuals against normal quantiles with a 95% envelope; censored rows at a random point."""
-    ax = _axes(ax)
+    ax = given_or_new(ax)
     r = np.sort(results.residuals("quantile").dropna().to_numpy())
     draw_envelope(ax, len(r))
     z = ndtri((np.arange(len(r)) + 0.5) / len(r))
@@ -102,16 +102,6 @@ def plot_scores(results: Mixed, ax: Any = None) -> Any:
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="upper left")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
-
-
-def _axes(ax: Any) -> Any:
-    if hasattr(ax, "get_xaxis_transform"):
-        return ax
-    if ax is not None:
-        raise SpecError(f"ax={ax!r}: matplotlib axes are needed, or None for new ones.")
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
 
 
 def _finish(ax: Any, results: Mixed) -> Any:

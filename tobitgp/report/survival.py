@@ -10,6 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.report.axes import given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed
 from tobitgp.typing import Array
@@ -56,7 +57,7 @@ def plot_survival(
     SpecError
         For too many rows, or where the fit holds no training rows and ``df`` or ``times`` is not given.
     """
-    ax, x = _axes(ax), _grid(results, ends, times, label)
+    ax, x = given_or_new(ax), _grid(results, ends, times, label)
     if df is None and ends is not None and results.parts.spec.truncation is None:
         draw_kaplan_meier(ax, ends)
     if df is None and label != "mixture":
@@ -80,7 +81,7 @@ def plot_hazard(
     interval: float | None = 0.95,
 ) -> Any:
     """Draw the hazard over time; arguments as of :func:`plot_survival`, averages weighted by survival."""
-    ax, x = _axes(ax), _grid(results, ends, times, label)
+    ax, x = given_or_new(ax), _grid(results, ends, times, label)
     x = x[1:] if times is None else x
     if df is None and label != "mixture":
         rows = _some_rows(results)
@@ -169,14 +170,6 @@ def _draw_line(ax: Any, x: Array, y: Array, label: str, colour: str = BLUE, *, s
 
 def _discrete(results: Timed) -> bool:
     return getattr(results.parts.family, "support", "") == "counts"
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(6.4, 4.2), layout="constrained")[1]
 
 
 def _finish(ax: Any, results: Timed) -> Any:

@@ -67,3 +67,10 @@ def test_late_entry_has_no_plain_kaplan_meier():
     lung = tg.datasets.load("lung").assign(entry=0.5)
     late = tg.fit("Surv(entry, time, event) ~ age", lung, family="weibull")
     assert not any("Kaplan" in label for label in late.plot_survival().get_legend_handles_labels()[1])
+
+
+def test_rows_are_given_by_name(res):
+    rows = tg.datasets.load("lung").head(3)
+    for draw in (res.plot_survival, res.plot_hazard, res.plot_calibration, res.plot_predictive_check):
+        with pytest.raises(SpecError, match="ax= takes matplotlib axes, not DataFrame"):
+            draw(rows)

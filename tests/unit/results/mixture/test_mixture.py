@@ -343,7 +343,7 @@ def test_questions_of_other_kinds_make_no_sense(res):
         res.sample(rng="a")
     with pytest.raises(SpecError, match="rng='a'"):
         res.residuals(rng="a")
-    with pytest.raises(SpecError, match="ax=3: matplotlib axes"):
+    with pytest.raises(SpecError, match="ax= takes matplotlib axes, not int"):
         res.plot(3)
     with pytest.raises(DataError, match="'y' is a single value"):
         res.predict({"y": 1.0})
