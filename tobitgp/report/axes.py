@@ -20,9 +20,7 @@ def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
     if hasattr(ax, "get_xaxis_transform"):
         return ax
     if ax is not None:
-        raise SpecError(
-            f"ax={type(ax).__name__} is no matplotlib axes; give None for new ones, and other things by name."
-        )
+        raise SpecError(f"ax= takes matplotlib axes, not {type(ax).__name__}; other things are given by their names.")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
