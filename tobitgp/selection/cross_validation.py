@@ -109,7 +109,7 @@ def cross_validate(
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
     model = Model(formula, frame.drop(columns=unseen), **options)
-    weights = _row_weights(fit_kwargs.get("weights"), frame)
+    weights = None if fit_kwargs.get("weights") is None else _row_weights(model)
     stream = generator(rng)
     names, parts = read_folds(folds, model, frame, stream)
     seeds = stream.integers(2**31, size=len(parts)).tolist() if rng is not None else [None] * len(parts)
@@ -186,8 +186,8 @@ def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))
 
 
-def _row_weights(weights: Any, frame: pd.DataFrame) -> Array | None:
-    """Frequency weights of all rows; `Model` has read them before, and refused what cannot be used."""
-    if weights is None:
-        return None
-    return np.asarray(frame[weights] if isinstance(weights, str) else weights, dtype=np.float64)
+def _row_weights(model: Model) -> Array:
+    """Frequency weights of all rows as the model has read them, a Series by its labels; 0 of rows that are not used."""
+    weights = np.zeros(len(model.training.kept))
+    weights[model.training.kept] = model.training.response.weight
+    return weights

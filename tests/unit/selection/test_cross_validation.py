@@ -153,3 +153,11 @@ def test_progress_is_told(lung):
 def test_options_that_cannot_be_read_are_refused(lung, options, words):
     with pytest.raises(SpecError, match=words):
         tg.cross_validate(LINEAR, lung, **options)
+
+
+def test_weights_as_a_series_find_their_rows_by_labels(lung):
+    weight = pd.Series(np.arange(len(lung)) % 3 + 1.0, index=lung.index)
+    options = {"folds": 3, "family": "weibull"}
+    want = tg.cross_validate(LINEAR, lung, weights=weight, **options)
+    pd.testing.assert_frame_equal(tg.cross_validate(LINEAR, lung, weights=weight[::-1], **options), want)
+    pd.testing.assert_frame_equal(tg.cross_validate(LINEAR, lung, weights=weight.to_numpy(), **options), want)
