@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
-from tobitgp.errors import DataError, SpecError, TobitGPError
+from tobitgp.errors import DataError, SpecError
 
 PAGES = (".html", ".htm")
 
@@ -94,10 +94,10 @@ class Saving:
             raise SpecError(
                 f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html."
             )
+        if "\0" in str(target):
+            raise DataError(f"{str(target)!r} cannot be written: a name holds no null character.")
         try:
             with whole_file(target) as file:
                 file.write(make_page(cast(Any, self), title).encode("utf-8"))
-        except (OSError, ValueError) as error:
-            if isinstance(error, TobitGPError):
-                raise
-            raise DataError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', error)}.") from error
+        except OSError as error:
+            raise DataError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
