@@ -4,7 +4,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # A test a core, a core with nothing left takes over tests of another; -n 0 is one after the other.
 WORKERS ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help fmt format-check lint types imports test test-all doctest check bench
+.PHONY: help fmt format-check lint types imports test test-all doctest check docs bench
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -35,6 +35,9 @@ doctest: ## examples in docstrings only
 	$(PYTHON) -m pytest -q tobitgp
 
 check: format-check lint types imports test-all ## everything a change must pass
+
+docs: ## build the site into out/site, vignettes executed (TOBITGP_VIGNETTES=off leaves them as they are)
+	$(PYTHON) -m sphinx -W --keep-going -c docs -d out/doctrees . out/site
 
 bench: ## time tobitgp beside its peers (needs the bench dependency group)
 	$(PYTHON) -m benchmarks

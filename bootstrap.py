@@ -2,6 +2,7 @@
 
 python bootstrap.py demo    fit a bundled real data set, print the summary, write the plot
 python bootstrap.py test    check format, lint, types and import contracts, and run the tests
+python bootstrap.py docs    build the site into out/site, every vignette executed
 
 The environment is a folder, .venv beside this file unless --env names another. It is made when it is missing and made
 again when pyproject.toml, the Python or the place of the checkout has changed; otherwise the job starts at once.
@@ -19,19 +20,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 
-CHECKS = (  # the same as `make check`
+GROUPS = {"demo": (), "test": ("dev",), "docs": ("docs",)}  # of pyproject.toml
+CHECKS = (
     ("-m", "ruff", "format", "--check", "."),
     ("-m", "ruff", "check", "."),
     ("-m", "mypy"),
     ("-c", "from importlinter.cli import lint_imports_command as main; main()"),
     ("-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", "-m", "slow or not slow"),
 )
+SITE = (("-m", "sphinx", "-W", "--keep-going", "-c", "docs", "-d", "out/doctrees", ".", "out/site"),)
+COMMANDS = {"test": CHECKS, "docs": SITE}  # as `make check` and `make docs`
 
 
 def main() -> int:
     """Make the environment, then do the job in it; the result is the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", choices=["demo", "test"])
+    parser.add_argument("job", choices=list(GROUPS))
     parser.add_argument("--env", type=Path, default=ROOT / ".venv", help="folder of the environment (default: .venv)")
     options = parser.parse_args()
     if sys.version_info < (3, 11):  # noqa: UP036, this file is what an older Python meets first
@@ -39,7 +43,7 @@ def main() -> int:
 
     folder = options.env.resolve()
     try:
-        programs = make_environment(folder, development=options.job == "test")
+        programs = make_environment(folder, GROUPS[options.job])
     except (subprocess.CalledProcessError, OSError) as error:
         return _fail(
             f"Setting up {folder} failed: {error}\n"
@@ -47,7 +51,7 @@ def main() -> int:
         )
     if options.job == "demo":
         return subprocess.run([programs / "tobitgp", "demo"]).returncode
-    for command in CHECKS:
+    for command in COMMANDS[options.job]:
         print("+ python", *command, flush=True)
         environ = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
         if code := subprocess.run([programs / "python", *command], cwd=ROOT, env=environ).returncode:
@@ -55,7 +59,7 @@ def main() -> int:
     return 0
 
 
-def make_environment(folder: Path, *, development: bool) -> Path:
+def make_environment(folder: Path, groups: tuple[str, ...]) -> Path:
     """Bring the virtual environment in ``folder`` up to date and return where its programs are.
 
     A folder that this script did not make is added to, never cleared.
@@ -68,7 +72,8 @@ def make_environment(folder: Path, *, development: bool) -> Path:
     ours = stamp.is_file()
     found = stamp.read_text().split() if ours and python.exists() else []
     current = found[:1] == [wanted]
-    if current and (not development or "dev" in found):
+    held = found[1:] if current else []
+    if current and set(groups) <= set(held):
         return programs
 
     print(f"Setting up {folder} (the first time this takes a few minutes) ...", flush=True)
@@ -76,8 +81,8 @@ def make_environment(folder: Path, *, development: bool) -> Path:
         venv.EnvBuilder(clear=ours, with_pip=True, symlinks=os.name != "nt").create(folder)
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], cwd=ROOT, check=True)
-    subprocess.run([*pip, *(["--group", "dev"] if development else []), "--editable", "."], cwd=ROOT, check=True)
-    stamp.write_text(wanted + (" dev" if development else "") + "\n")
+    subprocess.run([*pip, *(f"--group={group}" for group in groups), "--editable", "."], cwd=ROOT, check=True)
+    stamp.write_text(" ".join([wanted, *sorted({*held, *groups})]) + "\n")
     return programs
 
 

@@ -29,7 +29,8 @@ def bootstrap(monkeypatch, tmp_path):
 
     def pip(command, **options):
         assert options["check"]
-        module.log.append("dev" if "dev" in command else "upgrade pip" if "--upgrade" in command else "run")
+        groups = [option.removeprefix("--group=") for option in command if option.startswith("--group=")]
+        module.log.append(" ".join(groups) or ("upgrade pip" if "--upgrade" in command else "run"))
 
     (tmp_path / "pyproject.toml").write_text("version = 1\n")
     monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -39,32 +40,33 @@ def bootstrap(monkeypatch, tmp_path):
     return module
 
 
-def steps(bootstrap, development):
+def steps(bootstrap, *groups):
     bootstrap.log.clear()
-    bootstrap.make_environment(bootstrap.env, development=development)
+    bootstrap.make_environment(bootstrap.env, groups)
     return bootstrap.log.copy()
 
 
 def test_made_once_then_left_alone(bootstrap):
-    assert steps(bootstrap, False) == ["create", "upgrade pip", "run"]
-    assert steps(bootstrap, False) == []
+    assert steps(bootstrap) == ["create", "upgrade pip", "run"]
+    assert steps(bootstrap) == []
 
 
 def test_tests_add_their_tools_and_the_demo_keeps_them(bootstrap):
-    steps(bootstrap, False)
-    assert steps(bootstrap, True) == ["upgrade pip", "dev"]
-    assert steps(bootstrap, True) == steps(bootstrap, False) == []
+    steps(bootstrap)
+    assert steps(bootstrap, "dev") == ["upgrade pip", "dev"]
+    assert steps(bootstrap, "docs") == ["upgrade pip", "docs"]
+    assert steps(bootstrap, "dev") == steps(bootstrap, "docs") == steps(bootstrap) == []
 
 
 def test_made_again_when_the_project_file_changes(bootstrap):
-    steps(bootstrap, True)
+    steps(bootstrap, "dev")
     (bootstrap.ROOT / "pyproject.toml").write_text("version = 2\n")
-    assert steps(bootstrap, True) == ["clear", "upgrade pip", "dev"]
+    assert steps(bootstrap, "dev") == ["clear", "upgrade pip", "dev"]
 
 
 def test_an_environment_made_by_hand_is_never_cleared(bootstrap):
     bootstrap.venv.EnvBuilder(clear=False).create(bootstrap.env)
-    assert steps(bootstrap, False) == ["upgrade pip", "run"]
+    assert steps(bootstrap) == ["upgrade pip", "run"]
 
 
 def test_an_interrupted_set_up_is_resumed(bootstrap, monkeypatch):
@@ -74,5 +76,5 @@ def test_an_interrupted_set_up_is_resumed(bootstrap, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(bootstrap.subprocess, "run", fail)
         with pytest.raises(subprocess.CalledProcessError):
-            steps(bootstrap, True)
-    assert steps(bootstrap, True) == ["upgrade pip", "dev"]
+            steps(bootstrap, "dev")
+    assert steps(bootstrap, "dev") == ["upgrade pip", "dev"]

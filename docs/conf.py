@@ -1,0 +1,58 @@
+"""The site: `make docs` builds it from the whole checkout, vignettes executed, warnings as errors."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version as installed_version
+
+project = "tobitgp"
+author = "The tobitgp developers"
+copyright = "the tobitgp developers"
+version = release = installed_version("tobitgp")
+
+# The source folder is the checkout, so that pages link to each other as they do where the code is hosted.
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**",
+    "vignettes/**",
+    "datasets/README.md",
+    "benchmarks/README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "NOTATION.md",
+]
+exclude_patterns = ["[.][a-z]*/**", "out/**", "scratch/**", "tests/**", "tobitgp/**", "**/.ipynb_checkpoints/**"]
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+
+# Vignettes. TOBITGP_VIGNETTES=off builds the rest alone, while writing.
+nb_execution_mode = os.environ.get("TOBITGP_VIGNETTES", "force")
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = "tobitgp"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["_root"]
+html_show_sphinx = False
+html_copy_source = False
+templates_path = ["_templates"]
