@@ -25,6 +25,9 @@ BEIJING_STATIONS = (
     "Wanshouxigong",
 )
 
+BEIJING_CLOCK = ("year", "month", "day", "hour")
+BEIJING_NAMES = {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}
+
 ARFF_CODES = {"mgus": {"no": 0, "yes": 1}, "event": {"alive": 0, "dead": 1}}
 
 
@@ -178,18 +181,18 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
     """
     parts = []
     for station, content in enumerate(raw):
-        hourly = _read(content, missing="NA")
-        hour = (pd.to_datetime(hourly[["year", "month", "day", "hour"]]) - BEIJING_START) // pd.Timedelta(hours=1)
+        hourly = pd.read_csv(io.BytesIO(content), usecols=[*BEIJING_CLOCK, *BEIJING_NAMES])
+        hour = (pd.to_datetime(hourly[[*BEIJING_CLOCK]]) - BEIJING_START) // pd.Timedelta(hours=1)
         part = pd.DataFrame({"station": station, "hour_index": hour})
-        for column, name in {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}.items():
+        for column, name in BEIJING_NAMES.items():
             part[name] = hourly[column].astype(float).round(1)
         parts.append(part[part["hour_index"] >= BEIJING_FIRST_HOUR].dropna())
     table = _write(pd.concat(parts), float_format="%g")
     return [gzip.compress(table, 9, mtime=0)]
 
 
-def _read(content: bytes, missing: str = "") -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[missing], float_precision="round_trip")
+def _read(content: bytes) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], float_precision="round_trip")
 
 
 def _write(table: pd.DataFrame, float_format: str | None = None) -> bytes:
