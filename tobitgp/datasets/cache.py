@@ -37,6 +37,13 @@ def read_tables(name: str, source: Source) -> list[bytes]:
     ------
     DataError
         If a kept file is not the one expected, or an absent one can neither be downloaded, made nor stored.
+
+    Examples
+    --------
+    >>> from tobitgp.datasets.sources import SOURCES
+    >>> (table,) = read_tables("affairs", SOURCES["affairs"])
+    >>> table[:22]
+    b'affairs,gender,age,yea'
     """
     folder = cache_folder()
     kept = {file: _read_kept(folder / file, digest) for file, digest in source.tables.items()}
@@ -62,6 +69,11 @@ def cache_folder() -> Path:
     -------
     Path
         It need not exist.
+
+    Examples
+    --------
+    >>> cache_folder() == Path(os.environ.get("TOBITGP_DATA") or cache_folder()).expanduser()
+    True
     """
     named = os.environ.get("TOBITGP_DATA")
     if named:

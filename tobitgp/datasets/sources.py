@@ -46,6 +46,11 @@ class Source:
         The same file below ``site-packages`` where some package has it, so that nothing is downloaded.
     needs : str or None
         Package that ``tidy`` imports and tobitgp does not depend on.
+
+    Examples
+    --------
+    >>> list(SOURCES["gbsg"].tables), SOURCES["gbsg"].needs
+    (['gbsg_train.csv', 'gbsg_test.csv'], 'h5py')
     """
 
     tables: dict[str, str]

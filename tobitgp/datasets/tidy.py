@@ -110,7 +110,7 @@ def tidy_affairs(raw: Sequence[bytes]) -> list[bytes]:
 
 
 def tidy_flchain(raw: Sequence[bytes]) -> list[bytes]:
-    """Read ``flchain.arff``: dots of the names to underscores, ``futime`` and ``death`` to ``time`` and ``event``.
+    r"""Read ``flchain.arff``: dots of the names to underscores, ``futime`` and ``death`` to ``time`` and ``event``.
 
     Parameters
     ----------
@@ -121,6 +121,12 @@ def tidy_flchain(raw: Sequence[bytes]) -> list[bytes]:
     -------
     list of bytes
         The one table, words of yes and no as 1 and 0.
+
+    Examples
+    --------
+    >>> head = "".join(f"@attribute {name} numeric\n" for name in ("flc.grp", "mgus", "futime", "death"))
+    >>> tidy_flchain([(head + "@data\n10,no,85,dead\n").encode()])
+    [b'flc_grp,mgus,time,event\n10,0,85,1\n']
     """
     head, _, body = raw[0].partition(b"@data\n")
     names = [line.split()[1] for line in head.decode("ascii").splitlines() if line.startswith("@attribute")]
@@ -167,7 +173,7 @@ def tidy_deepsurv(raw: Sequence[bytes], covariates: Sequence[str], whole: Sequen
 
 
 def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
-    """Put the twelve stations' files under one another, from 30 December 2014 on, packed with gzip.
+    r"""Put the twelve stations' files under one another, from 30 December 2014 on, packed with gzip.
 
     Parameters
     ----------
@@ -178,6 +184,12 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
     -------
     list of bytes
         The one table: hours at which sulphur dioxide, temperature and wind were all measured, with one decimal at most.
+
+    Examples
+    --------
+    >>> (packed,) = tidy_beijing([b"year,month,day,hour,SO2,TEMP,WSPM\n2015,1,1,0,2,-6.5,3\n2015,1,1,1,NA,-7,3\n"])
+    >>> gzip.decompress(packed)
+    b'station,hour_index,so2,temp_c,wspm\n0,16104,2,-6.5,3\n'
     """
     parts = []
     for station, content in enumerate(raw):
