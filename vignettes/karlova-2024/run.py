@@ -1,6 +1,6 @@
 """Compute every long table of this page: `python vignettes/karlova-2024/run.py [table1 objectives gbsg credit]`.
 
-About 15 minutes on one core; seeds are fixed. GBSG and the credit data arrive by `tobitgp.datasets.fetch`.
+About five minutes of one core; seeds are fixed. GBSG and the credit data arrive by `tobitgp.datasets.fetch`.
 """
 
 from __future__ import annotations
