@@ -20,7 +20,7 @@ import pandas as pd
 import tobitgp as tg
 
 HERE = Path(__file__).parent
-DRAWS = {1: 80, 2: 25}
+DRAWS = {1: 150, 2: 60}
 DRAWS_ROWS = 12
 STATIONS = 6
 SIDES = {1: ("sigma_lower",), 2: ("sigma_lower", "sigma_upper")}
