@@ -28,6 +28,8 @@ METHODS: dict[str, Any] = {"laplace": "laplace", "ep": "ep", "vi": "vi", "local"
 FAMILIES: dict[str, Any] = {"student": tg.Student(df=4)} | {
     name: name for name in ("logistic", "gumbel", "lognormal", "loglogistic", "weibull", "exponential")
 }
+KEYS = ["family", "method", "censored", "hyper"]
+WORDS = {True: "true", False: "fitted"}
 LOG_TIME = ("lognormal", "loglogistic", "weibull", "exponential")
 
 
@@ -119,26 +121,29 @@ def held(case: Case, seed: int) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Means over data sets with their standard errors."""
-    keys = ["family", "method", "share", "given", "quantity", "level"]
-    inside = pd.DataFrame(rows).dropna().groupby(keys, sort=False)["inside"]
-    found = inside.agg(coverage="mean", se="sem", sets="size").reset_index().round(4)
-    return found.rename(columns={"share": "censored", "given": "hyper"}).replace(
-        {"hyper": {True: "true", False: "fitted"}}
-    )
+    tidy = pd.DataFrame(rows).dropna().rename(columns={"share": "censored", "given": "hyper"})
+    tidy["hyper"] = tidy["hyper"].map(WORDS)
+    inside = tidy.groupby([*KEYS, "quantity", "level"], sort=False)["inside"]
+    return inside.agg(coverage="mean", se="sem", sets="size").reset_index().round(4)
 
 
 def main() -> None:
-    """Run every case and write the table."""
+    """Run every case that is not in the table yet, and write the table after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=100, help="data sets of a case, twice as many of Gaussian ones")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("docs/trust/coverage.csv"))
+    parser.add_argument("--out", type=Path, default=Path("docs/trust/coverage.csv"), help="delete it to begin anew")
     options = parser.parse_args()
     begun = time.perf_counter()
-    jobs = (delayed(held)(case, seed) for case, times in cases() for seed in range(times * options.sets))
-    found = table([row for rows in Parallel(n_jobs=options.jobs)(jobs) for row in rows])
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    found.to_csv(options.out, index=False)
+    found = pd.read_csv(options.out, keep_default_na=False) if options.out.exists() else pd.DataFrame()
+    done = set(found[KEYS].itertuples(index=False, name=None)) if len(found) else set()
+    for case, times in cases():
+        if (case.family, case.method, case.share, WORDS[case.given]) not in done:
+            jobs = (delayed(held)(case, seed) for seed in range(times * options.sets))
+            rows = [row for rows in Parallel(n_jobs=options.jobs)(jobs) for row in rows]
+            found = pd.concat([found, table(rows)])
+            found.to_csv(options.out, index=False)
     minutes = (time.perf_counter() - begun) / 60.0
     print(f"{len(found)} rows in {options.out}, {minutes:.0f} minutes with {options.jobs} processes")
 
