@@ -86,6 +86,7 @@ class CensoredNormal(LimitedNormal):
         Returns
         -------
         array
+            Of shape ``size``, or of that of the parameters.
 
         Raises
         ------

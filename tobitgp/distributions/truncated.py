@@ -70,6 +70,7 @@ class TruncatedNormal(LimitedNormal):
         Returns
         -------
         array
+            Of shape ``size``, or of that of the parameters.
 
         Raises
         ------
