@@ -41,8 +41,17 @@ class FormulaError(TobitGPError):
         self.formula = formula
         self.position = position
         if formula is not None and position is not None:
-            message = f"{message}\n  {formula}\n  {' ' * position}^"
+            shown, at = _around(formula, position)
+            message = f"{message}\n  {shown}\n  {' ' * at}^"
         super().__init__(message)
+
+
+def _around(formula: str, position: int, reach: int = 70) -> tuple[str, int]:
+    """What of a formula is shown, on one line, and where the position is in it."""
+    line = "".join(" " if char.isspace() else char for char in formula)
+    start, end = max(0, position - reach), position + reach
+    before, after = "..." * (start > 0), "..." * (end < len(line))
+    return before + line[start:end] + after, len(before) + position - start
 
 
 class SpecError(TobitGPError):

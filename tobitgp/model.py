@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.open import open_source
+from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.pieces import PiecesData, prepare_pieces
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
@@ -226,6 +227,9 @@ class Model:
             refuse_with_mixture({**beside, "fixed": fixed, "cov_type": cov_type, "cov_kwds": cov_kwds})
             chosen = choose_mixture_method(method, n_starts=n_starts, max_iter=max_iter, tol=tol)
             return self._fit_mixture(chosen, priors, seed, progress)
+        if isinstance(self._read, TrainingData):
+            assert isinstance(self._family, Family)
+            warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
         if means_mle(method, self.spec, asked):
             refuse_with_mle(method, asked)
             return self._fit_mle(fixed, cov_type, cov_kwds, max_iter or MAX_ITER, progress)

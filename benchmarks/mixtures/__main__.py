@@ -1,4 +1,4 @@
-"""``python -m benchmarks.mixtures [synthetic bounds survival coverage passes fits]``: tables of censored mixtures.
+"""``python -m benchmarks.mixtures [coverage passes fits]``: tables of censored mixtures.
 
 They are printed in markdown; ``--out`` keeps them as CSV too.
 """
@@ -9,20 +9,17 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.mixtures import coverage, reproduce, speed
-from benchmarks.mixtures.problems import SURVIVAL, TRUTHS
+from benchmarks.mixtures import coverage, speed
 from benchmarks.mixtures.tables import show
 
-TABLES = ("synthetic", "bounds", "survival", "coverage", "passes", "fits")
-NUMBERS = (2, 5)
+TABLES = ("coverage", "passes", "fits")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the tables asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", help="all by default")
-    parser.add_argument("--sets", type=int, default=10, help="synthetic data sets of each size; 10 by default")
-    parser.add_argument("--coverage-sets", type=int, default=300, help="data sets of each case; 300 by default")
+    parser.add_argument("--sets", type=int, default=300, help="data sets of each case of coverage; 300 by default")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows that are timed; a million by default")
     parser.add_argument("--repeats", type=int, default=5, help="timings of which medians are shown; 5 by default")
     parser.add_argument("--out", type=Path, help="folder for CSV files")
@@ -31,20 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     unknown = ", ".join(sorted({*wanted} - {*TABLES}))
     if unknown:
         parser.error(f"{unknown}: choose of {', '.join(TABLES)}.")
-    if "bounds" in wanted:
-        show(f"Bounds, N = 100, {options.sets} sets", reproduce.bound_table(options.sets), out, "bounds")
-    if "synthetic" in wanted:
-        for truth in TRUTHS:
-            for k in NUMBERS:
-                rows = reproduce.synthetic_table(truth, k, options.sets)
-                show(f"{truth.name}, K = {k}, {options.sets} sets", rows, out, f"{truth.name}-{k}")
-    if "survival" in wanted:
-        for name in SURVIVAL:
-            for k in NUMBERS:
-                show(f"{name}, K = {k}, five folds", reproduce.survival_table(name, k), out, f"{name}-{k}")
     if "coverage" in wanted:
-        rows = coverage.coverage_table(options.coverage_sets)
-        show(f"Coverage of 95% intervals, {options.coverage_sets} sets", rows, out, "coverage")
+        rows = coverage.coverage_table(options.sets)
+        show(f"Coverage of 95% intervals, {options.sets} sets", rows, out, "coverage")
     if "passes" in wanted:
         rows = speed.passes(options.rows, options.repeats)
         show(f"One pass over {options.rows:,} rows, K = 5", rows, out, "passes")

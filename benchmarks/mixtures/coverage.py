@@ -7,8 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.mixtures.problems import Ends, censor
-from benchmarks.mixtures.tables import Row
+from benchmarks.mixtures.tables import Ends, Row
 from tobitgp.mixture import VBCM, fit_mixture, intervals, linear_response, posterior_covariance
 
 LARGE = 200_000
@@ -66,7 +65,8 @@ class Case:
         if self.limits == "random":
             limit = self.values(rng, self.n) + reach
             return np.minimum(y, limit), np.where(y > limit, np.inf, y)
-        return censor(y, -np.inf if self.k == 1 else -reach, reach)
+        low = -np.inf if self.k == 1 else -reach
+        return np.where(y <= low, -np.inf, np.minimum(y, reach)), np.where(y > reach, np.inf, np.maximum(y, low))
 
 
 @lru_cache

@@ -17,8 +17,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.mixtures.problems import Ends
-from benchmarks.mixtures.tables import Row
+from benchmarks.mixtures.tables import Ends, Row
 from tobitgp.mixture import MIXTURE_FAMILIES, Dirichlet, fit_mixture
 from tobitgp.mixture.ascent import Stop, climb
 from tobitgp.mixture.families import read_prior

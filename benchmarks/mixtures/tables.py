@@ -1,4 +1,4 @@
-"""Small tables: printed in markdown, kept as CSV."""
+"""Rows of data, (lower, upper] each, and small tables of results: printed in markdown, kept as CSV."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 Row = Mapping[str, object]
+Ends = tuple[np.ndarray, np.ndarray]
 
 
 def show(title: str, rows: Sequence[Row], folder: Path | None = None, name: str = "") -> None:

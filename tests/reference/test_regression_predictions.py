@@ -14,7 +14,6 @@ from support.regressions import (
     affairs,
     lung,
     lung_windows,
-    needs_affairs,
     tobin,
 )
 
@@ -149,7 +148,6 @@ def test_tobin_weighted():
     check_case(TOBIN["survreg_weighted"], *tobin(weight=np.array(TOBIN["weights_used"])))
 
 
-@needs_affairs
 def test_affairs():
     check_case(AFFAIRS["survreg_gaussian"], *affairs(*COLUMNS)[:2])
 
@@ -225,7 +223,6 @@ def test_tobin_moments():
     check_moments(TOBIN["moments_newdata"], made.predictor(new, np.ones((len(new), 1))))
 
 
-@needs_affairs
 def test_affairs_moments():
     made = Fit(AFFAIRS["survreg_gaussian"], *affairs(*COLUMNS)[:2])
     at = np.array(AFFAIRS["moments_rows_1based"]) - 1
@@ -263,7 +260,6 @@ def test_tobin_effects_at_means():
     check_effects(TOBIN["marginal_effects_at_means"], made, made.H.mean(axis=0)[None], ("age", "quant"))
 
 
-@needs_affairs
 def test_affairs_average_effects():
     made = Fit(AFFAIRS["survreg_gaussian"], *affairs(*COLUMNS)[:2])
     check_effects(AFFAIRS["average_marginal_effects"], made, made.H, COLUMNS)

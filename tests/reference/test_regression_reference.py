@@ -16,7 +16,6 @@ from support.regressions import (
     lung,
     lung_frame,
     lung_windows,
-    needs_affairs,
     tobin,
 )
 from support.responses import response
@@ -108,27 +107,23 @@ def test_tobin_profile_limits():
 SMALL = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 
 
-@needs_affairs
 @pytest.mark.parametrize("case", ["survreg_gaussian", "survreg_robust"])
 def test_affairs(case):
     rows, H, _ = affairs(*SMALL)
     check(AFFAIRS[case], rows, H, cov_type="HC0" if "robust" in case else "nonrobust")
 
 
-@needs_affairs
 def test_affairs_clusters():
     rows, H, data = affairs("age", "yearsmarried", "religiousness", "rating")
     check(AFFAIRS["survreg_cluster_occupation"], rows, H, cov_type="cluster", groups=data["occupation"].to_numpy())
 
 
-@needs_affairs
 def test_affairs_scale_by_gender():
     rows, H, data = affairs(*SMALL)
     W = np.column_stack([data["gender"] == "female", data["gender"] == "male"]).astype(float)
     check(AFFAIRS["survreg_scale_by_gender"], rows, H, W=W)
 
 
-@needs_affairs
 def test_affairs_factors():
     rows, H, _ = affairs(
         "gendermale", "childrenyes", "age", "yearsmarried", "religiousness", "education", "occupation", "rating"
@@ -136,7 +131,6 @@ def test_affairs_factors():
     check(AFFAIRS["survreg_with_factors"], rows, H)
 
 
-@needs_affairs
 def test_affairs_as_aer():
     rows, H, _ = affairs(*SMALL)
     aer(AFFAIRS["aer_tobit"], rows, H)

@@ -1,14 +1,15 @@
 """What Kohjima et al. (2019) show of VBCM, on data sets of our own, with the standard errors that go with them."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from support.vignettes import FOLDER, module_of
 
-from benchmarks.mixtures.problems import SURVIVAL, TRUTHS, folds, survival
-from benchmarks.mixtures.reproduce import bounds, survival_scores, synthetic_scores
-from benchmarks.mixtures.tables import mean_and_error
-
-GMM, EMM, PMM = TRUTHS
-truths = pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
+experiments = module_of("kohjima-vbcm", "experiments")
+bounds, mean_and_error = experiments.bounds, experiments.mean_and_error
+survival_scores, synthetic_scores = experiments.survival_scores, experiments.synthetic_scores
+GMM, EMM, PMM = experiments.TRUTHS
+truths = pytest.mark.parametrize("truth", experiments.TRUTHS, ids=lambda truth: truth.name)
 
 
 def clearly(values, errors=2.0):
@@ -37,14 +38,29 @@ def test_the_true_law_is_the_best():
         assert clearly(found.truth - found.methods[method])
 
 
-@pytest.mark.parametrize("name", SURVIVAL)
+@pytest.mark.parametrize("name", experiments.SURVIVAL)
 def test_folds_are_apart_and_cover_the_rows(name):
-    rows = survival(name)
-    pairs = list(folds(rows, 0.5))
+    rows = experiments.survival(name)
+    pairs = list(experiments.folds(rows, 0.5))
     assert sum(len(test[0]) for _, test in pairs) == len(rows[0])
     assert {len(train[0]) for train, _ in pairs} <= {round(0.4 * len(rows[0])) + i for i in (-1, 0, 1)}
-    for once, again in zip(pairs, folds(rows, 0.5), strict=True):
+    for once, again in zip(pairs, experiments.folds(rows, 0.5), strict=True):
         np.testing.assert_array_equal(once[0][0], again[0][0])
+
+
+def test_tables_are_written(tmp_path, capsys):
+    """Columns and counts of the tables that the vignette shows; VB's components are pulled to the origin in each."""
+    run = module_of("kohjima-vbcm", "run")
+    run.main(["components", "--sets", "4", "--out", str(tmp_path)])
+    made = pd.read_csv(tmp_path / "components.csv", index_col=["n", "method", "parameter"])
+    kept = pd.read_csv(FOLDER / "kohjima-vbcm" / "components.csv", index_col=["n", "method", "parameter"])
+    assert list(made.columns) == list(kept.columns)
+    assert (made.index == kept.index).all()
+    for frame in (made, kept):
+        assert (frame.loc[(400, "VB"), "mean"].abs() < frame.loc[(400, "VB"), "truth"].abs()).all()
+    with pytest.raises(SystemExit):
+        run.main(["bounds"])
+    assert "bounds: choose of components, convergence" in capsys.readouterr().err
 
 
 @pytest.mark.slow

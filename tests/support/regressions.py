@@ -1,11 +1,6 @@
 """Rows and designs of the regressions whose results lie in tests/reference."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
-import pytest
 
 from support.reference import load
 from support.responses import response
@@ -16,11 +11,6 @@ TOBIN, AFFAIRS, LUNG, INTERVAL = map(
     load, ("tobin_tobit.json", "affairs_tobit.json", "lung_aft.json", "lung_interval.json")
 )
 LIFELINES = load("lung_lifelines.json")
-AFFAIRS_FILE = Path(os.environ.get("TOBITGP_DATA", ".")) / "affairs.csv"
-needs_affairs = pytest.mark.skipif(
-    not AFFAIRS_FILE.exists(),
-    reason="affairs.csv (601 rows, R package AER) is in no dependency; TOBITGP_DATA names its folder",
-)
 
 # dist of survreg: law, log time, fixed log scale
 DIST = {
@@ -48,7 +38,7 @@ def tobin(weight=None):
 
 
 def affairs(*columns):
-    data = pd.read_csv(AFFAIRS_FILE)
+    data = datasets.fetch("affairs")
     data = data.assign(gendermale=1.0 * (data.gender == "male"), childrenyes=1.0 * (data.children == "yes"))
     H = np.column_stack([np.ones(len(data)), data[list(columns)]]).astype(float)
     return left_at_zero(data["affairs"].to_numpy(float)), H, data

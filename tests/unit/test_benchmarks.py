@@ -68,8 +68,8 @@ def test_whole_fits_reach_the_same_density():
 
 def test_unknown_tables_of_mixtures_are_refused(capsys):
     with pytest.raises(SystemExit):
-        mixtures.main(["passes", "bound"])
-    assert "bound: choose of synthetic, bounds" in capsys.readouterr().err
+        mixtures.main(["passes", "fit"])
+    assert "fit: choose of coverage, passes, fits" in capsys.readouterr().err
 
 
 @pytest.mark.slow

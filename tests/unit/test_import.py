@@ -5,7 +5,7 @@ import sys
 
 import tobitgp as tg
 
-HEAVY = ["statsmodels", "lifelines", "matplotlib", "scipy.stats", "formulaic", "sklearn"]
+HEAVY = ["statsmodels", "lifelines", "matplotlib", "scipy.stats", "formulaic", "sklearn", "pooch", "requests"]
 
 
 def test_import_loads_none_of_the_heavy_friends():

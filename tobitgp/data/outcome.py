@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tobitgp.data.shapes import CensoredResponse
-from tobitgp.errors import DataError
+from tobitgp.errors import DataError, user_level
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _SHOWN = 5
+_LONE = 0.999  # of the sum of squares about the median; ten rows or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,26 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
     jacobian = -float(response.weight[exact] @ log_y)
     ends = [_log(end) for end in (lower, upper, entry, exit)]
     return Outcome(ends[0], ends[1], width, ends[2], ends[3], span, response.weight, jacobian)
+
+
+def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any]) -> None:
+    """One warning where a single exact value makes up nearly all of the spread of the response."""
+    exact = np.flatnonzero(response.lower == response.upper)
+    values = response.lower[exact]
+    if len(values) < 10 or (log_time and values.min() <= 0.0):
+        return
+    modelled = np.log(values) if log_time else values
+    middle = np.median(modelled)
+    squares = np.square((modelled - middle) / max(np.abs(modelled - middle).max(), np.finfo(float).tiny))
+    worst = int(squares.argmax())
+    if squares[worst] > _LONE * squares.sum():
+        low, high = np.quantile(values, [0.25, 0.75])
+        warnings.warn(
+            f"Row {labels[exact[worst]]} ({values[worst]:g}) makes up nearly all of the spread of the response, half "
+            f"of which lies between {low:g} and {high:g}: correct it, drop it, or try family='student'.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
 
 
 def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: npt.NDArray[Any]) -> None:

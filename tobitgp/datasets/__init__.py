@@ -1,8 +1,17 @@
-"""Data to learn on: small real sets that come with the package, and the papers' simulated problems."""
+"""Data to learn on: small real sets that come with the package, others that are downloaded, and simulated problems."""
 
 from __future__ import annotations
 
 from tobitgp.datasets.bundled import available, load
+from tobitgp.datasets.fetched import fetch
 from tobitgp.datasets.simulate import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
 
-__all__ = ["available", "load", "simulate_additive", "simulate_basson", "simulate_groot_lucas", "simulate_karlova"]
+__all__ = [
+    "available",
+    "fetch",
+    "load",
+    "simulate_additive",
+    "simulate_basson",
+    "simulate_groot_lucas",
+    "simulate_karlova",
+]

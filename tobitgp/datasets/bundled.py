@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 
+from tobitgp.datasets.sources import SOURCES
 from tobitgp.errors import DataError
 
 
 def available() -> list[str]:
-    """Names that `load` knows, in alphabetical order.
+    """Names that `load` knows, in alphabetical order; those of `fetch` are in its own description.
 
     Examples
     --------
@@ -91,10 +92,41 @@ def load(name: str) -> pd.DataFrame:
     3  2009.118  0.016         0  0.006
     """
     if not isinstance(name, str) or name not in DATASETS:
-        near = difflib.get_close_matches(str(name).lower(), DATASETS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise DataError(f"There is no data set {name!r}; available are {', '.join(available())}.{hint}")
+        if isinstance(name, str) and name in SOURCES:
+            raise DataError(f"Data set {name!r} is not bundled: tg.datasets.fetch({name!r}) downloads it.")
+        raise unknown(name, DATASETS, "available are", {other: f"fetch({other!r})" for other in SOURCES})
     return DATASETS[name]()
+
+
+def unknown(name: object, known: Iterable[str], introduced: str, elsewhere: Mapping[str, str]) -> DataError:
+    """Say which names there are, and the nearest one.
+
+    Parameters
+    ----------
+    name : object
+        What was asked for.
+    known : iterable of str
+        What there is.
+    introduced : str
+        Words before the list of them.
+    elsewhere : mapping of str to str
+        Names that another function knows, and its call.
+
+    Returns
+    -------
+    DataError
+        To be raised.
+
+    Examples
+    --------
+    >>> print(unknown("Tobins", ["lung", "tobin"], "available are", {}))
+    There is no data set 'Tobins'; available are lung, tobin. Did you mean 'tobin'?
+    """
+    names = sorted(known)
+    calls = {**elsewhere, **{each: repr(each) for each in names}}
+    near = difflib.get_close_matches(str(name).lower(), calls, n=1)
+    hint = f" Did you mean {calls[near[0]]}?" if near else ""
+    return DataError(f"There is no data set {name!r}; {introduced} {', '.join(names)}.{hint}")
 
 
 def _lung() -> pd.DataFrame:

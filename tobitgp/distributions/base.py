@@ -377,7 +377,7 @@ class LimitedNormal(ABC):
             return _plain(np.where(self._within(other), value, np.inf))
 
     def kl(self, other: Self) -> Array:
-        """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))``.
+        """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))`` (INF7).
 
         Parameters
         ----------

@@ -51,10 +51,11 @@ class CensoredNormal(LimitedNormal):
               + \tfrac12 D\Big\{\log(2\pi\sigma^2) + \frac{(m - \mu)^2 + s^2}{\sigma^2}\Big\}
               - \frac{s(u + m - 2\mu)\phi(b) - s(l + m - 2\mu)\phi(a)}{2\sigma^2}.
 
-    They are evaluated through moments inside the limits, which lose no digits far out or in narrow windows. These are
-    equations 17 and 22 of [1]_ with three corrections: the logarithms of the atoms are weighted by probabilities, not
-    by densities; the cross-entropy is the divergence plus the entropy; and between distributions whose limits differ,
-    one without limits among them, both are infinite, as each has an atom that is impossible under the other.
+    These are (INF4) to (INF6) of the theory pages, moments are (INF2) and (INF3). They are evaluated through moments
+    inside the limits, which lose no digits far out or in narrow windows. They are equations 17 and 22 of [1]_ with
+    three corrections: the logarithms of the atoms are weighted by probabilities, not by densities; the cross-entropy is
+    the divergence plus the entropy; and between distributions whose limits differ, one without limits among them, both
+    are infinite, as each has an atom that is impossible under the other.
 
     References
     ----------

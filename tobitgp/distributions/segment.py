@@ -4,9 +4,10 @@ For a point a >= 0 standard deviations from the mean, and t measured away from t
 
 .. math:: J_k(a, w) = \int_0^w t^k e^{-a t - t^2/2}\,dt = \int_a^{a+w} (z - a)^k \frac{\phi(z)}{\phi(a)}\,dz.
 
-Nothing underflows however far out a lies. Where the exponent changes by less than 4 over the segment, J is a
-Gauss-Legendre sum of positive terms; elsewhere it is the tail beyond a less the tail beyond a + w, both of which follow
-from Mills' ratio. Relative errors are about 1e-15 for J_0 and 1e-14 for the others, for all a and w.
+These are (INF9) of the theory pages. Nothing underflows however far out a lies. Where the exponent changes by less than
+4 over the segment, J is a Gauss-Legendre sum of positive terms; elsewhere it is the tail beyond a less the tail beyond
+``a + w``, both of which follow from Mills' ratio. Relative errors are about 1e-15 for J_0 and 1e-14 for the others, for
+all a and w.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ class TruncatedNormal(LimitedNormal):
 
     .. math:: \log\{\Phi(b') - \Phi(a')\} + \tfrac12\log(2\pi\sigma^2) + \frac{v + (\bar x - \mu)^2}{2\sigma^2},
 
-    if the window of p lies within that of q, and infinite otherwise. The entropy is that of q = p, and the divergence
-    the difference of the two. Moments and entropy are those of [1]_, chapter 13, section 10.1.
+    (INF8) of the theory pages, if the window of p lies within that of q, and infinite otherwise. The entropy is that of
+    q = p, and the divergence the difference of the two. Moments and entropy are those of [1]_, chapter 13, section
+    10.1.
 
     References
     ----------

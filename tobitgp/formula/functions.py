@@ -158,7 +158,7 @@ def formula_functions() -> dict[str, str]:
         "censor": "| censor(lower, upper), censor(event=d), censor(nondetect=d), censor(status=s, upper=y2): censoring",
         "interval": "interval(lo, hi) ~ ...: a value in (lo, hi], equal ends are exact, a missing or infinite one open",
         "Surv": "Surv(time, event) ~ ...: right-censored times, event 1 or True is exact; type= as in R's survival",
-        "truncate": "| truncate(lower, upper): rows outside could not have been seen (with the noise families to come)",
+        "truncate": "| truncate(lower, upper): rows outside could not have been seen; truncate(entry) is delayed entry",
     }
     own |= {name: row.doc for name, row in FUNCTIONS.items()}
     return dict(sorted(own.items(), key=lambda item: item[0].lower()))

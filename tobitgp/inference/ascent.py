@@ -114,7 +114,7 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
 
 
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
-    """Newton steps with a differenced Hessian until the gain left is below ``tol`` nats.
+    """Newton steps with a differenced Hessian until the gain left, (HYP3), is below ``tol`` nats.
 
     Where no step gains, the density is more curved here than over the usual difference, and finer ones are tried; the
     curvature reported is that of the usual one, which says more of the density around. A parameter that is pushed

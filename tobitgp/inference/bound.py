@@ -10,6 +10,8 @@ from tobitgp.likelihoods.base import Likelihood
 def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, a lower bound on the log evidence whatever method made q.
 
+    (SIT7) of the theory pages.
+
     Parameters
     ----------
     posterior : Posterior

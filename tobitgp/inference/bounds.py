@@ -18,14 +18,14 @@ from tobitgp.likelihoods.side import SideNoise
 
 
 def expected_update(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-    """Natural-gradient target; D is ``E log p + lambda2 v_p / 2``."""
+    """Natural-gradient target (VI2); D is ``E log p + lambda2 v_p / 2`` (VI3)."""
     E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma, slopes=False)
     lambda2 = -rows.weight * E.d2
     return Update(rows.weight * E.d1 + lambda2 * q.m, lambda2, rows.weight * E.value + 0.5 * q.lambda2 * q.v_p)
 
 
 def expected_slopes(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-    """``g_d = -lambda2 / 2``."""
+    """``g_d = -lambda2 / 2``, and ``e`` (VI5)."""
     E = likelihood.expected(rows, q.m, q.v_p + q.d, sigma)
     return Slopes(-0.5 * q.lambda2, rows.weight * E.s0)
 

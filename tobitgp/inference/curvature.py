@@ -16,7 +16,7 @@ _NOTHING = 1e-14  # of the largest variance
 
 
 def curvature(objective: Objective, free: Array, width: float) -> Array:
-    """Hessian (k_free, k_free) of minus the objective by central differences of its gradient; not yet made definite."""
+    """Hessian (k_free, k_free) of minus the objective by differences of its gradient (HYP2); not yet made definite."""
     G = _gradients(objective, [free + sign * width * e for e in np.eye(len(free)) for sign in (1.0, -1.0)])
     H = (G[1::2] - G[::2]) / (2.0 * width)
     return 0.5 * (H + H.T)

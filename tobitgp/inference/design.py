@@ -38,7 +38,7 @@ def two_level(k: int) -> Array:
 
 
 def central_composite(k: int) -> tuple[Array, Array]:
-    """Points and weights that integrate against a standard normal in k dimensions.
+    """Points and weights that integrate against a standard normal in k dimensions, (HYP4) and (HYP5).
 
     Centre, star and cube, the outer points all at radius ``f0 sqrt(k)``, f0 = 1.1. Against the standard normal density
     ratio ``pi(z) / pi(0)`` the weights are ``1 - 1/f0^2`` at the centre and ``1 / (n_p f0^2 exp(-k f0^2 / 2))`` at each

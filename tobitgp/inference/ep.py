@@ -43,7 +43,7 @@ class EP:
     Notes
     -----
     The most accurate of the three methods in every exact comparison made; its evidence lay slightly below the exact one
-    ([1]_, with the corrections of the theory page).
+    ([1]_, with corrections). Equations are those of the theory page on EP.
 
     References
     ----------
@@ -94,7 +94,7 @@ class EP:
         return sigma * sigma + d
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-        """Match moments with the cavity, which leaves one of a row's ``weight`` copies out."""
+        """Match moments with the cavity, which leaves one of a row's ``weight`` copies out: (EP2), (EP4) and (EP6)."""
         c = rows.weight
         alpha, v_c, mu_c = cavity(q, c)
         if not (likelihood.log_concave or self.floored) and (v_c >= _IMPROPER * q.v_p).any():
@@ -106,11 +106,11 @@ class EP:
         return Update((t.d1 - mu_c * d2) * scale, -d2 * scale, c * D)
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """``log N(y; m, sigma^2 + d)``: exact rows need no cavity."""
+        """``log N(y; m, sigma^2 + d)``: exact rows need no cavity (EP7)."""
         return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, sigma))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-        """At the fixed point the tilted derivatives are ``alpha`` and ``-lambda2 (1 - lambda2 v_p)``, a copy each."""
+        """(EP8) and (EP9), with the tilted derivatives ``alpha`` and ``-lambda2 (1 - lambda2 v_p)`` of a copy."""
         c = rows.weight
         d1, v_c, mu_c = cavity(q, c)
         lambda2 = q.lambda2 / c
@@ -123,7 +123,7 @@ ROUGH = EP(tol=1e-2, max_sweeps=30, floored=True)
 
 
 def cavity(q: Marginals, weight: Array) -> tuple[Array, Array, Array]:
-    """``alpha`` of one copy of each row, and variance and mean of ``a_n' w`` without that copy; (n,) each."""
+    """``alpha`` of one copy of each row, and variance and mean of ``a_n' w`` without it (EP1); (n,) each."""
     alpha = (q.lambda1 - q.lambda2 * q.m) / weight
     v_c = q.v_p / np.maximum(1.0 - q.lambda2 / weight * q.v_p, 1.0 / _IMPROPER)
     return alpha, v_c, q.m - v_c * alpha

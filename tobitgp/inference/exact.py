@@ -39,10 +39,10 @@ def why_not_exact(problem: Problem) -> str | None:
 
 
 def exact_posterior(problem: Problem, K: Array, sigma: float | Array) -> Exact:
-    """Density of the exact rows times the probability that the others lie in their box given them.
+    """Density of the exact rows times the probability that the others lie in their box given them, (EX1) and (EX2).
 
-    Given the noisy values f is Gaussian, so its moments follow from theirs inside the box (Karlova et al. 2024, Eq. 33,
-    put right).
+    Given the noisy values f is Gaussian, so its moments follow from theirs inside the box (EX5). Karlova et al. (2024),
+    Eq. 33, put right.
 
     Parameters
     ----------

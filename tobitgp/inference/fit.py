@@ -152,7 +152,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
 def _integrate(
     search: Search, objective: Objective, maximum: Maximum, pilot: Posterior, centre: Posterior
 ) -> tuple[list[Posterior], Array, float]:
-    """Posteriors on a central composite design around the maximum, their weights, and the log marginal evidence."""
+    """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
     T = maximum.root
     k = T.shape[1]
     z, design = central_composite(k)

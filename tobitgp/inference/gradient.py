@@ -2,7 +2,7 @@
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``,
 ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
-``q = S A' u``.
+``q = S A' u``: (SIT9) and (LA6) of the theory pages.
 Each block turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
 """
 
@@ -41,7 +41,7 @@ def evidence_gradient(posterior: Posterior, method: Method) -> Array:
 
 
 def _implicit_weights(posterior: Posterior) -> Array:
-    """``S A' u`` of methods whose evidence feels the mode move."""
+    """``S A' u`` of methods whose evidence feels the mode move, (LA5)."""
     sums = add_up(part for part in posterior.rows.collect(implicit_sums, posterior.q) if part)
     return posterior.factor.solve(sums[0]) if sums else np.zeros_like(posterior.w)
 

@@ -85,7 +85,7 @@ class Laplace:
         return np.full_like(d, sigma * sigma)
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-        """``lambda2 = -l''(m)``, ``lambda1 = l'(m) + lambda2 m``; D is ``log p(m)``."""
+        """``lambda2 = -l''(m)``, ``lambda1 = l'(m) + lambda2 m``; D is ``log p(m)``: (LA2) and (LA3)."""
         l = likelihood.newton(rows, q.m, sigma)
         lambda2 = -rows.weight * l.d2
         return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z)
@@ -95,7 +95,7 @@ class Laplace:
         return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, sigma))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-        """Explicit and implicit derivatives (math notes, section 4)."""
+        """Explicit and implicit derivatives: ``u`` of (LA5), and (LA7)."""
         l = likelihood.point(rows, q.m, sigma)
         c, half_v = rows.weight, 0.5 * q.v_p
         return Slopes(np.zeros_like(q.m), c * (l.s0 + half_v * l.s2), (c * half_v * l.d3, c * l.s1))

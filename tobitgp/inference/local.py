@@ -7,7 +7,8 @@ curvature that touches it anywhere lies below it everywhere (their Eqs. 24 to 30
 
 The evidence of the parabolas, Eq. 46, is stationary in :math:`\zeta_i` where that is the posterior mean, which is then
 the posterior mode: one run of Newton's method takes the place of the search over all :math:`\zeta`. The argument holds
-for whatever is known of a Gaussian value, so for interval and truncated rows too, which the paper has not.
+for whatever is known of a Gaussian value, so for interval and truncated rows too, which the paper has not: (LB2) to
+(LB5) of the theory pages.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tobitgp.likelihoods.side import SideNoise
 
 
 def local_update(noise: SideNoise, rows: Rows, q: Marginals, sigma: float) -> Update:
-    """Parabolas that touch at the mean: ``lambda2 = 1 / sigma_i^2``; D is ``log p(m) - lambda2 d / 2``."""
+    """Parabolas that touch at the mean: ``lambda2 = 1 / sigma_i^2`` (LB3); D is ``log p(m) - lambda2 d / 2`` (LB4)."""
     l, lambda2 = noise.newton(rows, q.m, sigma), rows.weight / np.square(noise.scale(rows, sigma))
     return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z - 0.5 * lambda2 * q.d)
 
 
 def local_slopes(noise: SideNoise, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-    """``g_d = -lambda2 / 2``; the noise moves ``log p(m)`` and the width of the parabola, not where it touches."""
+    """``g_d = -lambda2 / 2``; noise moves ``log p(m)`` and the width of the parabola, not where it touches (LB7)."""
     widening = (q.v_p + q.d) / np.square(noise.scale(rows, sigma))
     e = noise.point(rows, q.m, sigma).s0 + noise.share(rows, sigma, widening[None])
     return Slopes(-0.5 * q.lambda2, rows.weight * e)

@@ -74,7 +74,7 @@ class Objective:
         return settle(whole.cold(), *arguments) if whole.warm and not posterior.converged else posterior
 
     def density(self, posterior: Posterior) -> float:
-        """Log posterior density up to a constant."""
+        """Log posterior density up to a constant, (HYP1)."""
         return posterior.evidence + self.parameters.log_prior(posterior.theta)[0]
 
     def gradient(self, posterior: Posterior) -> Array:

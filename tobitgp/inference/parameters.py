@@ -76,7 +76,7 @@ class Parameters:
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
     """Weak log-normal prior on standardised data: mean and sd of the logarithm.
 
-    ``n_inputs`` is the number of inputs of the term; math notes, section 11.
+    ``n_inputs`` is the number of inputs of the term; the table below (HYP1) of the theory pages.
     """
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.

@@ -117,7 +117,7 @@ class State(NamedTuple):
 
 
 def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> State:
-    """Cut a part into chunks and set the sites that are known, the others to where they start or to flat ones.
+    """Cut a part into chunks and set the sites that are known (SIT4), the others to where they start or to flat ones.
 
     With ``keep`` the features are kept, from 2 on with what their slopes need. Without ``windows`` the rows are seen as
     if nothing had been truncated.
@@ -179,9 +179,9 @@ def _site_sums(state: State, chunk: Chunk) -> tuple[Array, ...]:
 def visit(state: State, q: Gaussian, rho: float) -> State:
     """Move the sites a step of length ``rho`` towards the method's.
 
-    The sums are: how many rows; their squared standardised changes; D; of a method that ascends nothing the inner
-    product of this step with the last one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both; and what
-    the next posterior needs.
+    The sums are: how many rows; their squared standardised changes (SIT10); D; of a method that ascends nothing the
+    inner product of this step with the last one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both;
+    and what the next posterior needs.
     """
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
     sites = state.sites.copy()
@@ -277,7 +277,7 @@ def final_moments(state: State, q: Gaussian) -> tuple[tuple[int, ...], tuple[Arr
 
 
 def unexplained(state: State) -> float:
-    """``1/2 sum lambda2 d`` over the rows whose sites hold information."""
+    """``1/2 sum lambda2 d`` over the rows whose sites hold information, (FEA8)."""
     precision = np.maximum(state.sites.lambda2, 0.0)
     return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
 

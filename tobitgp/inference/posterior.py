@@ -1,7 +1,7 @@
 """The Gaussian posterior over features.
 
 ``B = I + A' diag(lambda2) A``, ``r = A' lambda1``, ``w = B^-1 r``, ``S = B^-1``, ``m = A w``, ``v_p = diag(A S A')``;
-the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``.
+the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``: (SIT2), (SIT3) and (SIT6) of the theory pages.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Posterior:
         return self._shift(A, skip, 1.0), d
 
     def term_features(self, inputs: Sequence[Inputs], block: int) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its centre."""
+        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its centre (FEA10)."""
         parts, A, _ = join_features(self.layout, self.blocks, inputs)
         A, d = keep_blocks(self.layout, parts, inputs, A, frozenset({block}))
         return self._shift(A, frozenset({block}), -1.0), d

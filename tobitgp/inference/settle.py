@@ -1,4 +1,4 @@
-"""The fixed-point iteration that finds a method's posterior at given parameters."""
+"""The fixed-point iteration that finds a method's posterior at given parameters, and its evidence (SIT6)."""
 
 from __future__ import annotations
 

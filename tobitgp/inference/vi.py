@@ -51,9 +51,9 @@ class VI:
 
     Notes
     -----
-    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, l the log-likelihood
-    of a row and the expectations over its f. All but ``"exact"`` rest on Gaussian noise. The posterior of ``"local"``
-    has the mode for its mean, and too small a variance on censored rows.
+    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages, l being
+    the log-likelihood of a row and the expectations those over its f. All but ``"exact"`` rest on Gaussian noise. The
+    posterior of ``"local"`` has the mode for its mean, and too small a variance on censored rows.
 
     References
     ----------
@@ -148,10 +148,10 @@ class VI:
         return self._rule.update(likelihood, rows, q, sigma)
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """``log p(y | m) - d / (2 sigma^2)``."""
+        """``log p(y | m) - d / (2 sigma^2)``, (VI4)."""
         variance = self.exact_variance(d, sigma)
         return rows.weight * (log_density_exact(rows.limit, m, variance) - 0.5 * d / variance)
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-        """The bound's, with ``g_d = -lambda2 / 2``."""
+        """The bound's, with ``g_d = -lambda2 / 2`` (VI5)."""
         return self._rule.slopes(likelihood, rows, q, sigma)

@@ -8,7 +8,7 @@ With :math:`a = (l - m) / s`, :math:`b = (u - m) / s` their Eqs. 22 and 37 are
 
 for a row seen as y under limits l and u, whether or not it is censored. It is not the expectation of log p(y | f): that
 has no window and no atoms in f. An observed row gets the value 0 from any f far outside the window, so the "bound" that
-it makes exceeds the log evidence (math notes, section 1.1).
+it makes exceeds the log evidence: (KB1) to (KB4) of the theory pages, and the errata of the paper there.
 """
 
 from __future__ import annotations

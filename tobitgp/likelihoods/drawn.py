@@ -19,9 +19,9 @@ class Drawn:
     r"""A likelihood whose expectations are averages over draws that never change.
 
     With :math:`f_k = m + s x_k` the estimate is :math:`\hat E = \frac1K \sum_k \log p(y | f_k)`, and its derivatives in
-    m and :math:`s^2`, not estimates of others, are what sites are made of: the same function of the same draws is
-    maximised from beginning to end. The draws come in pairs :math:`\pm x`, scaled to unit variance, so that a
-    log-likelihood that is quadratic in f is averaged without error.
+    m and :math:`s^2`, not estimates of others, are what sites are made of, (KB5) and (KB6) of the theory pages: one and
+    the same function of the draws is maximised from beginning to end. The draws come in pairs :math:`\pm x`, scaled to
+    unit variance, so that a log-likelihood that is quadratic in f is averaged without error.
 
     Attributes
     ----------

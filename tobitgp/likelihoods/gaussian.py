@@ -25,8 +25,9 @@ class GaussianNoise:
 
     With ``S^2 = sigma^2 + var`` the tilted normaliser of a Gaussian f is the likelihood at ``S``, so ``tilted`` and
     ``point`` share their scalars; derivatives in log sigma follow from the heat equation
-    ``d p / d sigma^2 = 1/2 d^2 p / df^2`` (math: Groot and Lucas 2012, section 2.3.2 and supplement, with corrections).
-    Truncated rows have no such forms and are left to quadrature. Of others sigma may differ from row to row, (n,).
+    ``d p / d sigma^2 = 1/2 d^2 p / df^2``: (ROW4) to (ROW15) of the theory pages (Groot and Lucas 2012, section 2.3.2
+    and supplement, with corrections). Truncated rows have no such forms and are left to quadrature. Of others sigma may
+    differ from row to row, (n,).
     """
 
     log_concave: ClassVar[bool] = True
@@ -57,13 +58,13 @@ class GaussianNoise:
         return _smoothed(rows, f, np.full_like(f, sigma))
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array) -> Array:
-        """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``."""
+        """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``, (ROW11)."""
         if rows.window is not None:
             return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
         return (sigma * sigma * (d2 + d1 * d1))[None]
 
     def point(self, rows: Rows, f: Array, sigma: float | Array) -> Point:
-        """For Laplace's method; see :class:`tobitgp.likelihoods.base.Point`."""
+        """For Laplace's method, (ROW5) to (ROW9); see :class:`tobitgp.likelihoods.base.Point`."""
         if rows.window is not None:
             return _TRUNCATED.point(rows, f, float(sigma))
         s2 = sigma * sigma
@@ -95,7 +96,7 @@ class GaussianNoise:
         )
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
-        """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
+        """For variational inference, (ROW13) to (ROW15); see :class:`tobitgp.likelihoods.base.Expected`."""
         if rows.window is not None:
             return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
         s2 = sigma * sigma
@@ -114,7 +115,7 @@ class GaussianNoise:
 
 
 def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:
-    """Log probability of what is known when the value is N(mean, S^2), with derivatives in the mean."""
+    """Log probability of what is known when the value is N(mean, S^2) (ROW10), with derivatives in the mean."""
     if rows.kind == "one-sided":
         z = (mean - rows.limit) * rows.sign / S
         h, delta = mills(z)

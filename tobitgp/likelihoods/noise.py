@@ -1,6 +1,7 @@
 r"""Noise of any location-scale law, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
 
-With :math:`\ell(f) = \log p(y | f)` and Z the normaliser of the tilted density :math:`p(y | f) N(f; \mu, v)`,
+With :math:`\ell(f) = \log p(y | f)` and Z the normaliser of the tilted density :math:`p(y | f) N(f; \mu, v)`, (ROW12)
+of the theory pages is
 
 .. math:: \partial_\mu \log Z = E\,\ell' = E(f - \mu) / v, \qquad
           \partial^2_\mu \log Z = E(\ell'' + \ell'^2) - (E\,\ell')^2 = (\mathrm{Var} f / v - 1) / v,

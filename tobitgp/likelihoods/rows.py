@@ -1,6 +1,7 @@
 r"""Log likelihood of a row, with derivatives in its location eta and its log scale tau.
 
-With z = (y - eta) / sigma and tau = log sigma, an exact row gives log f(z) - tau, a one-sided one the log of a tail.
+With z = (y - eta) / sigma and tau = log sigma, an exact row gives log f(z) - tau, a one-sided one the log of a tail:
+(ROW1) to (ROW3) of the theory pages.
 An interval (a, b] of standardised ends has two forms:
 
 - wide: the difference of two tails of the same side, :math:`\log(F_b - F_a) = P + \log(1 - e^{Q - P})`, whose

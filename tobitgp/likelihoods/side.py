@@ -3,9 +3,9 @@ r"""Gaussian noise that is wider on censored rows: a side noise below the lower 
 .. math:: \sigma_i^2 = \sigma^2 + \sigma_{\text{lower}}^2 \text{ on left-censored rows}, \qquad
           \sigma^2 + \sigma_{\text{upper}}^2 \text{ on right-censored ones},
 
-the adjusted likelihood of Basson, Louw and Smith (2023), Eqs. 10 and 11. It has no density: over all y it integrates to
-more than 1, so its evidence is not that of the censored model. Interval rows have two limits and no side, and truncated
-rows a normaliser that is no part of the paper; both keep the noise of the data.
+the adjusted likelihood of Basson, Louw and Smith (2023), Eqs. 10 and 11, and (LB1) of the theory pages. It has no
+density: over all y it integrates to more than 1, so its evidence is not that of the censored model. Interval rows have
+two limits and no side, and truncated rows a normaliser that is no part of the paper; both keep the noise of the data.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SideNoise:
         return E._replace(s0=self.share(rows, sigma, E.s0))
 
     def share(self, rows: Rows, sigma: float, slope: Array) -> Array:
-        """Derivatives (K, n) in the noise parameters from that in the log scale of each row, (1, n)."""
+        """Derivatives (K, n) in the noise parameters from that in the log scale of each row, (1, n): (LB7)."""
         out = np.zeros((len(self.sides) + 1, len(rows)))
         if not _has_side(rows):
             out[-1:] = slope

@@ -1,4 +1,4 @@
-"""Telling those who have had their event from those who have not, over time."""
+"""Telling those who have had their event from those who have not, over time; (MET6) and (MET7) of the theory pages."""
 
 from __future__ import annotations
 

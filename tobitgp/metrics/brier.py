@@ -1,4 +1,4 @@
-"""Squared error of predicted survival."""
+"""Squared error of predicted survival; (MET4) and (MET5) of the theory pages."""
 
 from __future__ import annotations
 

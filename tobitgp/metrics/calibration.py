@@ -1,4 +1,4 @@
-"""Whether predicted distributions are right as a whole."""
+"""Whether predicted distributions are right as a whole; (MET8) of the theory pages."""
 
 from __future__ import annotations
 

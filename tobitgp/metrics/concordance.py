@@ -1,4 +1,4 @@
-"""Share of pairs that a score puts in the right order."""
+"""Share of pairs that a score puts in the right order; (MET2) of the theory pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log density that Gaussian predictions give to what was found."""
+"""Log density that Gaussian predictions give to what was found; (MET11) and (MET12) of the theory pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far predictions are from the truth."""
+"""How far predictions are from the truth; (MET9) of the theory pages."""
 
 from __future__ import annotations
 

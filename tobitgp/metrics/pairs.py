@@ -1,4 +1,4 @@
-"""Pairs of rows whose order is known in spite of censoring."""
+"""Pairs of rows whose order is known in spite of censoring; (MET1) of the theory pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Averages over all rows, and over the rows inside and outside limits."""
+"""Averages over all rows, and over the rows inside and outside limits; (MET10) of the theory pages."""
 
 from __future__ import annotations
 

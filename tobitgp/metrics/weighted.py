@@ -1,4 +1,4 @@
-"""Concordance that does not depend on how many rows were censored."""
+"""Concordance that does not depend on how many rows were censored; (MET3) of the theory pages."""
 
 from __future__ import annotations
 

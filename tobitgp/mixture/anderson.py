@@ -3,7 +3,7 @@ r"""Anderson's extrapolation of an ascent from its last steps.
 A step M(x) - x of coordinate ascent is a residual that is 0 at the optimum. The next step starts where the last states
 combine to the least residual, in squares of posterior standard deviations, so that the slow directions of many steps
 are taken at once. It need not be higher, and on a curved ridge leads too far: the way from M(x) is cut at a radius,
-which shrinks with every jump that is refused.
+which shrinks with every jump that is refused. (EM6) of the theory pages.
 
 References
 ----------

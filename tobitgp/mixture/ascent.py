@@ -1,4 +1,4 @@
-"""Coordinate ascent with over-relaxed steps, none of which lowers the objective."""
+"""Coordinate ascent with over-relaxed steps, none of which lowers the objective; (EM4), (EM7) of the theory pages."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ phi, it is
 
 .. math:: V = G\,(-\partial^2 L / \partial\varphi^2)^{-1}\, G',
 
-while the posterior itself has Fisher's information in place of the second derivative. At point estimates the same
-expression is the inverse of the observed information. The gradient is closed, and its derivative is taken by
-differences.
+while the posterior itself has Fisher's information in place of the second derivative: (LR2) to (LR5) of the theory
+pages. At point estimates the same expression is the inverse of the observed information. The gradient is closed, and
+its derivative is taken by differences.
 
 References
 ----------

@@ -1,4 +1,4 @@
-r"""Exponential components with a gamma posterior of the rate.
+r"""Exponential components with a gamma posterior of the rate; (MIX13) of the theory pages.
 
 References
 ----------

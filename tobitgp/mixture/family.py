@@ -49,8 +49,8 @@ class Family(Protocol):
 
     Under a posterior with hyper-parameters q the expected log density of a row is that of the *plug-in* parameters
     theta(q) plus an offset that is the same for all rows, :math:`E \log f(y|\theta_k) = \log f(y|\bar\theta_k) +
-    \mathrm{offset}_k`, exact or integrated over an interval. So maximum likelihood and variational Bayes share
-    ``terms``.
+    \mathrm{offset}_k`, exact or integrated over an interval: (MIX3) of the theory pages. So maximum likelihood and
+    variational Bayes share ``terms``.
 
     Attributes
     ----------

@@ -91,7 +91,10 @@ class MixtureFit:
 
     @property
     def elbo_of_any_order(self) -> float:
-        """Evidence lower bound plus log K!, since labels may be exchanged; without it few components are favoured."""
+        """Evidence lower bound plus log K!, since labels may be exchanged; without it few components are favoured.
+
+        (MIX17) of the theory pages.
+        """
         return self.elbo + float(gammaln(self.k + 1.0))
 
     @property

@@ -12,7 +12,7 @@ from tobitgp.typing import Array
 
 
 def gamma_divergence(a: Array, b: Array, a0: float, b0: float) -> Array:
-    """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates.
+    """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages.
 
     Examples
     --------

@@ -2,7 +2,7 @@ r"""Gaussian components, and log-normal ones, which are Gaussian in the logarith
 
 Prior and posterior of mean and precision are normal-gamma, :math:`\mu|\lambda \sim N(m, 1/(\tau\lambda))`,
 :math:`\lambda \sim \mathrm{Gamma}(a, b)`. All sums are taken about the current plug-in mean, so that nothing cancels
-however far the values lie from 0.
+however far the values lie from 0: (MIX7) to (MIX11) of the theory pages.
 
 References
 ----------
@@ -118,7 +118,7 @@ class Gaussian:
         return np.asarray(of_mean + gamma_divergence(a, b, a0, b0))
 
     def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """See `Family`; the natural parameters are (tau m, tau, 2a, 2b + tau m^2)."""
+        """See `Family`; the natural parameters are (tau m, tau, 2a, 2b + tau m^2); (EM5) of the theory pages."""
         (m0, tau0, a0, b0), (m1, tau1, a1, b1) = old, new
         w0, w1 = (1.0 - step) * tau0, step * tau1
         tau = w0 + w1

@@ -1,7 +1,8 @@
 r"""Mean and variance of a value given what is known of it, E[y | lower < y <= upper].
 
 A row's posterior q(y, z) is a mixture, by responsibility, of the components' laws at their plug-in parameters inside
-the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k + m_k^2) - (E y)^2`.
+the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k + m_k^2) - (E y)^2`;
+(MIX16) of the theory pages.
 """
 
 from __future__ import annotations

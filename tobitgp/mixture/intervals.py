@@ -3,7 +3,7 @@ r"""Intervals for the parameters of a fitted mixture.
 A covariance says how wide an interval is, not what shape it has. With few exact rows the posterior of a mean has long
 tails and that of a scale is skew, so each family keeps the shape of its own posterior with the information that the
 covariance says is left: a gamma posterior of a rate, Student's t about a Gaussian component's mean and log sd. Weights
-are normal on the logit scale.
+are normal on the logit scale. (LR6) and (LR7) of the theory pages.
 """
 
 from __future__ import annotations

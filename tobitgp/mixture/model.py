@@ -1,4 +1,7 @@
-"""The two objectives over the same passes: the evidence lower bound, and the log likelihood."""
+"""The two objectives over the same passes: the evidence lower bound, and the log likelihood.
+
+(MIX5) and (EM1) of the theory pages.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +194,7 @@ class Bayes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The log likelihood of a mixture at point estimates (EMCM).
+    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages.
 
     Attributes
     ----------

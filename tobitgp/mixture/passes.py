@@ -1,6 +1,7 @@
 """A pass over the rows: responsibilities, and the sums that updates need, chunk by chunk.
 
 Arrays are (K, rows of a chunk), small enough to stay in cache; nothing of that shape outlives its chunk.
+(MIX4) and (EM2) of the theory pages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Poisson components with a gamma posterior of the rate.
+r"""Poisson components with a gamma posterior of the rate; (MIX13) of the theory pages.
 
 References
 ----------

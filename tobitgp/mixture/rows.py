@@ -93,7 +93,7 @@ class Working:
         One for each kind that occurs.
     units : Units
     constant : float
-        What the log likelihood of these rows needs to be that of the response as written.
+        What the log likelihood of these rows needs to be that of the response as written; (MIX15) of the theory pages.
     total, exact : float
         Weight of all rows and of the exact ones.
     """

@@ -2,7 +2,7 @@ r"""Stochastic steps along natural parameters, over batches of stored rows or of
 
 A batch of rows, weighed up to the size of the whole, stands for all rows in one coordinate-wise update; the state moves
 a part :math:`\rho_t = (s + t)^{-\kappa}` of the way, straight in natural parameters, which is a stochastic natural
-gradient.
+gradient: (SVB1) to (SVB3) of the theory pages.
 
 References
 ----------

@@ -3,7 +3,7 @@ r"""Weibull components: a gamma posterior of the rate, a point estimate of the s
 With y = log(time / unit) a time has :math:`\log f = t + \log\kappa - y - e^t`, :math:`t = u + \kappa y`, u the log
 rate, so that log densities and log masses of intervals are concave in (u, kappa) together. Given responsibilities the
 bound is a penalised likelihood in u and kappa, :math:`a = a_0 + N_k` being best whatever they are; one Newton step of
-it is taken in each pass. Under a posterior of the shape nothing would be closed any more.
+it, (MIX14) of the theory pages, is taken in each pass. Under a posterior of the shape nothing would be closed any more.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Weights of the components: a Dirichlet prior, or the sticks of a truncated D
 
 A posterior of weights is a flat array w. Dirichlet: its K parameters. Process: of the K - 1 sticks
 :math:`v_j \sim \mathrm{Beta}(g_{1j}, g_{2j})`, first all g1, then all g2, and at the end the rate of the gamma
-posterior of the concentration. The last stick is 1.
+posterior of the concentration. The last stick is 1. (MIX6), (DP2) to (DP6) of the theory pages.
 
 References
 ----------

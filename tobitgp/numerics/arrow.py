@@ -2,8 +2,8 @@
 
 A row's features are columns common to all rows and, where there are groups, columns that go with the weights of the
 row's own group. ``B = I + A' diag(lambda2) A`` is then an arrow: a dense corner, and for every group a small block with
-a border. A Schur complement eliminates the groups, so a thousand of them cost little more than ten. ``w`` is flat: the
-``p`` common weights, then ``m`` for each of ``G`` groups.
+a border. A Schur complement eliminates the groups, (FEA4) and (FEA5) of the theory pages, so a thousand of them cost
+little more than ten. ``w`` is flat: the ``p`` common weights, then ``m`` for each of ``G`` groups.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""The probability that a normal vector lies in a box, by quasi-Monte Carlo, an
 
 Genz's separation of variables (J. Comp. Graph. Stat. 1, 1992): with :math:`\Sigma = L L'` the coordinates are drawn one
 after another inside their ends, and the product of their masses given those before is averaged over scrambled Sobol
-points. The least likely coordinate comes first (Gibson, Glasbey and Elston 1994).
+points, (EX3) and (EX4) of the theory pages. The least likely coordinate comes first (Gibson, Glasbey and Elston 1994).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Normal expectations of log Phi, of the log mass of an interval and of their derivatives.
 
 Variational inference needs E log p(y | f) with f ~ N(m, s^2) and its derivatives, for a
-censored y. With X ~ N(0, 1) and t = s/sigma the integrands have kinks of width 1/t in X, so
-Gauss-Hermite quadrature is used only for small t, panels graded towards the kinks otherwise.
+censored y: (ROW14) of the theory pages. With X ~ N(0, 1) and t = s/sigma the integrands have kinks of width 1/t in X,
+so Gauss-Hermite quadrature is used only for small t, panels graded towards the kinks otherwise.
 
 Errors relative to max(1, |value|), against three times finer panels with 30 nodes, for means to
 30 max(t, 1): 2e-15 for t to 1e6 (8e-15 for E kappa at t = 0.75), except that E mean of an

@@ -1,4 +1,7 @@
-"""Where a survival function falls to a level, and the area below it, in many rows at once."""
+"""Where a survival function falls to a level, and the area below it, in many rows at once.
+
+(SUR4) and (SUR5) of the theory pages.
+"""
 
 from __future__ import annotations
 

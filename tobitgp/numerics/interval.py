@@ -3,7 +3,7 @@ r"""Log mass and cumulants of a standard normal variable truncated to an interva
 The probability that a normal value with mean mu and sd S lies in [l, u] has derivatives in mu
 that are cumulants of the truncated variable X in (a, b), a = (l - mu)/S and b = (u - mu)/S:
 with p the mass, (log p)' = E[X]/S, (log p)'' = -(1 - Var X)/S^2, and the third and fourth
-derivatives are the third and fourth cumulants over S^3 and S^4.
+derivatives are the third and fourth cumulants over S^3 and S^4: (ROW6) of the theory pages.
 
 Three regimes, with c = (a + b)/2 and half-width r = (b - a)/2:
 

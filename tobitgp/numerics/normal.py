@@ -5,10 +5,10 @@ With :math:`h = \phi/\Phi` the inverse Mills ratio and :math:`\delta(z) = z + h(
 .. math:: (\log\Phi)' = h, \quad (\log\Phi)'' = -\kappa, \quad \kappa = h\,\delta,
 
 and every further derivative is one of :math:`\delta`, because :math:`\delta' = 1 - \kappa`,
-:math:`\delta'' = (\log\Phi)'''` and :math:`\delta''' = (\log\Phi)''''`. Left of the switches
-below, :math:`\delta` is not formed as the difference it is named for, but from Laplace's
-continued fraction 1/(x + 2/(x + 3/(x + ...))) at x = -z. Its convergent of even depth N is a
-Gauss quadrature rule with N/2 positive terms,
+:math:`\delta'' = (\log\Phi)'''` and :math:`\delta''' = (\log\Phi)''''`: (ROW4) and (ROW5) of the
+theory pages. Left of the switches below, :math:`\delta` is not formed as the difference it is
+named for, but from Laplace's continued fraction 1/(x + 2/(x + 3/(x + ...))) at x = -z. Its
+convergent of even depth N is a Gauss quadrature rule with N/2 positive terms,
 
 .. math:: \delta(-x) = \sum_j \frac{w_j\, x}{x^2 + q_j},
 

@@ -5,7 +5,8 @@ order statistics of a generalised Pareto law fitted to them,
 
 .. math:: P(X > x) = (1 + k x / s)^{-1/k},
 
-and its shape k says how far the average is to be trusted: the weights have 1/k moments.
+and its shape k says how far the average is to be trusted: the weights have 1/k moments. (CHK5)
+and (CHK6) of the theory pages.
 
 References
 ----------

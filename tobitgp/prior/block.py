@@ -1,6 +1,7 @@
 """The one protocol by which a prior enters: blocks of features.
 
-``f = sum_t A_t w_t + e`` with whitened weights ``w ~ N(0, I)`` and row residuals ``e ~ N(0, d)``, ``d = sum_t d_t``.
+``f = sum_t A_t w_t + e`` with whitened weights ``w ~ N(0, I)`` and row residuals ``e ~ N(0, d)``, ``d = sum_t d_t``:
+(FEA1) of the theory pages.
 A block knows how to make its columns ``A_t`` and residuals ``d_t``, and how a gradient with respect to them becomes one
 with respect to its own parameters. It never sees a likelihood. A block with groups has weights of its own for every
 group, and a row's features go with those of its group.

@@ -1,4 +1,7 @@
-"""A Gaussian process as features: inducing inputs Z, ``A = K_NM L^-T`` with ``K_MM = L L'``, ``d = k_nn - |a_n|^2``."""
+"""A Gaussian process as features: inducing inputs Z, ``A = K_NM L^-T`` with ``K_MM = L L'``, ``d = k_nn - |a_n|^2``.
+
+These are (FEA2) of the theory pages.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +163,7 @@ class KernelFeatures:
         return self.sums(X, features, *self.slopes(features, G_A, g_d), g_d)
 
     def slopes(self, features: Features, G_A: Array, g_d: Array) -> tuple[Array, Array]:
-        """``A' G`` (M, M), where ``G`` is dF/dA with ``d`` taken along, and dF in the correlations ``K_NM`` (n, M)."""
+        """``A' G`` (M, M), where ``G`` is dF/dA with ``d`` taken along (FEA6), and dF in the correlations ``K_NM``."""
         G = G_A - (2.0 * g_d)[:, None] * features.A
         AtG = features.A.T @ G
         return AtG, triangular_product(G, self.T, transposed=False)
@@ -179,7 +182,7 @@ class KernelFeatures:
         """Correlations ``K_MM`` between inducing inputs, and the gradient in them, (M, M).
 
         ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``: F sees the features through ``A A'`` only, so ``A' G`` is symmetric
-        at a fixed point.
+        at a fixed point (FEA7).
         """
         half = solve_upper(self.L, np.asfortranarray(0.5 * (AtG + AtG.T)))
         G_MM = -0.5 * self.variance * solve_upper(self.L, np.asfortranarray(half.T))
@@ -197,9 +200,9 @@ def greedy_inducing(
 ) -> IntArray:
     """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
 
-    Partial pivoted Cholesky of the kernel matrix, one column a step, until the trace term
-    ``1/2 sum weight d`` falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and are taken
-    unless the prior is already exact to a relative 1e-10.
+    Partial pivoted Cholesky of the kernel matrix, one column a step (FEA9), until the trace term
+    ``1/2 sum weight d``, (FEA8), falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and
+    are taken unless the prior is already exact to a relative 1e-10.
 
     With ``T`` the trace term at the site precisions of Gaussian rows, the evidence lower bound loses at least T against
     the prior in full, and at most 2 T, on the average over responses drawn from that prior [1]_.

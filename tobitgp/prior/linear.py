@@ -16,6 +16,8 @@ FLAT = 1e4
 class LinearPrior:
     """Independent ``beta_j ~ N(mean_j, sd_j^2)``, columns centred where a free intercept takes up their means.
 
+    Their features are (FEA3) of the theory pages.
+
     Attributes
     ----------
     mean, sd : (p,) array

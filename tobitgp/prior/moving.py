@@ -157,7 +157,7 @@ class MovingFeatures:
         """Gradient in the block's own parameters, then in every coordinate of the inducing inputs.
 
         Each inducing input stands in a row and in a column of the symmetric ``K_MM``, so its part through there is
-        that of a column twice.
+        that of a column twice: below (FEA7) of the theory pages.
         """
         *own, through_nm = sums
         fixed = self.fixed

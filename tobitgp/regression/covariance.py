@@ -5,6 +5,8 @@ of the sandwich (:math:`\sum_i c_i s_i s_i'`) and in the n of HC1; within a clus
 :math:`\sum_i c_i s_i`. R's survreg agrees on the information, on unweighted ``robust = TRUE`` (HC0) and on unweighted
 ``cluster`` (no small-sample factor); with weights *and* ``robust = TRUE`` it leaves the weights out of the middle.
 
+These are (REG8) of the theory pages.
+
 References
 ----------
 White (1982), Maximum likelihood estimation of misspecified models, *Econometrica* 50, 1-25.

@@ -1,4 +1,4 @@
-"""Standard errors and intervals of predictions by the delta method."""
+"""Standard errors and intervals of predictions by the delta method; (SUR7) of the theory pages."""
 
 from __future__ import annotations
 

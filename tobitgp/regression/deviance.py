@@ -1,4 +1,4 @@
-"""Deviance residuals: what the log likelihood of a row lacks to its largest value."""
+"""Deviance residuals: what the log likelihood of a row lacks to its largest value; (REG18) of the theory pages."""
 
 from __future__ import annotations
 

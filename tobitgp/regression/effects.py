@@ -2,7 +2,7 @@ r"""Marginal effects of a regression: how a prediction changes with a column of 
 
 An effect is :math:`\sum_n \omega_n [Q(\eta_n^+, \tau_n^+) - Q(\eta_n^-, \tau_n^-)] / \mathrm{width}_n`, Q the
 prediction asked for at two values of the column: a narrow step on either side for a slope, two levels for a contrast.
-Its standard error is by the delta method.
+Its standard error is by the delta method. (REG14) and (REG15) of the theory pages.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""Maximum likelihood of a censored location-scale regression, on arrays."""
+"""Maximum likelihood of a censored location-scale regression, on arrays; (REG1) and (REG2) of the theory pages."""
 
 from __future__ import annotations
 

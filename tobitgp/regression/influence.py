@@ -1,4 +1,4 @@
-"""How much single rows move the estimates, and how much the columns explain."""
+"""How much single rows move the estimates, and how much the columns explain; (REG9), (REG11) of the theory pages."""
 
 from __future__ import annotations
 

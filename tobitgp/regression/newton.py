@@ -3,7 +3,7 @@ r"""Newton's method for the working problem, in Olsen's coordinates where they m
 With one free sigma, no truncation and a log-concave law the log likelihood is concave in
 :math:`(\delta, h) = (b / \sigma, 1 / \sigma)`: z = h y - Q delta is linear in them, log masses of intervals are
 concave in their ends, and exact rows add log h. The passes over rows always give derivatives in (b, log sigma);
-a few lines turn them into those in (delta, h).
+a few lines turn them into those in (delta, h): (REG6) and (REG7) of the theory pages.
 
 References
 ----------

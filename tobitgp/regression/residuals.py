@@ -2,7 +2,7 @@ r"""Residuals of the rows a regression was fitted to, censored ones included.
 
 Rows are known on the scale that is modelled, that of log y on log time: y in (lower, upper], equal ends where it is
 exact. With S the survival function of a row, H = -log S is its cumulative hazard;
-H(y) is a unit exponential variable E.
+H(y) is a unit exponential variable E. (REG16) and (REG17) of the theory pages.
 
 References
 ----------

@@ -6,7 +6,8 @@ instrument with limits shows it has mean :math:`l + \int_l^u P(y^* > y)\,dy`, wh
 
 .. math:: \partial_\eta = P(l < y^* < u), \quad \partial_\tau = \sigma\,E[Z; l < y^* < u],
 
-and, on log time, :math:`E[y^*; l < y^* < u]` and :math:`\sigma\,E[Z y^*; l < y^* < u]`.
+and, on log time, :math:`E[y^*; l < y^* < u]` and :math:`\sigma\,E[Z y^*; l < y^* < u]`: (REG12) and (REG13) of the
+theory pages.
 
 References
 ----------

@@ -1,4 +1,7 @@
-"""Log likelihood of the working problem, its gradient and Hessian: sums over chunks of rows."""
+"""Log likelihood of the working problem, its gradient and Hessian: sums over chunks of rows.
+
+Rows bring (REG2) to (REG5) of the theory pages.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ With :math:`z = (y - \eta) / \sigma`, y the time or its logarithm, and h the haz
 
 .. math:: H = -\log S(z), \quad \partial_\eta H = -h(z) / \sigma, \quad \partial_\tau H = -z\,h(z);
 
-given survival of a start, H is what it has risen since. Everything is formed from log S and h, which keep their
-precision where S underflows.
+given survival of a start, H is what it has risen since: (SUR3) and (SUR6) of the theory pages. Everything is formed
+from log S and h, which keep their precision where S underflows.
 
 References
 ----------

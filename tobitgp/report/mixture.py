@@ -103,7 +103,7 @@ def _number(results: Mixed) -> str:
 
 def _data_lines(results: Mixed) -> list[tuple[str, str]]:
     counts = results.counts
-    lines = [("No. observations:", f"{results.nobs:g}"), ("  exact:", str(counts["exact"]))]
+    lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
     lines.append(("Rows dropped:", str(counts["dropped"])))
     if results.parts.bayes:

@@ -126,7 +126,7 @@ def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
 
 def _data_lines(results: Fit) -> list[tuple[str, str]]:
     counts, fitted = results.counts, results.parts.fitted
-    lines = [("No. observations:", f"{results.nobs:g}"), ("  exact:", str(counts["exact"]))]
+    lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
     lines += [
         ("Rows dropped:", str(counts["dropped"])),

@@ -65,7 +65,7 @@ def _model_lines(results: Regression) -> list[tuple[str, str]]:
 
 def _data_lines(results: Regression) -> list[tuple[str, str]]:
     counts = results.counts
-    lines = [("No. observations:", f"{results.nobs:g}"), ("  exact:", str(counts["exact"]))]
+    lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
     lines.append(("Rows dropped:", str(counts["dropped"])))
     lines += [("Log-likelihood:", f"{results.llf:.3f}"), ("LL-null:", number(results.llnull))]

@@ -5,8 +5,8 @@ Gaussian one is, with :math:`\psi(t) = t\Phi(t) + \phi(t)`,
 
 .. math:: g(f, \sigma) = l + \sigma [\psi((f - l) / \sigma) - \psi((f - u) / \sigma)].
 
-To invert g where it is flat, :func:`logit` gives ``log(g - l) - log(u - g)`` with relative precision in both tails.
-Arrays broadcast throughout: values of f (J, n), noise (J, 1), limits (n,).
+This is (PRE4) of the theory pages. To invert g where it is flat, :func:`logit` gives ``log(g - l) - log(u - g)`` with
+relative precision in both tails. Arrays broadcast throughout: values of f (J, n), noise (J, 1), limits (n,).
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ def smoothed_variance(mean: Array, sd: Array, sigma: Array, lower: Array, upper:
 
     With :math:`y^*` of variance :math:`S^2 = sd^2 + \sigma^2` and :math:`e_k` the coefficients of its clipped value in
     normalised Hermite polynomials, the variance is :math:`\sum_{k \ge 1} \rho^k e_k^2`, :math:`\rho = sd^2/S^2`: two
-    values that share f are two clipped normals of correlation rho (Mehler's formula). What 32 terms leave of the
-    clipped variable's own variance, :math:`\sum e_k^2`, enters with the power of the first term left out.
+    values that share f are two clipped normals of correlation rho (Mehler's formula): (PRE5) of the theory pages. What
+    32 terms leave of the clipped variable's own variance, :math:`\sum e_k^2`, enters with the power of the first term
+    left out.
 
     Parameters
     ----------

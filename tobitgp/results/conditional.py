@@ -3,7 +3,7 @@ r"""The response given what was seen of each row: imputation of censored values.
 A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
 the f it has **without the row's own word**, which must not count twice: for a training row the cavity, the posterior
 with one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal
-variable; `tobitgp.results.imputed` has noise of any law.
+variable, (PRE7) of the theory pages; `tobitgp.results.imputed` has noise of any law.
 """
 
 from __future__ import annotations

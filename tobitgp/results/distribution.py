@@ -88,7 +88,7 @@ def probabilities(q: Mixture, limit: float, *, above: bool) -> Array:
 
 
 def _normal_variance(z: Array, t: Array) -> Array:
-    """Variance of ``Phi(z - t X)``."""
+    """Variance of ``Phi(z - t X)``, (PRE6)."""
     total = np.hypot(1.0, t)
     near = -np.abs(np.clip(z / total, -40.0, 40.0))
     tail = ndtr(near)

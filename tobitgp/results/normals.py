@@ -80,13 +80,13 @@ def average(weight: Array, values: Array) -> Array:
 
 
 def total_sd(weight: Array, mean: Array, variance: Array) -> Array:
-    """Standard deviation (n,) by the law of total variance, from component means and variances (J, n)."""
+    """Standard deviation (n,) by the law of total variance (PRE2), from component means and variances (J, n)."""
     between = mean - weight @ mean
     return np.sqrt(weight @ (variance + between * between))
 
 
 def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
-    """Quantile of a mixture of normals, by Newton's method on its cdf.
+    """Quantile of a mixture of normals, by Newton's method on its cdf, (PRE3) of the theory pages.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def moments(
     scale: float,
     skip: frozenset[int] = frozenset(),
 ) -> tuple[Array, Array, Array]:
-    """Mean and sd of f (J, n) in some rows, and the noise (J,), at every design point, in the user's units.
+    """Mean and sd of f (J, n) in some rows, (PRE1), and the noise (J,), at every design point, in the user's units.
 
     Parameters
     ----------

@@ -81,8 +81,8 @@ class Saving:
         ...     "<h1>Durable goods</h1>" in Path(folder, "durable.html").read_text(encoding="utf-8")
         True
         """
+        from tobitgp.files import whole_file
         from tobitgp.report.page import make_page
-        from tobitgp.results.storage.whole import whole_file
 
         try:
             target = Path(path).expanduser()

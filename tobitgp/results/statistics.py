@@ -39,7 +39,7 @@ def count_infos() -> dict[str, Callable[[Any], str]]:
         return lambda res: str(int(res.counts[name]))
 
     labels = {name: name.capitalize() + ("" if name == "exact" else "-censored") for name in COUNTS[:4]}
-    return {"N": lambda res: f"{res.nobs:g}", **{label: counter(name) for name, label in labels.items()}}
+    return {"N": lambda res: f"{res.nobs:.10g}", **{label: counter(name) for name, label in labels.items()}}
 
 
 class Statistics:

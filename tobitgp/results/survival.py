@@ -147,7 +147,7 @@ def restricted_table(
 
 
 def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
-    """Area below survival for a time t from ``after`` (n,) on, given survival of that; (n,)."""
+    """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
         knots = [np.clip(law.percentile(p, after), 0.0, t) for p in _BREAKS]
     start = np.zeros(len(knots[0])) if after is None else after

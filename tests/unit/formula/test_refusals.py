@@ -461,3 +461,13 @@ def test_any_text_is_read_or_refused_with_a_place(pieces):
     for formula in ("y ~ " + "".join(pieces), "".join(pieces) + " ~ x", "y ~ x | " + "".join(pieces)):
         error = refusal(formula)
         assert error is None or 0 <= error.position <= len(formula)
+
+
+def test_a_long_formula_is_shown_around_the_place():
+    terms = " + ".join(["x"] * 400)
+    with pytest.raises(FormulaError) as caught:
+        parse_formula(f"y ~ {terms} +\n agee + {terms}", COLUMNS)
+    _, shown, caret = str(caught.value).split("\n")
+    assert shown[caret.index("^") :].startswith("agee")
+    assert (shown.strip()[:3], shown[-3:]) == ("...", "...")
+    assert len(shown) < 160

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_table_shows_coefficients_counts_and_evidence(curve, lung):
     table = maketables.ETable([lung.to_maketables(), curve.to_maketables()]).df
     below = table.loc["stats"]
-    assert below.loc["Observations"].tolist() == [f"{lung.nobs:g}", "30"]
+    assert below.loc["Observations"].tolist() == [f"{lung.nobs:.10g}", "30"]
     assert below.loc["Left-censored"].tolist() == ["0", "12"]
     assert below.loc["Right-censored"].tolist() == [str(lung.counts["right"]), "0"]
     assert below.loc["Log evidence"].tolist() == [f"{lung.log_evidence:,.2f}", f"{curve.log_evidence:.3f}"]

@@ -51,7 +51,7 @@ def test_the_summary_says_what_was_fitted(res):
     for part in (
         "Censored Mixture",
         "Components: 2, best of 1 to 3",
-        f"No. observations: {res.nobs:g}",
+        f"No. observations: {res.nobs:.10g}",
         f"left-censored: {res.counts['left']}",
         f"ELBO: {res.elbo:.3f}",
         f"Log evidence: {res.log_evidence:.3f}",

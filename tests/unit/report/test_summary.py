@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tobitgp as tg
@@ -183,3 +184,9 @@ def test_kernels_without_room_beside_the_name_stand_below_it(visits):
     assert lines[k + 1].split("  ")[0] == ""
     assert " rbf (ARD), 3 levels " in lines[k + 1]
     assert "rbf (ARD), 3 levels" in res.summary().as_latex()
+
+
+def test_a_million_observations_are_written_out():
+    data = pd.DataFrame({"y": [1.0, 2.0, 4.0], "count": [500_000, 400_000, 100_001]})
+    res = tg.fit("y ~ 1 | censor(1)", data, weights="count")
+    assert "No. observations: 1000001" in " ".join(res.summary().as_text().split())

@@ -193,7 +193,7 @@ class MixtureStream:
         return (
             f"MixtureStream: {self.formula.strip()}\n"
             f"  {self._family.name}, {self._k} component{'s' * (self._k > 1)}: "
-            f"{self.nobs:g} rows in {self.n_steps} batch{'es' * (self.n_steps != 1)}"
+            f"{self.nobs:.10g} rows in {self.n_steps} batch{'es' * (self.n_steps != 1)}"
         )
 
 

@@ -4,7 +4,7 @@ Survival itself rises with f, and its quantiles are those of a mixture of normal
 a start is judged under what is known of them, :math:`p(f, \sigma)\,S(\mathrm{start} | f, \sigma)`: then the mean of
 :math:`S(t | f, \sigma) / S(\mathrm{start} | f, \sigma)`, or of the hazard at the start, is that of the predictive law.
 Such a quantity rises or falls with f under log-concave noise, and does both under Student's; so its distribution
-function is added up over the cells between nodes of f, whatever its shape.
+function is added up over the cells between nodes of f, whatever its shape: (SUR8) and (SUR9) of the theory pages.
 """
 
 from __future__ import annotations

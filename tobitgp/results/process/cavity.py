@@ -4,9 +4,9 @@ The cavity of row n is the posterior with one copy of its site taken out, and
 
 .. math:: p(y_n | y_{-n}, \theta) \approx \int p(y_n | f_n)\, q_{-n}(f_n)\, df_n,
 
-the normaliser that expectation propagation forms in each row. It is exact where the posterior is, as for Gaussian
-values without censoring. With sites of Laplace's method or of variational inference the formula is the same, its cavity
-that of another approximation.
+the normaliser that expectation propagation forms in each row: (CHK1) to (CHK3) of the theory pages. It is exact where
+the posterior is, as for Gaussian values without censoring. With sites of Laplace's method or of variational inference
+the formula is the same, its cavity that of another approximation.
 
 References
 ----------
@@ -101,7 +101,8 @@ def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
     r"""Average over design points as the hyper-parameters are known without the row.
 
-    The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that
+    The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that,
+    (PRE8) of the theory pages,
 
     .. math:: p(y_n | y_{-n}) = \sum_j w_{jn}\, p(y_n | y_{-n}, \theta_j)
               = 1 \Big/ \sum_j \frac{w_j}{p(y_n | y_{-n}, \theta_j)}.

@@ -1,4 +1,7 @@
-"""Survival and hazard of the predictive law of a process, with relative precision in both tails."""
+"""Survival and hazard of the predictive law of a process, with relative precision in both tails.
+
+(SUR1) and (SUR2) of the theory pages.
+"""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from tobitgp.data.common import in_common
 from tobitgp.data.facts import remember
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.errors import ConvergenceWarning, SpecError, user_level
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given import check_names, read_mapping
 from tobitgp.likelihoods import Family
@@ -73,6 +73,7 @@ def fit_tobit(
     given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
+    _warn_one_exact(rows, known_scale=SIGMA in given)
     covariates = keep_covariates(spec, training, data)
     centre = _centre(training, coefficients)
     maximum = maximise(
@@ -90,7 +91,6 @@ def fit_tobit(
     if not maximum.converged:
         warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
-    covariates = keep_covariates(spec, training, data)
     written = [part.spec for part in training.state.parts]
     facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
     parts = TobitParts(
@@ -117,6 +117,17 @@ def _centre(training: TrainingData, coefficients: Array) -> Array:
         centre = np.average(H, axis=0, weights=training.response.weight)
         centre[columns.index("Intercept")] = 0.0
     return centre
+
+
+def _warn_one_exact(rows: Outcome, *, known_scale: bool) -> None:
+    if known_scale or rows.exact.sum() != 1 or (np.isfinite(rows.lower) & np.isfinite(rows.upper)).sum() > 1:
+        return
+    warnings.warn(
+        "Only one row is exact: the noise scale rests on the limits; give it by fixed={'sigma': ...}, or ask for a "
+        "posterior by method='ep'.",
+        BoundaryWarning,
+        stacklevel=user_level(),
+    )
 
 
 def _check(spec: ModelSpec, cov_type: Any) -> None:

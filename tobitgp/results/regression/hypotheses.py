@@ -1,4 +1,4 @@
-"""Tests between fitted regressions."""
+"""Tests between fitted regressions; (REG10) of the theory pages."""
 
 from __future__ import annotations
 

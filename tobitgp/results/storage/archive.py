@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.files import whole_file
 from tobitgp.results.storage.codec import DTYPES, MalformedError
-from tobitgp.results.storage.whole import whole_file
 
 DOCUMENT = "fit.json"
 MAX_ENTRIES = 100_000

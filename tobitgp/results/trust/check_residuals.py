@@ -1,4 +1,7 @@
-"""Diagnostics of quantile residuals, which are standard normal numbers where a model is right."""
+"""Diagnostics of quantile residuals, which are standard normal numbers where a model is right.
+
+(CHK11) and (CHK12) of the theory pages.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
 def stacking_weights(log_density: Array, weight: Array) -> Array:
     r"""Weights of models whose mixture predicts best.
 
-    They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave.
+    They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave: (CHK9) of the theory
+    pages.
 
     Parameters
     ----------

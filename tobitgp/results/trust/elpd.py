@@ -1,4 +1,7 @@
-"""Expected log predictive densities: sums over rows, their errors, and which rows are to be trusted."""
+"""Expected log predictive densities: sums over rows, their errors, and which rows are to be trusted.
+
+(CHK7) of the theory pages.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ r"""Whether a Gaussian posterior stands for the exact one: the Pareto shape of t
 Draws of the weights from q have importance ratios :math:`p(w)\,p(y | w) / q(w)` against the exact posterior at the
 same hyper-parameters. Where q is right they are all equal; the shape k of their tail, which tells how many moments they
 have, measures how far it is not (a Rényi divergence between the two). It judges the joint law of all weights, and may
-be large where every single marginal is good.
+be large where every single marginal is good. (CHK10) of the theory pages.
 
 References
 ----------

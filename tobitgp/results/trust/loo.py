@@ -1,4 +1,7 @@
-"""How well a fit predicts rows that it has not seen: leave-one-out, and the widely applicable criterion."""
+"""How well a fit predicts rows that it has not seen: leave-one-out, and the widely applicable criterion.
+
+(CHK3), (CHK4) and (CHK8) of the theory pages.
+"""
 
 from __future__ import annotations
 

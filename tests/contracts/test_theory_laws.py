@@ -1,0 +1,97 @@
+"""Closed forms of docs/theory on one variable, as they stand there, beside what the package computes."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr, owens_t
+from scipy.stats import norm
+from support.problems import make_rows
+
+from tobitgp.distributions import CensoredNormal, TruncatedNormal
+from tobitgp.likelihoods.laws import Logistic
+from tobitgp.likelihoods.noise import Noise
+from tobitgp.results.clipped import clipped_mean, smoothed_variance
+from tobitgp.results.distribution import probability_scale
+from tobitgp.results.normals import Mixture
+
+CLOSE = 1e-10
+M, S, L, U, MU, SIGMA = 0.3, 0.7, -0.6, 1.1, -0.2, 0.5
+A, B = (L - M) / S, (U - M) / S
+P_L, P_U, D, PHI_A, PHI_B = ndtr(A), ndtr(-B), ndtr(B) - ndtr(A), norm.pdf(A), norm.pdf(B)
+
+
+def test_censored_normal():
+    """(INF2) to (INF7)."""
+    p, q = CensoredNormal(M, S, L, U), CensoredNormal(MU, SIGMA, L, U)
+    assert p.mean() == pytest.approx(L * P_L + U * P_U + M * D - S * (PHI_B - PHI_A), abs=CLOSE)
+    first = A * P_L + B * P_U - (PHI_B - PHI_A)
+    variance = S**2 * (A**2 * P_L + B**2 * P_U + D - (B * PHI_B - A * PHI_A) - first**2)
+    assert p.var() == pytest.approx(variance, abs=CLOSE)
+    h = -P_L * np.log(P_L) - P_U * np.log(P_U) + 0.5 * D * (np.log(2 * np.pi * S**2) + 1)
+    h -= 0.5 * (B * PHI_B - A * PHI_A)
+    J = 0.5 * D * (np.log(2 * np.pi * SIGMA**2) + ((M - MU) ** 2 + S**2) / SIGMA**2)
+    J -= S / (2 * SIGMA**2) * ((U + M - 2 * MU) * PHI_B - (L + M - 2 * MU) * PHI_A)
+    cross = -P_L * norm.logcdf((L - MU) / SIGMA) - P_U * norm.logcdf((MU - U) / SIGMA) + J
+    found = [p.entropy(), p.cross_entropy(q), p.kl(q)]
+    np.testing.assert_allclose(found, [h, cross, cross - h], atol=CLOSE)
+    np.testing.assert_allclose(found, [1.082418, 1.655232, 0.572814], atol=1e-6)
+
+
+def test_truncated_normal():
+    """(INF8), another window around that of p."""
+    p, q = TruncatedNormal(M, S, L, U), TruncatedNormal(MU, SIGMA, -1.0, 2.0)
+    mass = ndtr((2.0 - MU) / SIGMA) - ndtr((-1.0 - MU) / SIGMA)
+    cross = np.log(mass) + 0.5 * np.log(2 * np.pi * SIGMA**2) + (p.var() + (p.mean() - MU) ** 2) / (2 * SIGMA**2)
+    assert p.cross_entropy(q) == pytest.approx(cross, abs=CLOSE)
+
+
+def test_tilted_derivatives():
+    """Both forms of each, (ROW12), for a right-censored row under logistic noise."""
+    rows, mu, v = make_rows([0.4], [np.inf]), 0.1, 1.7
+
+    def mean(values):
+        def integrand(f):
+            return values(f) * norm.pdf(f, mu, np.sqrt(v)) / (1.0 + np.exp(0.4 - f))
+
+        return quad(integrand, mu - 14.0, mu + 14.0, epsabs=1e-13, limit=200)[0]
+
+    Z = mean(lambda f: 1.0)
+    slope = mean(lambda f: 1.0 / (1.0 + np.exp(f - 0.4))) / Z
+    square = mean(lambda f: -np.exp(f - 0.4) / (1.0 + np.exp(f - 0.4)) ** 2 + (1.0 + np.exp(f - 0.4)) ** -2) / Z
+    centre = mean(lambda f: f) / Z
+    spread = mean(lambda f: (f - centre) ** 2) / Z
+    np.testing.assert_allclose([slope, square - slope**2], [(centre - mu) / v, (spread / v - 1.0) / v], atol=CLOSE)
+    t = Noise(Logistic()).tilted(rows, np.array([mu]), np.array([v]), 1.0)
+    found = [t.log_Z[0], t.d1[0], t.d2[0]]
+    np.testing.assert_allclose(found, [np.log(Z), slope, square - slope**2], atol=1e-9)
+
+
+def test_what_the_instrument_shows():
+    """(PRE4), and (PRE5) as the variance of g under f, by quadrature."""
+    v, sigma = 0.6, 0.4
+
+    def g(f, sd):
+        psi = [t * ndtr(t) + norm.pdf(t) for t in ((f - L) / sd, (f - U) / sd)]
+        return L + sd * (psi[0] - psi[1])
+
+    at = np.array([[M]]), np.array([[np.hypot(np.sqrt(v), sigma)]])
+    limits = np.array([L]), np.array([U])
+    assert clipped_mean(*at, *limits, log_time=False)[0, 0] == pytest.approx(g(M, at[1][0, 0]), abs=CLOSE)
+    first, second = (
+        quad(lambda f, k=k: g(f, sigma) ** k * norm.pdf(f, M, np.sqrt(v)), M - 9.0, M + 9.0, epsabs=1e-13, limit=200)[0]
+        for k in (1, 2)
+    )
+    assert g(M, at[1][0, 0]) == pytest.approx(first, abs=CLOSE)
+    found = smoothed_variance(at[0], np.full((1, 1), np.sqrt(v)), np.full((1, 1), sigma), *limits, log_time=False)
+    assert found[0, 0] == pytest.approx(second - first**2, abs=1e-6)
+
+
+def test_uncertainty_of_a_probability():
+    """(PRE6)."""
+    m, sd, sigma, limit = 0.2, 0.9, 0.5, 0.8
+    total = np.hypot(sd, sigma)
+    z, rho = (limit - m) / total, sd**2 / total**2
+    tail = ndtr(-abs(z))
+    variance = tail - 2.0 * owens_t(-abs(z), np.sqrt((1.0 - rho) / (1.0 + rho))) - tail**2
+    q = Mixture(np.ones(1), np.full((1, 1), m), np.full((1, 1), sd), np.array([sigma]))
+    assert probability_scale(limit, above=False).sd(q)[0] == pytest.approx(np.sqrt(variance), abs=CLOSE)

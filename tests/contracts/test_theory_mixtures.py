@@ -1,0 +1,131 @@
+"""Equations of the theory pages of mixtures in dense form, and the misprints that the errata page names."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import digamma, gammaln, log_ndtr, logsumexp
+
+from tobitgp.mixture import VBCM, DirichletProcess, fit_mixture
+
+PRIOR = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}  # that of the paper
+
+
+def gamma_divergence(a, b, a0, b0):  # MIX12
+    return (a - a0) * digamma(a) - gammaln(a) + gammaln(a0) + a0 * np.log(b / b0) + a * (b0 - b) / b
+
+
+def log_phi(z):
+    return -0.5 * (z * z + np.log(2.0 * np.pi))
+
+
+def sides(lower, upper):
+    """1 where a row is right-censored, -1 where it is left-censored, and its one finite end; (n, 1) each."""
+    side = np.isposinf(upper).astype(float) - np.isneginf(lower)
+    return side[:, None], np.where(side > 0, lower, upper)[:, None]
+
+
+def log_masses(lower, upper, mean, sd):
+    """Log density or log probability of each row under each component, (n, K)."""
+    side, end = sides(lower, upper)
+    z = (end - mean) / sd
+    return np.where(side == 0, log_phi(z) - np.log(sd), log_ndtr(-side * z))
+
+
+def first_two(lower, upper, mean, sd):
+    """Means and mean squares beyond the rows' limits, (n, K): MIX8 with one end infinite."""
+    side, end = sides(lower, upper)
+    z = (end - mean) / sd
+    h = side * sd * np.exp(log_phi(z) - log_ndtr(-side * z))
+    return np.where(side == 0, end, mean + h), np.where(side == 0, end**2, mean**2 + sd**2 + (end + mean) * h)
+
+
+def log_responsibilities(lower, upper, alpha, q):  # MIX4
+    m, tau, a, b = q
+    log_weight = digamma(alpha) - digamma(alpha.sum()) + 0.5 * (digamma(a) - np.log(a)) - 0.5 / tau
+    return log_weight + log_masses(lower, upper, m, np.sqrt(b / a))
+
+
+def bound(lower, upper, alpha, q):  # MIX5, MIX6, MIX11
+    (m, tau, a, b), (m0, tau0, a0, b0), total = q, PRIOR.values(), alpha.sum()
+    value = logsumexp(log_responsibilities(lower, upper, alpha, q), axis=1).sum()
+    value -= gammaln(total) - gammaln(len(alpha)) - gammaln(alpha).sum()
+    value -= ((alpha - 1.0) * (digamma(alpha) - digamma(total))).sum()
+    of_mean = 0.5 * (np.log(tau / tau0) + tau0 / tau - 1.0 + tau0 * a / b * (m - m0) ** 2)
+    return value - (of_mean + gamma_divergence(a, b, a0, b0)).sum()
+
+
+def sweep(lower, upper, alpha, q, *, printed=None):
+    """One step of algorithm 1, corrected, or with one of its misprints."""
+    (m, tau, a, b), (m0, tau0, a0, b0) = q, PRIOR.values()
+    gamma = log_responsibilities(lower, upper, alpha, q)
+    r = np.exp(gamma - logsumexp(gamma, axis=1, keepdims=True))
+    y, square = first_two(lower, upper, m, np.sqrt(1.0 / tau if printed == "moments" else b / a))
+    N = r.sum(axis=0)
+    mean, square = ((r * x).sum(axis=0) / np.maximum(N, 1e-300) for x in (y, square))
+    new = (tau0 * m0 + N * mean) / (tau0 + N)
+    b = b0 + 0.5 * (tau0 * m0**2 - (tau0 + N) * new**2 + N * square)
+    a = a0 + 0.5 * (N + 1.0 if printed == "shape" else N)
+    return 1.0 + N, np.stack([new, tau0 + N, a, b])
+
+
+def random_rows(rng):
+    n = int(rng.integers(5, 121))
+    y = rng.normal(rng.normal(0.0, 3.0, size=3)[rng.integers(0, 3, n)])
+    low, high = (rng.normal(side * 2.0, 1.0, n) for side in (-1.0, 1.0))
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    return np.where(y <= low, -np.inf, np.minimum(y, high)), np.where(y > high, np.inf, np.maximum(y, low))
+
+
+def largest_fall(seed, printed=None, sweeps=60):
+    """Largest fall of the bound over sweeps from a random start, and the bound at the end."""
+    rng = np.random.default_rng(seed)
+    lower, upper = random_rows(rng)
+    k = int(rng.integers(1, 6))
+    alpha = np.full(k, 1.0 + len(lower) / k)
+    q = np.stack([rng.normal(0.0, 3.0, k), alpha, alpha, alpha * rng.uniform(0.3, 3.0, k)])
+    value, fall = -np.inf, 0.0
+    for _ in range(sweeps):
+        alpha, q = sweep(lower, upper, alpha, q, printed=printed)
+        before, value = value, bound(lower, upper, alpha, q)
+        fall = max(fall, before - value)
+    return fall, value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_and_the_step_of_the_page_are_those_of_a_fit(seed):
+    lower, upper = random_rows(np.random.default_rng(seed + 10))
+    fit = fit_mixture(lower, upper, k=2, prior=PRIOR, method=VBCM(tol=1e-13))
+    shift, scale = fit.units
+    m, tau, a, b = fit.state.components
+    q = np.stack([shift + scale * m, tau, a, scale**2 * b])
+    assert fit.elbo == pytest.approx(bound(lower, upper, fit.state.weights, q), rel=1e-10)
+    alpha, moved = sweep(lower, upper, fit.state.weights, q)
+    np.testing.assert_allclose(alpha, fit.state.weights, rtol=1e-3)
+    np.testing.assert_allclose(moved, q, rtol=1e-3, atol=1e-4)
+
+
+def test_the_corrected_step_never_lowers_the_bound_and_the_printed_ones_do():
+    seeds = range(12)
+    right = [largest_fall(seed) for seed in seeds]
+    assert max(fall for fall, _ in right) < 1e-10
+    for printed, falls in (("moments", 6), ("shape", 2)):
+        wrong = [largest_fall(seed, printed) for seed in seeds]
+        assert sum(fall > 1e-6 for fall, _ in wrong) >= falls
+        assert np.median([good - bad for (_, good), (_, bad) in zip(right, wrong, strict=True)]) > 0.05
+
+
+def test_what_a_process_loses_for_its_weights_is_that_of_the_page():
+    w = np.array([3.0, 2.0, 5.0, 1.5, 4.0, 0.7, 2.5])  # g1, g2, rate
+    g1, g2, rate = w[:3], w[3:6], w[6]
+    log_v, log_rest = digamma(g1) - digamma(g1 + g2), digamma(g2) - digamma(g1 + g2)  # DP2
+    shape, c, log_c = 4.0, 4.0 / rate, digamma(4.0) - np.log(rate)
+    want = ((g1 - 1.0) * log_v + (g2 - c) * log_rest - (gammaln(g1) + gammaln(g2) - gammaln(g1 + g2)) - log_c).sum()
+    want += gamma_divergence(shape, rate, 1.0, 1.0)  # DP5
+    process = DirichletProcess()
+    assert process.divergence(w) == pytest.approx(want, rel=1e-12)
+    np.testing.assert_allclose(
+        process.expected_log(w), np.append(log_v, 0.0) + np.append(0.0, np.cumsum(log_rest))
+    )  # DP3
+    beta = [stats.beta(*pair).entropy() for pair in zip(g1, g2, strict=True)]
+    own = -sum(beta) - ((c - 1.0) * log_rest).sum() - 3.0 * log_c  # E log q - E log p of the sticks
+    assert want - gamma_divergence(shape, rate, 1.0, 1.0) == pytest.approx(own, rel=1e-10)

@@ -1,0 +1,316 @@
+"""Bad input, case by case: a typed error that names the offender, a warning that says what to do, or a correct fit."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, DataError, FormulaError, SpecError, UnseenLevelError
+
+CURVE = "y ~ gp(x) | censor(l)"
+LINE = "y ~ x + z | censor(l)"
+REGRESSION_AND_PROCESS = pytest.mark.parametrize("formula", [LINE, CURVE])
+
+
+def rows(n=30, **columns):
+    """A frame with a little of everything; ``columns`` replace or add."""
+    rng = np.random.default_rng(5)
+    x, z = rng.uniform(0, 3, n), rng.normal(size=n)
+    y = np.sin(2 * x) + 0.3 * z + 0.2 * rng.normal(size=n)
+    frame = pd.DataFrame({"x": x, "z": z, "y": np.maximum(y, -0.3), "l": -0.3, "u": 5.0, "g": list("abc") * (n // 3)})
+    frame = frame.assign(time=np.exp(y), event=rng.integers(0, 2, n), lo=y, hi=y + 0.5)
+    return frame.assign(**columns)
+
+
+def column(name, **values):
+    """The column ``name`` of `rows`, with some rows replaced: ``r3=np.nan`` is row 3."""
+    out = rows()[name].astype(object if any(isinstance(v, str) for v in values.values()) else float)
+    for row, value in values.items():
+        out[int(row[1:])] = value
+    return out
+
+
+ERRORS = {
+    # response and limits
+    "2 inf in y": (LINE, rows(y=column("y", r4=np.inf)), {}, DataError, "'?y'?.*row 4"),
+    "3 NaN limit": (LINE, rows(l=column("l", r4=np.nan)), {}, DataError, "'?l'?.*row 4"),
+    "4 l > u": ("y ~ x | censor(l, u)", rows(u=-1.0), {}, DataError, "rows 0, 1, 2"),
+    "6 l == u": ("y ~ x | censor(0, 0)", rows(), {}, (DataError, FormulaError), "0"),
+    "10 l = inf": ("y ~ x | censor(l)", rows(l=np.inf), {}, DataError, "l"),
+    "10 u = -inf": ("y ~ x | censor(upper=u)", rows(u=-np.inf), {}, DataError, "u"),
+    "18 no limit column": ("y ~ x | censor(limit)", rows(), {}, FormulaError, "'limit'"),
+    "19 limit of text": ("y ~ x | censor(g)", rows(), {}, DataError, "'g'"),
+    "21 event 0/2": ("Surv(time, event) ~ x", rows(event=[0, 2] * 15), {}, DataError, "event.*2"),
+    "21 event NaN": ("Surv(time, event) ~ x", rows(event=column("event", r3=0.5)), {}, DataError, "event.*row"),
+    "22 complex y": (LINE, rows(y=1j), {}, DataError, "'y'.*complex"),
+    "23 bool y": (LINE, rows(y=[True, False] * 15), {}, DataError, "'y'"),
+    # covariates
+    "29 inf in x": (LINE, rows(x=column("x", r7=np.inf)), {}, DataError, "'?x'?.*row 7"),
+    "29 inf in gp x": (CURVE, rows(x=column("x", r7=np.inf)), {}, DataError, "'?x'?.*row 7"),
+    "31 constant x": (LINE, rows(x=1.0), {}, DataError, "x"),
+    "32 identical columns": ("y ~ x + w | censor(l)", rows(w=rows()["x"]), {}, DataError, "w"),
+    "39 p > n": ("y ~ " + " + ".join(f"v{k}" for k in range(31)), rows(), {}, (DataError, FormulaError), "v"),
+    "45 mixed text and numbers in gp": (CURVE, rows(x=column("x", r2="a")), {}, DataError, "'x'.*row"),
+    "48 datetime": (LINE, rows(x=pd.date_range("2020", periods=30)), {}, DataError, "'x'.*decimal_year"),
+    "49 time zone": (LINE, rows(x=pd.date_range("2020", periods=30, tz="UTC")), {}, DataError, "'x'.*decimal_year"),
+    "50 timedelta": (LINE, rows(x=pd.to_timedelta(np.arange(30), "D")), {}, DataError, "'x'"),
+    "51 complex x": (LINE, rows(x=1j), {}, DataError, "'x'.*complex"),
+    "54 duplicated names": (LINE, rows().set_axis(list("xzyluxabcd"), axis=1), {}, DataError, "'x'"),
+    # shape
+    "57 empty": (LINE, rows().head(0), {}, DataError, "[Nn]o row"),
+    "58 all dropped": (LINE, rows(y=np.nan), {}, DataError, "30"),
+    "64 more components than rows": ("y ~ mixture(40)", rows(), {}, SpecError, "40"),
+    "65 negative weight": (LINE, rows(w=column("z", r0=-1.0).clip(-1, 1)), {"weights": "w"}, DataError, "w"),
+    "65 NaN weight": (LINE, rows(w=column("x", r3=np.nan)), {"weights": "w"}, DataError, "row 3"),
+    "20 limit of wrong length": (LINE, rows(), {"weights": np.ones(29)}, DataError, "29"),
+    # formula
+    "67 missing column": ("y ~ xx | censor(l)", rows(), {}, FormulaError, "'xx'.*'x'"),
+    "71 log of negatives": ("y ~ log(z) | censor(l)", rows(), {}, DataError, "log"),
+    "72 empty": ("", rows(), {}, FormulaError, "empty"),
+    "72 syntax": ("y ~ x + + * z", rows(), {}, FormulaError, r"\^"),
+    "72 unknown kernel": ("y ~ gp(x, kernel='rfb')", rows(), {}, FormulaError, "rbf"),
+    "72 two bars": ("y ~ x | z | censor(l)", rows(), {}, FormulaError, r"\^"),
+    "73 injection": ("y ~ __import__('os').getpid()", rows(), {}, FormulaError, r"\^"),
+    "74 exponents": (
+        "y ~ (x + z + l + u + lo + hi + time + event)**9",
+        rows(),
+        {},
+        FormulaError,
+        "terms|products|exponent",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=list(ERRORS))
+def test_refused_in_words(case):
+    formula, data, options, error, words = ERRORS[case]
+    kept = data.copy(deep=True)
+    with pytest.raises(error, match=words) as caught:
+        tg.fit(formula, data, **options)
+    assert len(str(caught.value)) < 700
+    pd.testing.assert_frame_equal(data, kept)
+
+
+def fit_quietly(*arguments, **options):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        return tg.fit(*arguments, **options), heard
+
+
+def finite(res, data):
+    assert np.isfinite(res.predict(data).to_numpy()).all()
+    if res.converged:
+        assert np.isfinite(res.params.to_numpy()).all()
+
+
+HEARD = {
+    "7 beyond the lower limit": (LINE, rows(y=rows()["y"] - 0.1), {}, UserWarning, "beyond"),
+    "8 beyond the upper limit": ("y ~ x | censor(upper=.5)", rows(y=rows()["y"] + 0.1), {}, UserWarning, "beyond"),
+    "11, 16 all left": (CURVE, rows(y=-0.3), {}, BoundaryWarning, "No row is exact"),
+    "12 all right": ("y ~ gp(x) | censor(upper=-1)", rows(y=-1.0), {}, BoundaryWarning, "No row is exact"),
+    "15 constant y": ("y ~ gp(x)", rows(y=2.0), {}, BoundaryWarning, "sigma|constant"),
+    "30 constant x in gp": (CURVE, rows(x=1.0), {}, Warning, "x"),
+    "14 one exact, process": (CURVE, rows(y=[1.0] + [-0.3] * 29), {}, BoundaryWarning, "Only one row is exact"),
+    "14 one exact, regression": (
+        LINE,
+        rows(y=[1.0] + [-0.3] * 29),
+        {"fixed": {"z": 0}},
+        BoundaryWarning,
+        "one row is exact",
+    ),
+    "41 outlier, process": (CURVE, rows(y=column("y", r4=1e6)), {}, UserWarning, "Row 4"),
+    "41 outlier, regression": (LINE, rows(y=column("y", r4=1e6)), {}, UserWarning, "Row 4"),
+    "75 max_iter=1, regression": (LINE, rows(), {"max_iter": 1}, ConvergenceWarning, "max_iter"),
+    "75 max_iter=1, mixture": ("y ~ mixture(2) | censor(l)", rows(), {"max_iter": 1}, ConvergenceWarning, "max_iter"),
+    "68 one level": ("y ~ x + C(k) | censor(l)", rows(k="a"), {}, Warning, "k"),
+}
+
+
+@pytest.mark.parametrize("case", HEARD, ids=list(HEARD))
+def test_fitted_and_said(case):
+    formula, data, options, category, words = HEARD[case]
+    kept = data.copy(deep=True)
+    res, heard = fit_quietly(formula, data, **options)
+    assert any(issubclass(w.category, category) and re.search(words, str(w.message)) for w in heard), heard
+    finite(res, data)
+    pd.testing.assert_frame_equal(data, kept)
+
+
+@REGRESSION_AND_PROCESS
+def test_1_missing_responses_are_dropped_and_counted(formula):
+    data = rows(y=column("y", r2=np.nan, r5=np.nan))
+    res, _ = fit_quietly(formula, data)
+    assert res.counts["dropped"] == 2
+    assert np.isnan(res.residuals()[[2, 5]]).all()
+    with pytest.raises(DataError, match="rows 2, 5"):
+        tg.fit(formula, data, missing="raise")
+
+
+def test_5_equal_ends_are_exact():
+    data = rows(hi=rows()["lo"])
+    assert tg.fit("interval(lo, hi) ~ x", data).counts["exact"] == 30
+
+
+@REGRESSION_AND_PROCESS
+def test_9_no_limits_is_plain_regression(formula):
+    open_ended = tg.fit(formula, rows(l=-np.inf))
+    plain = tg.fit(formula.split("|")[0], rows())
+    np.testing.assert_allclose(open_ended.predict(), plain.predict(), rtol=1e-8)
+
+
+def test_17_the_next_number_above_a_limit_is_exact():
+    y = rows()["y"].where(rows()["y"] > -0.3, np.nextafter(-0.3, 1))
+    assert tg.fit(CURVE, rows(y=y)).counts["exact"] == 30
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-12])
+def test_25_narrow_intervals_say_what_values_say(width):
+    data = rows(hi=rows()["lo"] + width)
+    narrow, exact = tg.fit("interval(lo, hi) ~ x", data), tg.fit("lo ~ x", data)
+    np.testing.assert_allclose(narrow.params, exact.params, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("distance", [40, 1e6])
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_26_27_limits_far_from_the_mean(distance, method):
+    data = rows(6, y=[0.0, 0.1, -0.1, 0.05, -0.05, distance])
+    fixed = {"sigma": 1.0, "sd(gp(x))": 1.0, "lengthscale(gp(x))": 1.0}
+    model = tg.Model(f"y ~ 0 + gp(x) | censor(upper={distance})", data)
+    value, _, slopes = model.evidence(fixed, method=method, gradient=True)
+    assert np.isfinite([value, *slopes]).all()
+
+
+@REGRESSION_AND_PROCESS
+def test_28_rows_with_missing_inputs_take_their_limits_and_weights_along(formula):
+    data = rows(x=column("x", r0=np.nan, r9=np.nan), w=np.arange(1.0, 31.0))
+    res, _ = fit_quietly(formula, data, weights="w")
+    rest, _ = fit_quietly(formula, data.drop(index=[0, 9]), weights="w")
+    np.testing.assert_allclose(res.params, rest.params, rtol=1e-6)
+    assert np.isnan(res.predict().loc[[0, 9]]).all()
+
+
+@REGRESSION_AND_PROCESS
+def test_33_34_duplicate_rows(formula):
+    twice = pd.concat([rows(), rows()])
+    assert tg.fit(formula, twice).converged
+    if formula is CURVE:
+        same = pd.concat([rows().head(1)] * 9)
+        flat, _ = fit_quietly(formula, same)
+        assert np.ptp(flat.predict(same).to_numpy()) < 1e-9
+
+
+@REGRESSION_AND_PROCESS
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
+def test_35_36_the_scale_of_an_input_does_not_matter(formula, factor):
+    scaled = tg.fit(formula, rows(x=rows()["x"] * factor))
+    np.testing.assert_allclose(scaled.predict(), tg.fit(formula, rows()).predict(), rtol=1e-4, atol=1e-5)
+
+
+@REGRESSION_AND_PROCESS
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
+def test_37_the_scale_of_the_response_scales_the_answer(formula, factor):
+    scaled = tg.fit(formula, rows(y=rows()["y"] * factor, l=-0.3 * factor))
+    expected = tg.fit(formula, rows()).predict()
+    np.testing.assert_allclose(scaled.predict() / factor, expected, rtol=1e-4, atol=1e-5)
+
+
+@REGRESSION_AND_PROCESS
+def test_38_seconds_since_1970(formula):
+    moved = tg.fit(formula, rows(x=rows()["x"] + 1.7e9))
+    np.testing.assert_allclose(moved.predict(), tg.fit(formula, rows()).predict(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["int64", "float32", "bool", "Int64", "boolean", "Float64"])
+def test_42_43_47_52_numbers_of_every_kind(kind):
+    x = (rows()["x"] > 1).astype(int) if kind in ("bool", "boolean") else rows()["x"].round()
+    res = tg.fit(LINE, rows(x=x.astype(kind)))
+    np.testing.assert_allclose(res.predict(), tg.fit(LINE, rows(x=x.astype(float))).predict(), rtol=1e-6)
+
+
+def test_47_a_missing_nullable_number_is_dropped():
+    x = rows()["x"].round().astype("Int64")
+    x[3] = pd.NA
+    with pytest.warns(UserWarning, match="'x' \\(1\\)"):
+        assert tg.fit(LINE, rows(x=x)).counts["dropped"] == 1
+
+
+@pytest.mark.parametrize("kind", ["string", "category", "object"])
+def test_46_text_of_every_kind_is_a_factor(kind):
+    res = tg.fit("y ~ x + g | censor(l)", rows(g=rows()["g"].astype(kind)))
+    assert list(res.params.index) == ["Intercept", "x", "g[T.b]", "g[T.c]", "sigma"]
+
+
+@pytest.mark.parametrize("index", [[0] * 30, pd.MultiIndex.from_product([range(6), range(5)])])
+def test_55_any_index_comes_back(index):
+    data = rows().set_axis(pd.Index(index) if isinstance(index, list) else index)
+    predicted = tg.fit(CURVE, data).predict()
+    pd.testing.assert_index_equal(predicted.index, data.index)
+    np.testing.assert_allclose(predicted, tg.fit(CURVE, rows()).predict(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["gp", "censor", "über größe", "ph.ecog", "a b", "x[0]"])
+def test_56_odd_names_in_backticks(name):
+    res = tg.fit(f"y ~ `{name}` | censor(l)", rows().rename(columns={"x": name}))
+    np.testing.assert_allclose(res.params, tg.fit("y ~ x | censor(l)", rows()).params, rtol=1e-10)
+
+
+def test_60_two_rows():
+    res, _ = fit_quietly("y ~ gp(x) | censor(l)", rows().iloc[[0, 3]])
+    finite(res, rows())
+
+
+def test_62_63_more_inducing_inputs_than_distinct_rows():
+    data = pd.concat([rows().head(6)] * 5)
+    res, _ = fit_quietly(CURVE, data, inducing=20)
+    few, _ = fit_quietly(CURVE, data, inducing=None)
+    np.testing.assert_allclose(res.predict(data), few.predict(data), atol=1e-5)
+
+
+def test_40_an_input_that_tells_censored_rows_from_seen_ones():
+    data = rows(y=np.where(rows()["x"] > 1, rows()["y"].abs() + 1, -0.3))
+    for formula in (LINE, CURVE):
+        res, heard = fit_quietly(formula, data)
+        finite(res, data)
+        assert res.converged or heard
+
+
+@REGRESSION_AND_PROCESS
+def test_65_rows_of_weight_0_are_as_if_not_there(formula):
+    weight = np.r_[np.zeros(3), np.ones(27)]
+    res, _ = fit_quietly(formula, rows(w=weight), weights="w")
+    rest, _ = fit_quietly(formula, rows().iloc[3:])
+    np.testing.assert_allclose(res.params, rest.params, rtol=1e-6)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + g | censor(l)", "y ~ g + gp(x, by=g) | censor(l)"])
+def test_66_69_70_levels_when_predicting(formula):
+    unused = rows(g=pd.Categorical(rows()["g"], categories=list("abcd")))
+    res, _ = fit_quietly(formula, unused)
+    with pytest.raises(UnseenLevelError, match=r"'g'.*: d .*seen were a, b, c"):
+        res.predict(rows(g="d"))
+    with pytest.raises(DataError, match="'x'"):
+        res.predict(rows(x="text"))
+
+
+def test_76_predicting_leaves_numpy_alone_and_repeats():
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (tg.fit(CURVE, rows(), rng=3) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(), second.predict())
+    np.testing.assert_array_equal(first.sample(draws=3, rng=1), second.sample(draws=3, rng=1))
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_75_a_process_says_whether_it_settled():
+    """Runs of the optimiser are limited one by one, so a short one may still reach the maximum."""
+    res, heard = fit_quietly(CURVE, rows(), max_iter=1)
+    assert res.converged != any(issubclass(w.category, ConvergenceWarning) for w in heard)
+    if res.converged:
+        np.testing.assert_allclose(res.log_evidence, tg.fit(CURVE, rows()).log_evidence, atol=0.01)
+
+
+def test_spec_errors_name_the_option():
+    with pytest.raises((SpecError, TypeError), match="mehtod"):
+        tg.fit(LINE, rows(), mehtod="ep")
