@@ -51,8 +51,8 @@ class VI:
 
     Notes
     -----
-    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages, l being
-    the log-likelihood of a row and the expectations those over its f. All but ``"exact"`` rest on Gaussian noise. The
+    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages; l is
+    the log-likelihood of a row and expectations are over its f. All but ``"exact"`` rest on Gaussian noise. The
     posterior of ``"local"`` has the mode for its mean, and too small a variance on censored rows.
 
     References
