@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+from reference import type_links  # noqa: E402  # an extension beside this file
 
 project = "tobitgp"
 author = "The tobitgp developers"
@@ -21,9 +28,18 @@ include_patterns = [
     "CONTRIBUTING.md",
     "NOTATION.md",
 ]
-exclude_patterns = ["[.][a-z]*/**", "out/**", "scratch/**", "tests/**", "tobitgp/**", "**/.ipynb_checkpoints/**"]
+exclude_patterns = [
+    "[.][a-z]*/**",
+    "out/**",
+    "scratch/**",
+    "tests/**",
+    "tobitgp/**",
+    "**/.ipynb_checkpoints/**",
+    "docs/_*/**",
+]
 
 extensions = [
+    "reference",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -44,9 +60,20 @@ myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
+# The reference. Single backticks in docstrings are links to what they name, and have to resolve.
 autosummary_generate = True
+autosummary_ignore_module_all = False
 autodoc_typehints = "none"
+default_role = "py:obj"
+nitpicky = True
+python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = type_links()
+# Examples are copied without their prompts and output.
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 html_theme = "furo"
 html_title = "tobitgp"
@@ -55,4 +82,4 @@ html_css_files = ["site.css"]
 html_extra_path = ["_root"]
 html_show_sphinx = False
 html_copy_source = False
-templates_path = ["_templates"]
+templates_path = [str(HERE / "_templates")]  # autosummary would look for them beside the checkout's root

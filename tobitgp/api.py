@@ -93,6 +93,7 @@ def fit(
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.
     missing : {"drop", "raise"}
+        Leave out rows with missing values, or raise a DataError that counts them.
     weights : str or (n,) array, optional
         Frequency weights.
     functions : mapping of str to callable, optional

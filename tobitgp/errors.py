@@ -24,6 +24,17 @@ class FormulaError(TobitGPError):
         The whole formula.
     position : int, optional
         Offset of the offending character in ``formula``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> try:
+    ...     tg.fit("y ~ gp(x", {"y": [1.0, 2.0], "x": [0.0, 1.0]})
+    ... except tg.errors.FormulaError as error:
+    ...     print(error)
+    '(' is never closed
+      y ~ gp(x
+            ^
     """
 
     def __init__(self, message: str, formula: str | None = None, position: int | None = None):

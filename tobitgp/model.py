@@ -61,15 +61,15 @@ class Model:
 
     Parameters
     ----------
-    formula : str
-    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
-        Never modified.
+    formula, data
+        As in :func:`tobitgp.fit`; the data are never modified.
     family, weights, missing, censored, functions, sigma, engine
         As in :func:`tobitgp.fit`.
 
     Attributes
     ----------
     formula : str
+        As written.
     spec : ModelSpec
         Prints in words what was understood.
     endog_names : str
@@ -207,6 +207,13 @@ class Model:
         SpecError
             If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
             ended, and data in pieces with it.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> model = tg.Model("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
+        >>> {m: round(model.fit(method=m, hyper="maximize").log_evidence, 2) for m in ("ep", "vi", "laplace")}
+        {'ep': -34.19, 'vi': -34.2, 'laplace': -34.15}
         """
         self._refuse_closed()
         asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
@@ -269,12 +276,14 @@ class Model:
             All hyper-parameters, natural scale, the user's units; linear coefficients if they are known.
         method : {"auto", "ep", "vi", "laplace"} or a method value
             ``"auto"`` is ``"ep"``.
-        bound, inducing, rng
+        bound, inducing
             As in :func:`tobitgp.fit`.
         priors : dict of parameter name to prior, optional
             Of linear coefficients.
         gradient : bool
             Form the derivatives, at the cost of about another pass over the rows.
+        rng : int or numpy Generator, optional
+            As in :func:`tobitgp.fit`.
 
         Returns
         -------

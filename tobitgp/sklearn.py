@@ -35,6 +35,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : str
         ``"rbf"``, ``"matern12"``, ``"matern32"``, ``"matern52"``, ``"rq"`` or ``"linear"``.
     method : {"auto", "ep", "vi", "laplace"} or a value such as ``tg.EP(damping=0.8)``
+        As in :func:`tobitgp.fit`.
     ard : bool
         A length-scale for each feature.
     inducing : {"auto", None}, int or (M, d) array
@@ -49,6 +50,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     results_ : GPResults
         The fit, in the names ``y`` and ``x0, x1, ...``.
     n_features_in_ : int
+        d.
     feature_names_in_ : (d,) array of str
         Where X had names.
 
@@ -95,18 +97,32 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
+            Features, finite.
         y : (n,) array
+            Responses, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
             Limits of the instrument; ``-inf`` and ``inf`` are none.
 
         Returns
         -------
-        self
+        CensoredGPRegressor
+            Itself.
 
         Raises
         ------
         ValueError
-            If X or y is not finite, or a limit is NaN or of another length than y.
+            If X or y is not finite; of its kind DataError if a limit is NaN or of another length than y, SpecError for
+            ``method="mle"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
+        >>> int(model.results_.counts["left"])
+        26
         """
         if self.method == MLE:
             raise SpecError("method='mle' has no process; choose 'auto', 'ep', 'vi' or 'laplace'.")
@@ -132,6 +148,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
+            Features, finite.
         return_std : bool
             Give the standard deviation of a new response too, noise included.
         return_cov : bool
@@ -145,8 +162,21 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
+        SpecError
+            With both.
         ValueError
-            With both, or if X does not fit.
+            If X does not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
+        >>> mean, sd = model.predict([[1.5], [4.5]], return_std=True)
+        >>> mean.round(2), sd.round(2)
+        (array([ 0.94, -0.9 ]), array([0.08, 0.32]))
         """
         if return_std and return_cov:
             raise SpecError("return_std and return_cov exclude each other.")
@@ -160,7 +190,37 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return table["mean"].to_numpy(), np.hypot(table["se"].to_numpy(), self._noise())
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Draws (n, n_samples) of new responses at n rows, those of a draw together."""
+        """Draw new responses, those of a draw together.
+
+        Parameters
+        ----------
+        X : (n, d) array or DataFrame
+            Features, finite.
+        n_samples : int
+            How many draws.
+        random_state : int, RandomState or None
+            As everywhere in scikit-learn.
+
+        Returns
+        -------
+        (n, n_samples) array
+            Without the limits, noise included.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
+        >>> model.sample_y([[1.5], [4.5]], n_samples=100).mean(axis=1).round(1)
+        array([ 0.9, -0.9])
+        """
         rng = int(check_random_state(random_state).randint(2**31 - 1))
         return self.results_.sample(self._rows(X), draws=n_samples, rng=rng).to_numpy()
 
@@ -173,9 +233,33 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
+            Features, finite.
         y : (n,) array
+            Responses, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
+            Limits of the instrument; ``-inf`` and ``inf`` are none.
         sample_weight : (n,) array, optional
+            Weights of the rows in the mean.
+
+        Returns
+        -------
+        float
+            Higher is better; with limits in nats a row.
+
+        Raises
+        ------
+        ValueError
+            If X, y or the limits do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
+        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
+        >>> round(model.score(X, y, lower=-0.2), 2)
+        0.72
         """
         if lower is None and upper is None:
             return float(super().score(X, y, sample_weight))

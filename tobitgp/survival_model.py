@@ -36,7 +36,7 @@ class SurvivalModel:
         As in :func:`tobitgp.fit`.
     method : str or value
         As there.
-    **fit_kwargs
+    **fit_kwargs : dict
         All other options of :func:`tobitgp.fit`.
 
     Attributes
@@ -97,6 +97,7 @@ class SurvivalModel:
         df : DataFrame
             Never modified.
         duration_col : str
+            Positive times.
         event_col : str, optional
             1 or True where the time is that of the event, 0 or False where the row was censored then; without, all
             are events.
@@ -114,6 +115,14 @@ class SurvivalModel:
         ------
         DataError, FormulaError, SpecError
             As :func:`tobitgp.fit`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> model = tg.SurvivalModel("age + sex").fit(lung, "time", "event")
+        >>> model.params_.round(3).to_dict()
+        {'Intercept': 6.275, 'age': -0.012, 'sex': 0.382, 'sigma': 0.754}
         """
         columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
         time, event, entry = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
@@ -129,7 +138,36 @@ class SurvivalModel:
     def fit_left_censoring(
         self, df: pd.DataFrame, duration_col: str, event_col: str | None = None, *, weights_col: str | None = None
     ) -> SurvivalModel:
-        """Fit to left-censored times, as :meth:`fit`: where ``event_col`` is 0 the event came before."""
+        """Fit to left-censored times: where ``event_col`` is 0 the event came before.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        duration_col : str
+            Positive times.
+        event_col : str, optional
+            1 or True where the time is that of the event, 0 or False where that came before; without, all are events.
+        weights_col : str, optional
+            Frequency weights.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"days": [2.0, 2.0, 3.0, 5.0, 8.0], "seen": [0, 0, 1, 1, 1]}
+        >>> tg.SurvivalModel("1", "lognormal").fit_left_censoring(data, "days", "seen").params_.round(2).to_dict()
+        {'Intercept': 1.01, 'sigma': 0.83}
+        """
         columns = {"duration_col": duration_col, "event_col": event_col}
         time, event = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
         response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
@@ -138,7 +176,35 @@ class SurvivalModel:
     def fit_interval_censoring(
         self, df: pd.DataFrame, lower_bound_col: str, upper_bound_col: str, *, weights_col: str | None = None
     ) -> SurvivalModel:
-        """Fit to times that lie between two bounds, equal where they are known, infinite or NaN where there is none."""
+        """Fit to times that lie between two bounds.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        lower_bound_col, upper_bound_col : str
+            The bounds: equal where a time is known, infinite or NaN where there is none.
+        weights_col : str, optional
+            Frequency weights.
+
+        Returns
+        -------
+        SurvivalModel
+            Itself.
+
+        Raises
+        ------
+        DataError, FormulaError, SpecError
+            As :func:`tobitgp.fit`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"low": [1.0, 2.0, 4.0, 8.0], "high": [2.0, 4.0, 4.0, float("inf")]}
+        >>> model = tg.SurvivalModel("1", "lognormal").fit_interval_censoring(data, "low", "high")
+        >>> model.params_.round(2).to_dict()
+        {'Intercept': 1.34, 'sigma': 0.79}
+        """
         columns: dict[str, str | None] = {"lower_bound_col": lower_bound_col, "upper_bound_col": upper_bound_col}
         low, high = (_quoted(df, name, of) for of, name in columns.items())
         return self._fit(df, f"interval({low}, {high})", "", "interval", weights_col, columns)
@@ -171,7 +237,7 @@ class SurvivalModel:
 
     @property
     def results_(self) -> GPResults | TobitResults | MixtureResults:
-        """The fit.
+        """The fit: `tobitgp.TobitResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`.
 
         Raises
         ------
@@ -193,25 +259,31 @@ class SurvivalModel:
 
     @property
     def params_(self) -> pd.Series[float]:
-        """``results_.params``."""
+        """Estimates by name, ``results_.params``."""
         return self.results_.params
 
     @property
     def summary(self) -> pd.DataFrame:
-        """``results_.summary_frame()``."""
+        """A row for each parameter, ``results_.summary_frame()``."""
         return self.results_.summary_frame()
 
     def print_summary(self) -> None:
-        """Print ``results_.summary()``."""
+        """Print ``results_.summary()``.
+
+        Raises
+        ------
+        NotFittedError
+            Before there is a fit.
+        """
         print(self.results_.summary())
 
     @property
     def concordance_index_(self) -> float:
-        """``results_.concordance_index_``."""
+        """Concordance with the training rows, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
     def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood") -> float:
-        """Score new rows, weighted by ``weights_col`` where they hold it; see :meth:`tobitgp.GPResults.score`."""
+        """See :meth:`tobitgp.GPResults.score`; rows count by ``weights_col`` where ``df`` holds it."""
         results, name = self.results_, self.weights_col
         held = name is not None and name in column_names(df)
         return results._score(df, scoring_method, np.asarray(df[name], dtype=np.float64) if held else None)

@@ -15,7 +15,9 @@ from tobitgp.errors import DataError
 
 
 def available() -> list[str]:
-    """Names that `load` knows, in alphabetical order; those of `fetch` are in its own description.
+    """Names that `tobitgp.datasets.load` knows, in alphabetical order.
+
+    Those of `tobitgp.datasets.fetch` are in its own description.
 
     Examples
     --------

@@ -52,7 +52,30 @@ class LimitedNormal(ABC):
         return self._window.e.shape
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Density at x; see `logpdf`."""
+        """Density at x, 0 outside the limits; on a limit of a censored variable the probability of its atom.
+
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> law.pdf([-0.6, 0.0, 2.0]).round(4)
+        array([0.0993, 0.5199, 0.    ])
+        """
         return np.exp(self.logpdf(x))
 
     def logpdf(self, x: ArrayLike) -> Array:
@@ -60,16 +83,25 @@ class LimitedNormal(ABC):
 
         Parameters
         ----------
-        x : array that broadcasts with the parameters
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
 
         Returns
         -------
-        array
+        float or array
+            Of the shape of x and the parameters together.
 
         Raises
         ------
         DataError
             If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> law.logpdf([0.0, 2.0]).round(4)
+        array([-0.6541,    -inf])
         """
         x = self._read("x", x)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -77,19 +109,111 @@ class LimitedNormal(ABC):
             return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
 
     def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at or below x, right-continuous."""
+        """Probability of a value at or below x, right-continuous.
+
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> law.cdf([-0.6, 0.0, 1.1]).round(4)
+        array([0.0993, 0.3341, 1.    ])
+        """
         return np.exp(self.logcdf(x))
 
     def sf(self, x: ArrayLike) -> Array:
-        """Probability of a value above x: ``1 - cdf(x)``, with relative precision."""
+        """Probability of a value above x: ``1 - cdf(x)``, with relative precision.
+
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> law.sf([-0.6, 0.0, 1.1]).round(4)
+        array([0.9007, 0.6659, 0.    ])
+        """
         return np.exp(self.logsf(x))
 
     def logcdf(self, x: ArrayLike) -> Array:
-        """Log of `cdf`, with relative precision in both tails; x as in `logpdf`."""
+        """Log of `cdf`, with relative precision in both tails.
+
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(CensoredNormal(0, 1, upper=9).logcdf(-40.0).round(3))
+        -804.608
+        """
         return _plain(self._log_tails(self._read("x", x))[0])
 
     def logsf(self, x: ArrayLike) -> Array:
-        """Log of `sf`, with relative precision in both tails; x as in `logpdf`."""
+        """Log of `sf`, with relative precision in both tails.
+
+        Parameters
+        ----------
+        x : float or array
+            In the units of the variable; broadcasts with the parameters.
+
+        Returns
+        -------
+        float or array
+            Of the shape of x and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If x is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(CensoredNormal(0, 1, lower=-9).logsf(40.0).round(3))
+        -804.608
+        """
         return _plain(self._log_tails(self._read("x", x))[1])
 
     def ppf(self, q: ArrayLike) -> Array:
@@ -97,23 +221,54 @@ class LimitedNormal(ABC):
 
         Parameters
         ----------
-        q : array that broadcasts with the parameters
-            Probabilities; NaN is returned for those outside 0 to 1.
+        q : float or array
+            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
 
         Returns
         -------
-        array
+        float or array
+            Of the shape of q and the parameters together.
 
         Raises
         ------
         DataError
             If q is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> law.ppf([0.05, 0.5, 0.95]).round(4)
+        array([-0.6,  0.3,  1.1])
         """
         q = self._read("q", q)
         return self._quantile(q, 1.0 - q)
 
     def isf(self, q: ArrayLike) -> Array:
-        """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``; q as in `ppf`."""
+        """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``.
+
+        Parameters
+        ----------
+        q : float or array
+            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
+
+        Returns
+        -------
+        float or array
+            Of the shape of q and the parameters together.
+
+        Raises
+        ------
+        DataError
+            If q is not numeric or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(CensoredNormal(0, 1, lower=-9).isf(1e-30).round(4))
+        11.464
+        """
         q = self._read("q", q)
         return self._quantile(1.0 - q, q)
 
@@ -122,38 +277,99 @@ class LimitedNormal(ABC):
         """Random values; see the distributions."""
 
     def mean(self) -> Array:
-        """Mean, within the limits."""
+        """Mean, within the limits.
+
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(law.mean().round(4))
+        0.2887
+        """
         return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
 
     def var(self) -> Array:
-        """Variance."""
+        """Variance.
+
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters, in squared units.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(law.var().round(4))
+        0.3144
+        """
         return self.std() ** 2
 
     def std(self) -> Array:
-        """Standard deviation."""
+        """Standard deviation.
+
+        Returns
+        -------
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(law.std().round(4))
+        0.5607
+        """
         first, second = self._moments()
         return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
 
     def entropy(self) -> Array:
-        """Entropy in nats, ``-E log pdf(X)``, in closed form."""
-        return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
-
-    def cross_entropy(self, other: Self) -> Array:
-        """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form.
-
-        Parameters
-        ----------
-        other : distribution of the same class, whose parameters broadcast with these
+        """Entropy in nats, ``-E log pdf(X)``, in closed form: see the notes of the class.
 
         Returns
         -------
-        array
-            inf where values of this distribution are impossible under the other; see `kl`.
+        float or array
+            Of the shape of the parameters.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(law.entropy().round(4))
+        1.0824
+        """
+        return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
+
+    def cross_entropy(self, other: Self) -> Array:
+        """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form: see the notes of the class.
+
+        Parameters
+        ----------
+        other : distribution of the same class
+            Its parameters broadcast with these.
+
+        Returns
+        -------
+        float or array
+            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
 
         Raises
         ------
         SpecError
             If ``other`` is of another class or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
+        >>> float(law.cross_entropy(other).round(4))
+        1.1971
         """
         self._check(other)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -165,17 +381,27 @@ class LimitedNormal(ABC):
 
         Parameters
         ----------
-        other : distribution of the same class, whose parameters broadcast with these
+        other : distribution of the same class
+            Its parameters broadcast with these.
 
         Returns
         -------
-        array
-            At least 0, and 0 for equal parameters; to about 1e-15 of the terms that make it up.
+        float or array
+            Of the shape of all parameters; at least 0, and 0 for equal ones, to about 1e-15 of the terms that make it
+            up.
 
         Raises
         ------
         SpecError
             If ``other`` is of another class or does not broadcast.
+
+        Examples
+        --------
+        >>> from tobitgp.distributions import CensoredNormal
+        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
+        >>> float(law.kl(other).round(4))
+        0.1147
         """
         self._check(other)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -87,6 +87,7 @@ class CensoredNormal(LimitedNormal):
         Returns
         -------
         array
+            Of shape ``size``, or of that of the parameters.
 
         Raises
         ------

@@ -71,6 +71,7 @@ class TruncatedNormal(LimitedNormal):
         Returns
         -------
         array
+            Of shape ``size``, or of that of the parameters.
 
         Raises
         ------

@@ -27,16 +27,29 @@ class EP:
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
+        Most updates of all sites for one set of hyper-parameters.
+        Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length; shortened where the residual grows or the direction turns.
     floored : bool
         Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others lead
         nowhere. Such rows match the mean of f only, and the gradient of the evidence is approximate.
 
+    Raises
+    ------
+    SpecError
+        If a setting makes no sense.
+
     Notes
     -----
     The most accurate of the three methods in every exact comparison made; its evidence lay slightly below the exact one
-    (Groot and Lucas 2012, section 2.3.2, with corrections). Equations are those of the theory page on EP.
+    ([1]_, with corrections). Equations are those of the theory page on EP.
+
+    References
+    ----------
+    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
+       PGM 2012, section 2.3.2.
+    .. [2] C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning* (2006), section 3.6.
 
     Examples
     --------

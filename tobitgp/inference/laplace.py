@@ -24,13 +24,26 @@ class Laplace:
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
+        Most updates of all sites for one set of hyper-parameters.
+        Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length.
+
+    Raises
+    ------
+    SpecError
+        If a setting makes no sense.
 
     Notes
     -----
     Fast and without a sign: its evidence lies on either side of the exact one, and where nearly everything is censored
-    the mode says little about the mass (Groot and Lucas 2012, section 2.3.1; Rasmussen and Williams 2006, section 3.4).
+    the mode says little about the mass [1]_ [2]_.
+
+    References
+    ----------
+    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation",
+       PGM 2012, section 2.3.1.
+    .. [2] C. E. Rasmussen and C. K. I. Williams, *Gaussian Processes for Machine Learning* (2006), section 3.4.
 
     Examples
     --------

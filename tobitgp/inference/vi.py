@@ -39,6 +39,8 @@ class VI:
     tol : float
         Root mean square of the standardised site changes at which to stop.
     max_sweeps : int
+        Most updates of all sites for one set of hyper-parameters.
+        Most updates of all sites for one set of hyper-parameters.
     damping : float
         First step length.
 
@@ -49,9 +51,9 @@ class VI:
 
     Notes
     -----
-    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages. All
-    but ``"exact"`` rest on Gaussian noise. The posterior of ``"local"`` has the mode for its mean, and too small a
-    variance on censored rows.
+    Conjugate-computation updates ``lambda2 = -E l''``, ``lambda1 = E l' + lambda2 m``, (VI2) of the theory pages; l is
+    the log-likelihood of a row and expectations are over its f. All but ``"exact"`` rest on Gaussian noise. The
+    posterior of ``"local"`` has the mode for its mean, and too small a variance on censored rows.
 
     References
     ----------

@@ -62,14 +62,14 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """Noise with Student's t law of known degrees of freedom, given as ``family=Student(df=4)``.
+    """Noise with Student's t law of known degrees of freedom, given as ``family=tg.Student(df=4)``.
 
-    ``family="student"`` estimates them. The law itself is `tobitgp.likelihoods.laws.Student`.
+    ``family="student"`` estimates them.
 
-    Attributes
+    Parameters
     ----------
     df : float
-        Positive.
+        Degrees of freedom, positive.
 
     Raises
     ------

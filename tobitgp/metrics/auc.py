@@ -45,13 +45,15 @@ def cumulative_dynamic_auc(
 
     Parameters
     ----------
-    train, test, interpolation
+    train, test
         As in `brier_score`.
     survival_frame : DataFrame or (n,) array
         Survival curves as in `brier_score`, or a score for each row, higher for longer times. scikit-survival takes
         risks, which are the negative.
     times : float or (m,) array, optional
         From the first event in test on, earlier than its longest time, ascending; by default the index of the frame.
+    interpolation : {"linear", "step"}
+        As in `brier_score`.
 
     Returns
     -------

@@ -23,6 +23,7 @@ class DCalibration(NamedTuple):
     statistic : float
         Chi-squared, with a degree of freedom less than there are bins.
     p_value : float
+        Its upper tail.
     bins : DataFrame
         A row for each bin of survival probabilities, the last of which holds 1 too: ``share`` of the rows in it,
         ``expected`` share, and ``rows``, their number, censored ones in fractions.

@@ -106,7 +106,12 @@ def concordance_index(
 def concordance_counts(
     time: Any, score: Any, event: Any = None, *, lower: Any = None, upper: Any = None, weights: Any = None
 ) -> Concordance:
-    """Concordance index with the numbers of pairs behind it; arguments as in `concordance_index`.
+    """Concordance index with the numbers of pairs behind it.
+
+    Parameters
+    ----------
+    time, score, event, lower, upper, weights
+        As in `concordance_index`.
 
     Returns
     -------
@@ -117,6 +122,11 @@ def concordance_counts(
     ------
     DataError, SpecError
         As `concordance_index`.
+
+    References
+    ----------
+    .. [1] F. E. Harrell, K. L. Lee and D. B. Mark, "Multivariable prognostic models", *Statistics in Medicine* 15
+       (1996), 361-387.
 
     Examples
     --------

@@ -73,9 +73,27 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 
 
 def mse(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = False) -> float | pd.Series[float]:
-    r"""Mean squared error, :math:`\frac1n \sum_i (y_i - m_i)^2`; arguments as in `mae`.
+    r"""Mean squared error, :math:`\frac1n \sum_i (y_i - m_i)^2`.
 
-    The stratified measure of Basson et al. (2023), section 5.1, with ``contributions=True``.
+    Parameters
+    ----------
+    y, prediction, stratify, contributions
+        As in `tobitgp.metrics.mae`.
+
+    Returns
+    -------
+    float or Series
+        In squared units; as `tobitgp.metrics.mae`.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `tobitgp.metrics.mae`.
+
+    References
+    ----------
+    .. [1] M. Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", *Statistics and
+       Computing* 33 (2023), section 5.1.
 
     Examples
     --------
@@ -87,9 +105,24 @@ def mse(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 
 
 def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[float]:
-    r"""Root mean squared error, :math:`\sqrt{\frac1n \sum_i (y_i - m_i)^2}`; arguments as in `mae`.
+    r"""Root mean squared error, :math:`\sqrt{\frac1n \sum_i (y_i - m_i)^2}`.
 
-    A stratum's is that of its own rows. Roots do not add up, so for contributions see `mse`.
+    A stratum's is that of its own rows. Roots do not add up, so for contributions see `tobitgp.metrics.mse`.
+
+    Parameters
+    ----------
+    y, prediction, stratify
+        As in `tobitgp.metrics.mae`.
+
+    Returns
+    -------
+    float or Series
+        In the units of y; as `tobitgp.metrics.mae`.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `tobitgp.metrics.mae`.
 
     Examples
     --------

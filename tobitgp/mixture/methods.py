@@ -58,11 +58,39 @@ class Ascent:
 
 @dataclass(frozen=True, slots=True)
 class VBCM(Ascent):
-    """Variational Bayes for mixtures with censored data; settings as of `Ascent`.
+    """Variational Bayes for mixtures with censored data, by coordinate ascent.
+
+    Parameters
+    ----------
+    n_init : int
+        Starts, of which the highest end is kept.
+    max_iter : int
+        Most passes of one ascent.
+    tol : float
+        Gain of the objective still to come, in nats per unit of weight of the rows, below which a fit has settled;
+        never below 1e-9 in all.
+    relax : bool
+        Over-relaxed steps, and extrapolation of the last ones near the end.
+    check : bool
+        Raise NumericalError where the objective falls.
+
+    Raises
+    ------
+    SpecError
+        Naming a setting that makes no sense.
 
     References
     ----------
-    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019, algorithm 1.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung, method = tg.datasets.load("lung"), tg.VBCM(n_init=3)
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="exponential", method=method)
+    >>> res.method, round(res.elbo, 2)
+    ('vbcm', -1170.27)
     """
 
     name: ClassVar[str] = "vbcm"
@@ -75,19 +103,40 @@ class SVBCM(Ascent):
     Step t has length ``(delay + t)^-forgetting``. Batches hold rows spread evenly over kinds and values, each row with
     a chance in proportion to its weight.
 
-    Attributes
+    Parameters
     ----------
+    n_init : int
+        Starts, of which the highest end is kept.
+    max_iter, tol, relax, check
+        As of `tobitgp.VBCM`, for the passes at the end.
     batch_size : int
+        Rows of a batch.
     n_steps : int
         How many batches; each start has as many.
     delay, forgetting : float
         Of the step lengths; forgetting in (1/2, 1].
     statistics : {"expected", "sampled"}
-        Responsibilities, or one component drawn for each row by them (algorithm 2 of the paper).
+        Responsibilities, or one component drawn for each row by them.
     polish : bool
-        End with the passes of VBCM.
-    n_init, max_iter, tol, relax, check
-        As of `Ascent`.
+        End with the passes of `tobitgp.VBCM`.
+
+    Raises
+    ------
+    SpecError
+        Naming a setting that makes no sense.
+
+    References
+    ----------
+    .. [1] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019, algorithm 2.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung, method = tg.datasets.load("lung"), tg.SVBCM(n_steps=200)
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="exponential", method=method)
+    >>> res.method, round(res.elbo, 2)
+    ('svbcm', -1170.27)
     """
 
     n_init: int = 1
@@ -104,13 +153,33 @@ class SVBCM(Ascent):
 class EMCM(Ascent):
     """Maximum likelihood by the EM algorithm for mixtures with censored data.
 
-    Attributes
+    Parameters
     ----------
-    floor : float
-        Smallest variance of a Gaussian component, in units of the variance of the rows; see
-        `tobitgp.mixture.model.Points` for other families. The likelihood has no maximum without it.
     n_init, max_iter, tol, relax, check
-        As of `Ascent`.
+        As of `tobitgp.VBCM`, the objective being the log likelihood.
+    floor : float
+        Smallest variance of a Gaussian component in units of the variance of the rows, smallest mean of an exponential
+        one in units of the median, smallest rate of a Poisson one. Without it the likelihood has no maximum.
+
+    Raises
+    ------
+    SpecError
+        Naming a setting that makes no sense.
+
+    References
+    ----------
+    .. [1] G. Lee and C. Scott, "EM algorithms for multivariate Gaussian mixture models with truncated and censored
+       data", Computational Statistics & Data Analysis 56 (2012).
+    .. [2] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
+       ECML PKDD 2019.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> lung, method = tg.datasets.load("lung"), tg.EMCM(n_init=3)
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="exponential", method=method)
+    >>> res.method, round(res.llf, 2)
+    ('em', -1162.34)
     """
 
     floor: float = 1e-3

@@ -19,7 +19,8 @@ _MOST_HALVINGS = 2000
 class Predictive:
     """A mixture of K laws of one value.
 
-    Every question broadcasts over arrays of values. Log probabilities keep relative precision in both tails.
+    Every question broadcasts over arrays of values, of any shape, in the units of the response, and gives an array of
+    that shape or a number. Log probabilities keep relative precision in both tails.
 
     Parameters
     ----------
@@ -27,6 +28,11 @@ class Predictive:
         They sum to 1.
     law : Law
         Student's t, Lomax and negative binomial laws, for posteriors.
+
+    Raises
+    ------
+    SpecError
+        By the questions, for values that are no numbers or ends of different shapes.
 
     Examples
     --------
@@ -104,10 +110,12 @@ class Predictive:
         Parameters
         ----------
         lower, upper : array
+            Ends, of shapes that broadcast; infinite ones are open.
 
         Returns
         -------
         array
+            Of their common shape.
         """
         lower, upper = _ends(lower, upper)
         values = log_masses(self.law, lower.ravel(), upper.ravel())

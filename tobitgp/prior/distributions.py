@@ -47,6 +47,7 @@ class Normal:
     Parameters
     ----------
     mean : float
+        Any finite number.
     sd : float
         Positive.
 

@@ -20,15 +20,21 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class ContrastResults:
-    """Linear combinations of coefficients, each against a value.
+    """Linear combinations of coefficients, each against a value; prints as its table.
 
     Attributes
     ----------
-    names : list of str
+    names : list of str, length k
+        The hypotheses as written.
     null : (k,) array
         Values under the hypotheses.
     posterior : Linear
         Of the combinations less these values.
+
+    Raises
+    ------
+    SpecError
+        By ``conf_int`` and ``summary_frame`` if ``alpha`` does not lie between 0 and 1.
     """
 
     names: list[str]
@@ -61,7 +67,7 @@ class ContrastResults:
         return self.posterior.interval(check_alpha(alpha)) + self.null[:, None]
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Table with columns ``coef, std err, z, P>|z|, lower, upper``."""
+        """A row for each hypothesis, columns ``coef, std err, z, P>|z|, lower, upper``."""
         columns = [self.effect, self.sd, self.tvalue, self.pvalue, *self.conf_int(alpha).T]
         return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=self.names)
 
@@ -78,6 +84,7 @@ class WaldResults:
     statistic : float
         ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V.
     df : int
+        Number of hypotheses.
     pvalue : float
         Of the chi-squared distribution.
     """

@@ -126,9 +126,47 @@ class Curves(Calibration):
         interval: float | None = None,
         exclude: Excluded = (),
     ) -> pd.DataFrame:
-        """Minus the logarithm of survival; arguments as :meth:`predict_survival_function`.
+        r"""Cumulative hazard :math:`\Lambda(t) = -\log S(t)` of the response before censoring, S its survival function.
 
-        Bands by the delta method are normal in its logarithm.
+        With ``conditional_after`` a it is :math:`\Lambda(a + t) - \Lambda(a)`.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            Rows to give curves for, by default those of the training data.
+        times : list of float, optional
+            On the scale of the response as written; the distinct training durations by default.
+        conditional_after : float or one for each row, optional
+            Time survived already, from which the times count.
+        interval : float, optional
+            Probability of pointwise bands; those by the delta method are normal in the logarithm of the cumulative
+            hazard.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        DataFrame
+            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
+            ``(row, mean|lower|upper)``.
+
+        Raises
+        ------
+        SpecError
+            For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
+            rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_cumulative_hazard(lung.head(2), [100, 365]).round(3)
+                   0      1
+        100.0  0.219  0.199
+        365.0  1.220  1.107
         """
         return self._curve("cumulative_hazard", df, times, conditional_after, interval, exclude)
 
@@ -141,11 +179,48 @@ class Curves(Calibration):
         interval: float | None = None,
         exclude: Excluded = (),
     ) -> pd.DataFrame:
-        """Density over survival; arguments as :meth:`predict_survival_function`.
+        """Hazard :math:`p(t) / S(t)` of the response before censoring: its density over survival.
 
         Bands of a process hold quantiles of the hazard given f and the noise, under the posterior of those who live at
         that time, of whom the hazard of the predictive law is the mean. Bands by the delta method are normal in the
         logarithm.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            Rows to give curves for, by default those of the training data.
+        times : list of float, optional
+            On the scale of the response as written; the distinct training durations by default.
+        conditional_after : float or one for each row, optional
+            Time survived already, from which the times count.
+        interval : float, optional
+            Probability of pointwise bands.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        DataFrame
+            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
+            ``(row, mean|lower|upper)``.
+
+        Raises
+        ------
+        SpecError
+            For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
+            rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_hazard(lung.head(2), [100, 365], interval=0.95)[0].round(4)
+        statistic    mean   lower   upper
+        100.0      0.0029  0.0022  0.0039
+        365.0      0.0044  0.0033  0.0059
         """
         return self._curve("hazard", df, times, conditional_after, interval, exclude)
 
@@ -159,8 +234,9 @@ class Curves(Calibration):
         Parameters
         ----------
         df : DataFrame or dict of columns, optional
-            By default the training data.
+            Rows to give times for, by default those of the training data.
         p : float
+            Survival at the time that is asked for, between 0 and 1.
         conditional_after : float or one for each row, optional
             Time survived already, from which the times count.
         exclude : str or list of str
@@ -169,6 +245,14 @@ class Curves(Calibration):
         Returns
         -------
         Series
+            A time for each row, on the scale of the response.
+
+        Raises
+        ------
+        SpecError
+            For ``p`` outside 0 to 1, negative times, a dask DataFrame, or lacking training rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
 
         Examples
         --------
@@ -186,11 +270,75 @@ class Curves(Calibration):
     def predict_median(
         self, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
     ) -> pd.Series[float]:
-        """Median survival times, remaining ones after ``conditional_after``; see :meth:`predict_percentile`."""
+        """Median survival time: the time at which survival falls to one half.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            Rows to give medians for, by default those of the training data.
+        conditional_after : float or one for each row, optional
+            Time survived already; then the median of the time that remains.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        Series
+            A median for each row, on the scale of the response.
+
+        Raises
+        ------
+        SpecError
+            For negative times, a dask DataFrame, or lacking training rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_median(lung.head(2), conditional_after=100).round(1)
+        0    193.1
+        1    210.2
+        Name: 0.5, dtype: float64
+        """
         return self.predict_percentile(df, p=0.5, conditional_after=conditional_after, exclude=exclude)
 
     def predict_expectation(self, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
-        """Mean survival times, ``predict(what="uncensored")``; infinite or NaN where the law has no mean."""
+        """Mean survival time, ``predict(what="uncensored")``.
+
+        It rests on the tail beyond the last time seen; :meth:`predict_restricted_mean` does not.
+
+        Parameters
+        ----------
+        df : DataFrame or dict of columns, optional
+            Rows to give means for, by default those of the training data.
+        exclude : str or list of str
+            Terms to set to zero.
+
+        Returns
+        -------
+        Series
+            A mean for each row, on the scale of the response; infinite or NaN where the law has none.
+
+        Raises
+        ------
+        SpecError
+            For terms that are not in the model, a dask DataFrame, or lacking training rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> res.predict_expectation(lung.head(2)).round(1)
+        0    289.0
+        1    311.1
+        Name: expectation, dtype: float64
+        """
         refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
         rows = self._rows(df, exclude)
         return pd.Series(rows.spread(rows.law.mean()), index=rows.index, name="expectation")
@@ -224,6 +372,14 @@ class Curves(Calibration):
         Series or DataFrame
             A value for each row; of a list of times a column for each, with bands ``(time, statistic)``.
 
+        Raises
+        ------
+        SpecError
+            For lacking or bad ``t``, an interval outside (0, 1) or beside ``conditional_after``, a dask DataFrame, or
+            lacking training rows.
+        DataError, UnseenLevelError
+            If the rows cannot be used.
+
         References
         ----------
         Royston and Parmar (2013), Restricted mean survival time, *BMC Medical Research Methodology* 13:152.
@@ -248,9 +404,8 @@ class Curves(Calibration):
     def concordance_index_(self) -> float:
         """Concordance of the predicted medians with the training rows, censored ones of every kind included.
 
-        A mixture predicts the same for every row, and refuses.
-
-        See `tobitgp.metrics.concordance_index`.
+        0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index`. A mixture predicts the same for every
+        row, and raises SpecError.
         """
         return self._concordance()
 
@@ -310,15 +465,32 @@ class Curves(Calibration):
         Parameters
         ----------
         ax : matplotlib axes, optional
+            To draw on; new ones without.
         df : DataFrame or dict of columns, optional
             Up to eight rows.
         times : list of float, optional
+            On the scale of the response; by default up to the last time seen.
         interval : float or None
             Probability of the bands.
 
         Returns
         -------
         matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, there are more than eight rows, or the fit holds no training rows and no
+            ``df`` is given.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> ax = res.plot_survival(df=lung.head(2))
+        >>> len(ax.lines), ax.get_ylabel()
+        (2, 'survival')
         """
         from tobitgp.report.survival import plot_survival
 
@@ -329,7 +501,41 @@ class Curves(Calibration):
     def plot_hazard(
         self, ax: Any = None, *, df: Frame | None = None, times: Any = None, interval: float | None = 0.95
     ) -> Any:
-        """Hazard over time; arguments as :meth:`plot_survival`, the average over those who live at each time."""
+        """Hazard over time.
+
+        Without ``df`` that of a mixture with its band, or the average over those training rows that would live at each
+        time; with ``df`` a curve and its band for each row.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+        df : DataFrame or dict of columns, optional
+            Up to eight rows.
+        times : list of float, optional
+            On the scale of the response; by default up to the last time seen.
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, there are more than eight rows, or the fit holds no training rows and no
+            ``df`` is given.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> ax = res.plot_hazard(df=lung.head(2))
+        >>> len(ax.lines), ax.get_ylabel()
+        (2, 'hazard')
+        """
         from tobitgp.report.survival import plot_hazard
 
         return plot_hazard(

@@ -17,7 +17,15 @@ DRAWN = ("uncensored", "latent", "observed")
 
 
 class Posterior(NamedTuple):
-    """Mean (Series) and covariance (DataFrame) of f, labelled by rows."""
+    """Mean and covariance of f in rows together.
+
+    Attributes
+    ----------
+    mean : Series, (n,)
+        In the units of the response, on the log scale for log-time families.
+    covariance : DataFrame, (n, n)
+        Its square. Both are labelled by rows.
+    """
 
     mean: pd.Series[float]
     covariance: pd.DataFrame
@@ -59,8 +67,9 @@ class JointQuestions:
 
         Returns
         -------
-        mean : Series
-        covariance : DataFrame
+        mean : Series, (n,)
+            ``predict(what="latent")``.
+        covariance : DataFrame, (n, n)
             Its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that cannot be predicted.
 
         Raises
@@ -109,6 +118,7 @@ class JointQuestions:
         new : DataFrame or dict of columns, optional
             By default the training data.
         draws : int
+            How many.
         what : {"uncensored", "latent", "observed"}
             New responses y*, f, or responses clipped at the limits.
         exclude : str or list of str

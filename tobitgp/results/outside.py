@@ -53,6 +53,11 @@ class PluginHooks:
         ``ETable([res])`` works too, but takes whatever has ``params``, ``bse`` and ``pvalues`` for a fit of
         statsmodels, and shows coefficients and the number of observations alone.
 
+        Returns
+        -------
+        object with maketables' hooks
+            To be put in the list of ``ETable``.
+
         Examples
         --------
         >>> import tobitgp as tg

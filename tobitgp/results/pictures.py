@@ -23,7 +23,7 @@ class Pictures:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Only where there is one panel.
+            To draw on, where there is one panel; new ones without.
         x : str, optional
             Input to show.
         interval : float or None
@@ -33,22 +33,79 @@ class Pictures:
         -------
         matplotlib axes, or an array of them
 
-        See Also
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, there are several panels for it, or ``x`` is no input.
+
+        Examples
         --------
-        tobitgp.report.plots.plot_fit : Says what is drawn.
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+        >>> ax = res.plot()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('age', 'durable')
         """
         from tobitgp.report.plots import plot_fit
 
         return plot_fit(self._drawn, term_columns(self._parts), ax, x=x, interval=interval)
 
     def plot_terms(self, *, interval: float | None = 0.95) -> Any:
-        """Each term of f along its columns, with its band; see :func:`tobitgp.report.terms.plot_terms`."""
+        """Each term of f along each of its columns, with its band.
+
+        A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
+        of two columns a surface. What else a term depends on is held at its median, or most frequent level, which a
+        line above the panel says.
+
+        Parameters
+        ----------
+        interval : float or None
+            Probability of the bands.
+
+        Returns
+        -------
+        matplotlib axes, or an array of them
+            One for each panel.
+
+        Raises
+        ------
+        SpecError
+            If there is no term to draw, the fit holds no training rows, or for an interval outside (0, 1).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+        >>> [ax.get_xlabel() for ax in res.plot_terms()]
+        ['age', 'quant']
+        """
         from tobitgp.report.terms import plot_terms
 
         return plot_terms(self._drawn, term_columns(self._parts), interval=interval)
 
     def plot_residuals(self) -> Any:
-        """Quantile residuals in two panels; see :func:`tobitgp.report.diagnostics.plot_residuals`."""
+        """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
+
+        Censored rows stand at a random point of their mass, and are drawn as triangles.
+
+        Returns
+        -------
+        array of matplotlib axes
+            Two.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> axes = res.plot_residuals()
+        >>> [ax.get_xlabel() for ax in axes]
+        ['estimate', 'normal quantile']
+        """
         from tobitgp.report.diagnostics import plot_residuals
 
         return plot_residuals(self._drawn)

@@ -19,9 +19,16 @@ class PredictionResults:
     Attributes
     ----------
     predict : callable
-        Of the results.
+        That of the results.
     new : DataFrame or dict of columns, or None
+        Rows that are predicted; None for those of the training data.
     exclude : str or sequence of str
+        Terms that are set to zero.
+
+    Raises
+    ------
+    SpecError
+        By ``conf_int`` and ``summary_frame`` if ``alpha`` does not lie between 0 and 1.
     """
 
     predict: Callable[..., Any]
@@ -30,25 +37,31 @@ class PredictionResults:
 
     @property
     def predicted_mean(self) -> pd.Series[float]:
-        """``predict(what="uncensored")``."""
+        """``predict(what="uncensored")``: a Series by row."""
         return pd.Series(self._mean()["mean"], name="predicted_mean")
 
     @property
     def se_mean(self) -> pd.Series[float]:
-        """Its standard deviation."""
+        """Standard deviation of the mean of y*: a Series by row."""
         return pd.Series(self._mean()["se"], name="se_mean")
 
     def _mean(self, level: float | None = None) -> pd.DataFrame:
         return pd.DataFrame(self.predict(self.new, "uncensored", interval=level, se=True, exclude=self.exclude))
 
     def conf_int(self, obs: bool = False, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of probability ``1 - alpha`` for the mean, or for a new y*; columns 0 and 1."""
+        """Intervals of probability ``1 - alpha`` for the mean, or with ``obs`` for a new y*.
+
+        A row for each row of the data, columns 0 and 1.
+        """
         kind = "obs" if obs else "mean"
         table = self.summary_frame(alpha)[[f"{kind}_ci_lower", f"{kind}_ci_upper"]]
         return table.set_axis([0, 1], axis=1)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Columns ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``."""
+        """A row for each row of the data, in statsmodels' columns.
+
+        They are ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``.
+        """
         alpha = check_alpha(alpha)
         mean = self._mean(1.0 - alpha)
         obs = self.predict(self.new, "quantile", q=[0.5 * alpha, 1.0 - 0.5 * alpha], exclude=self.exclude)
@@ -78,6 +91,13 @@ class Predictions:
         -------
         PredictionResults
             With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows and ``new`` is not given.
+        DataError, UnseenLevelError
+            If the new data cannot be used; both when numbers are asked for.
 
         Examples
         --------

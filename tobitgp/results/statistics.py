@@ -77,12 +77,12 @@ class Statistics:
 
     @property
     def counts(self) -> pd.Series[int]:
-        """Rows that are exact, left, right and interval censored, and dropped."""
+        """How many rows are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped``, by name."""
         return pd.Series([self._parts.facts.counts[name] for name in COUNTS], index=list(COUNTS))
 
     @property
     def model(self) -> ModelView:
-        """Formula, specification and names."""
+        """Formula, specification and names of columns and parameters."""
         return view_model(self._parts, self._names, self._parts.covariates)
 
     # -- the estimates ------------------------------------------------------------------------------------------------
@@ -108,19 +108,19 @@ class Statistics:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors, 0 where fixed; of the linear coefficients of a posterior its standard deviations."""
+        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations."""
         return self._series(self._linear.errors(), self._rest.errors())
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors; NaN for fixed ones, hyper-parameters, sigma and df."""
+        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df."""
         error = self._linear.errors()
         z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
         return self._series(z, self._rest.z_values())
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided tails; of a posterior twice the probability of a coefficient's less likely sign.
+        """Two-sided tails by parameter; of a posterior twice the probability of a coefficient's less likely sign.
 
         NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no value to test.
         """
@@ -136,11 +136,12 @@ class Statistics:
         Parameters
         ----------
         alpha : float
+            Probability left out of the intervals, between 0 and 1.
 
         Returns
         -------
         DataFrame
-            Columns 0 and 1.
+            A row for each parameter, columns 0 and 1.
 
         Raises
         ------
@@ -166,6 +167,21 @@ class Statistics:
 
         Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
         coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+
+        Returns
+        -------
+        DataFrame
+            A row and a column for each parameter, in squares of the user's units; 0 where fixed.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> res.cov_params().round(2)
+                   Intercept   age  sigma
+        Intercept      81.78 -1.70    0.0
+        age            -1.70  0.04    0.0
+        sigma           0.00  0.00    0.0
         """
         names, p = self._names, len(self._columns)
         covariance = np.zeros((len(names), len(names)))
@@ -238,11 +254,17 @@ class Statistics:
         Parameters
         ----------
         alpha : float
+            Probability left out of the intervals, between 0 and 1.
 
         Returns
         -------
         DataFrame
-            Columns ``coef, std err, z, P>|z|, lower, upper``.
+            A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
 
         Examples
         --------

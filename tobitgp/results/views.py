@@ -110,6 +110,8 @@ class ModelView:
     Attributes
     ----------
     formula : str
+        As written.
+        As written.
     spec : ModelSpec
         Prints in words what was understood.
     endog_names : str
@@ -117,6 +119,8 @@ class ModelView:
     exog_names : list of str
         Columns of the linear part.
     data : ModelData
+        ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
+        ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
     """
 
     formula: str

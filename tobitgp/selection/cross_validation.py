@@ -45,6 +45,7 @@ def cross_validate(
     Parameters
     ----------
     formula : str
+        As in :func:`tobitgp.fit`.
     data : DataFrame or dict of columns
         Never modified.
     folds : int, str, (n,) array, or a splitter of scikit-learn
@@ -66,7 +67,7 @@ def cross_validate(
         depend on it.
     progress : bool or callable
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
-    **fit_kwargs
+    **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows; on rows left out they
         count in the first three metrics.
 

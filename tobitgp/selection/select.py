@@ -36,7 +36,7 @@ Results = GPResults | TobitResults | MixtureResults
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
-    """Models ranked, and the best of them.
+    """Models ranked, and the best of them; made by `tobitgp.select`, and prints as its table.
 
     Attributes
     ----------
@@ -53,7 +53,31 @@ class Selection:
     results: dict[str, Results]
 
     def plot_evidence(self, ax: Any = None) -> Any:
-        """What the models were ranked by, in the order in which they were given; matplotlib axes."""
+        """What the models were ranked by, in the order in which they were given.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> formulas = ["durable ~ age | censor(0)", "durable ~ age + quant | censor(0)"]
+        >>> found = tg.select(formulas, tg.datasets.load("tobin"), by="aic")
+        >>> ax = found.plot_evidence()
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('AIC', '')
+        """
         from tobitgp.report.ranking import plot_ranking
 
         return plot_ranking(self.table, list(self.results), ax)
@@ -96,7 +120,7 @@ def select(
         depend on it.
     progress : bool or callable
         Show a progress line, or call ``progress(name, fits done, value)``.
-    **fit_kwargs
+    **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`, the same for all. A numpy Generator as ``rng`` gives each model a
         seed of its own.
 

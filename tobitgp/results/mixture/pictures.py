@@ -23,14 +23,24 @@ class MixturePictures:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            To draw on; new ones without.
 
         Returns
         -------
         matplotlib axes
 
-        See Also
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
         --------
-        tobitgp.report.mixture_plots.plot_components : Says what is drawn.
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_components()
+        >>> len(ax.get_legend_handles_labels()[1])
+        5
         """
         from tobitgp.report.mixture_plots import plot_components
 
@@ -41,14 +51,57 @@ class MixturePictures:
     def plot_evidence(self, ax: Any = None) -> Any:
         """Evidence of the numbers of components tried, or of one number the ascent of its bound.
 
-        See :func:`tobitgp.report.mixture_plots.plot_mixture_evidence`.
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_evidence()
+        >>> ax.get_xlabel()
+        'accepted pass of the last ascent'
         """
         from tobitgp.report.mixture_plots import plot_mixture_evidence
 
         return plot_mixture_evidence(self._pictured, ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
-        """Quantile residuals against normal quantiles; see :func:`tobitgp.report.mixture_plots.plot_scores`."""
+        """Quantile residuals against normal quantiles, with a 95% envelope.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_residuals()
+        >>> ax.get_xlabel()
+        'normal quantile'
+        """
         from tobitgp.report.mixture_plots import plot_scores
 
         return plot_scores(self._pictured, ax)

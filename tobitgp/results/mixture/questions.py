@@ -96,6 +96,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         ApproximationWarning
             If there is no finite mean.
 
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -141,6 +145,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         new : DataFrame or dict of columns, optional
             By default the training data.
         draws : int
+            How many.
         what : {"uncensored", "observed"}
             New responses, or responses clipped at the limits.
         rng : int or numpy Generator, optional
@@ -155,6 +160,13 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         ------
         SpecError
             For another ``what``, limits that are unknown, or parameters that the rows do not determine.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.sample(draws=400, rng=1).shape
+        (228, 400)
         """
         from tobitgp.results.mixture.residuals import draw_rows
 
@@ -185,10 +197,29 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         Series
             A row for each row of the training data, NaN where it was dropped.
 
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if the fit holds no training rows.
+
         Warns
         -----
         ApproximationWarning
             If ``"response"`` has no finite mean to be taken from.
+
+        References
+        ----------
+        P. K. Dunn and G. K. Smyth (1996), Randomized quantile residuals, *Journal of
+        Computational and Graphical Statistics* 5, 236-244.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.residuals().head(2).round(2)
+        0   -0.04
+        1    0.45
+        Name: quantile, dtype: float64
         """
         from tobitgp.results.mixture.residuals import residuals
 

@@ -40,6 +40,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
     Parameters
     ----------
     parts : MixtureParts
+        Specification, rows and fit.
 
     References
     ----------
@@ -84,7 +85,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def params(self) -> pd.Series[float]:
-        """``weight[1]``, ..., then the parameters of the components, in the user's units."""
+        """``weight[1]``, ..., then the parameters of the components: a Series by name, in the user's units."""
         return pd.Series(self._parts.fit.values, index=self._names)
 
     @property
@@ -131,9 +132,9 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def elbo(self) -> float:
-        """Evidence lower bound of the response as written, for one order of the components; NaN by maximum likelihood.
+        """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
 
-        Kohjima et al. (2019), eq. 32.
+        Of the response as written; Kohjima et al. (2019), equation 32.
         """
         return self._parts.fit.elbo
 
@@ -159,7 +160,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def llf(self) -> float:
-        """Log likelihood of the response as written, by ``method="em"``; NaN of a posterior."""
+        """Log likelihood of the response as written in nats, by ``method="em"``; NaN of a posterior."""
         return self._parts.fit.log_likelihood
 
     @property
@@ -179,7 +180,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """The last ascent: the bound, or the log likelihood, after each accepted pass."""
+        """The last ascent, a row for each accepted pass: columns ``pass`` and ``elbo``, or ``log_likelihood``."""
         trace = self._parts.fit.trace
         name = "elbo" if self._parts.bayes else "log_likelihood"
         return pd.DataFrame({"pass": np.arange(1, len(trace) + 1), name: trace})
@@ -236,13 +237,26 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Parameters
         ----------
         alpha : float
+            Probability left out of the intervals, between 0 and 1.
         kind : {"linear_response", "vb"}
             Where the standard errors come from, as in :meth:`cov_params`.
 
         Returns
         -------
         DataFrame
-            Columns 0 and 1; NaN where the rows do not determine a parameter.
+            A row for each parameter, columns 0 and 1; NaN where the rows do not determine it.
+
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.conf_int().loc["shape[2]"].round(2).tolist()
+        [1.1, 1.76]
         """
         return pd.DataFrame(self._estimates(kind).interval(check_alpha(alpha)), index=self._names)
 
@@ -260,6 +274,15 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         DataFrame
             NaN where the rows do not determine a parameter.
 
+        Raises
+        ------
+        SpecError
+            For another ``kind``.
+
+        References
+        ----------
+        Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+
         Examples
         --------
         >>> import numpy as np
@@ -274,14 +297,61 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         return pd.DataFrame(self._estimates(kind).covariance(), index=self._names, columns=self._names)
 
     def t_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> ContrastResults:
-        """Hypotheses about parameters, as ``"mean[1] = mean[2]"``, each on its own, by their normal law.
+        """Hypotheses about parameters, each on its own, by their normal law.
 
-        Parameters and result as :meth:`tobitgp.TobitResults.t_test` has them, for all parameters.
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, P) array, or pair of such an array and k values
+            As ``"mean[1] = mean[2]"``, or rows of weights of all P parameters.
+        kind : {"linear_response", "vb"}
+            Where the standard errors come from, as in :meth:`cov_params`.
+
+        Returns
+        -------
+        ContrastResults
+            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read, or for another ``kind``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.t_test("shape[2] = 1").pvalue.round(4).tolist()
+        [0.0199]
         """
         return contrast(self._as_linear(kind), self._names, hypotheses)
 
     def wald_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> WaldResults:
-        """Several hypotheses about parameters together, by their values and covariance."""
+        """Several hypotheses about parameters together, by their values and covariance.
+
+        Parameters
+        ----------
+        hypotheses : str, list of str, (k, P) array, or pair of such an array and k values
+            As ``"mean[1] = mean[2]"``, or rows of weights of all P parameters.
+        kind : {"linear_response", "vb"}
+            Where the standard errors come from, as in :meth:`cov_params`.
+
+        Returns
+        -------
+        WaldResults
+            With ``statistic, pvalue, df, summary_frame()``.
+
+        Raises
+        ------
+        SpecError
+            If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.wald_test("shape[1] = 1, shape[2] = 1")
+        chi2(2) = 5.704, p = 0.05773
+        """
         return wald(self._as_linear(kind), self._names, hypotheses)
 
     def _as_linear(self, kind: CovKind) -> Linear:
@@ -294,13 +364,26 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Parameters
         ----------
         alpha : float
+            Probability left out of the intervals, between 0 and 1.
         kind : {"linear_response", "vb"}
-            As in :meth:`cov_params`.
+            Where the standard errors come from, as in :meth:`cov_params`.
 
         Returns
         -------
         DataFrame
             Columns ``coef, std err, z, P>|z|, lower, upper``; z and its tail are NaN, since zero is no value to test.
+
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res.summary_frame().loc["shape[2]", ["coef", "std err"]].round(2).tolist()
+        [1.39, 0.17]
         """
         estimates = self._estimates(kind)
         ends = estimates.interval(check_alpha(alpha))
@@ -321,6 +404,27 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         -------
         statsmodels.iolib.summary.Summary
             Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> print(res.summary().tables[2])
+        ==============================================================================
+                              value          std err           [0.025           0.975]
+        ------------------------------------------------------------------------------
+        weight[1]            0.0575           0.1039           0.0014           0.7231
+        weight[2]            0.9425           0.1039           0.2769           0.9986
+        scale[1]           148.4739         129.3558          26.9186         818.9313
+        scale[2]           431.1018          38.8617         361.2835         514.4125
+        shape[1]             0.9056           0.3907           0.3888           2.1096
+        shape[2]             1.3916           0.1682           1.0981           1.7635
+        ==============================================================================
         """
         from tobitgp.report.mixture import summarise_mixture
 

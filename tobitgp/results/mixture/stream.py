@@ -28,14 +28,14 @@ class MixtureStream:
 
     Each batch is one step along natural parameters, of length ``(delay + t)^-forgetting``. Units and default prior are
     those of the first batch, which also starts the components: let it hold some hundred rows. There are no standard
-    errors and no evidence, which need all rows; :func:`tobitgp.fit` has them. On arrays,
-    `tobitgp.mixture.start_stream` and `tobitgp.mixture.partial_fit` do the same.
+    errors and no evidence, which need all rows; :func:`tobitgp.fit` has them.
 
     Parameters
     ----------
     formula : str
         As ``"Surv(time, event) ~ mixture(2)"``, with one number of components or ``mixture("dp")``.
     family : {"gaussian", "lognormal", "exponential", "poisson", "weibull"}
+        Of the components.
     method : SVBCM, optional
         Step lengths and kind of statistics; its batch size and polish have no say.
     priors : mapping of str to float, optional
@@ -43,6 +43,7 @@ class MixtureStream:
     weights : str, optional
         Column of frequency weights.
     missing : {"drop", "raise"}
+        Leave out rows with missing values, or raise a DataError.
     total : float, optional
         Weight of all rows there will be, where it is known; what was seen stands for it otherwise.
     rng : int or numpy Generator, optional
@@ -120,6 +121,16 @@ class MixtureStream:
         ------
         DataError
             If the batch cannot be used; what was learned before stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tobitgp as tg
+        >>> stream = tg.MixtureStream("y ~ mixture(1)", rng=0)
+        >>> for y in np.random.default_rng(0).normal(5.0, 1.0, (10, 200)):
+        ...     stream = stream.partial_fit({"y": y})
+        >>> stream.n_steps, stream.params.round(1).tolist()
+        (10, [1.0, 5.0, 1.0])
         """
         columns = [name for name in column_names(data) if name != self._weights]
         spec = parse_formula(self.formula, columns)
@@ -146,7 +157,10 @@ class MixtureStream:
 
     @property
     def params(self) -> pd.Series[float]:
-        """``weight[1]``, ..., then the parameters of the components, ordered by mean, empty ones of a process last."""
+        """``weight[1]``, ..., then the parameters of the components: a Series by name, in the user's units.
+
+        Components are ordered by mean, empty ones of a process last.
+        """
         named = stream_parameters(self._begun).items()
         values = {f"{name}[{i}]": value for name, each in named for i, value in enumerate(each, 1)}
         return pd.Series(values, dtype=np.float64)

@@ -165,6 +165,7 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
         Parameters
         ----------
         kind : {"quantile", "pearson", "response", "cox_snell", "martingale"}
+            ``"response"`` is in the units of the response, the others have none.
         rng : int or numpy Generator, optional
             For the random part; None is deterministic.
 
@@ -172,6 +173,16 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
         -------
         Series
             A row for each row of the training data, NaN where it was dropped.
+
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if the fit holds no training rows.
+
+        References
+        ----------
+        .. [1] P. K. Dunn and G. K. Smyth, "Randomized quantile residuals", JCGS 5 (1996).
+        .. [2] D. R. Cox and E. J. Snell, "A general definition of residuals", JRSS B 30 (1968).
 
         Examples
         --------
@@ -220,6 +231,14 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
             Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
             ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
             times their probability, and ``extensive``, the rest, through the probabilities.
+
+        Raises
+        ------
+        SpecError
+            For another ``what``, one that lacks its limits or has limits it does not take, an ``alpha`` outside (0, 1),
+            or if the fit holds no training rows to average over.
+        DataError, UnseenLevelError
+            If the rows of ``at`` cannot be used.
 
         References
         ----------

@@ -44,9 +44,13 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     Parameters
     ----------
     spec : ModelSpec
+        What the formula says.
     training : TrainingData
+        The rows used.
     model : GPModel
+        Features, noise and priors.
     fitted : FittedGP
+        Posteriors at the design points of the hyper-parameters.
     data : DataFrame or dict of columns, optional
         The training data; the covariates of the rows used are copied for plots. Without them the fit still predicts.
 
@@ -103,14 +107,17 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """Values at the maximum, ready for ``fixed=``."""
+        """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
         return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
     def df_model(self) -> float:
-        """Effective number of parameters, ``tr(S A' Lambda A)`` at the maximum."""
+        """Effective number of parameters at the maximum, ``tr(S A' Lambda A)``.
+
+        S is the posterior covariance of the weights of the features A, Lambda the precisions of the sites.
+        """
         return float(self._parts.fitted.effective)
 
     @property
@@ -135,17 +142,17 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def log_evidence(self) -> float:
-        """The method's estimate of the log evidence at the maximum, for the response in the user's units."""
+        """The method's estimate of the log evidence at the maximum, in nats, for the response in the user's units."""
         return float(self._parts.fitted.evidence)
 
     @property
     def elbo(self) -> float:
-        """Evidence lower bound of the posterior found, whatever method found it."""
+        """Evidence lower bound of the posterior found, whatever method found it, in nats."""
         return float(self._parts.fitted.elbo)
 
     @property
     def log_marginal(self) -> float:
-        """Log evidence integrated over the hyper-parameters and their priors; NaN where they were maximised."""
+        """Log evidence in nats, hyper-parameters and their priors integrated out; NaN where they were maximised."""
         return float(self._parts.fitted.log_marginal)
 
     @property
@@ -162,7 +169,10 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit: evaluations and sweeps over the rows in each, log posterior density after it."""
+        """Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
+
+        Evaluations of the evidence in the stage, sweeps over the rows for them, log posterior density after it.
+        """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
 
@@ -191,6 +201,11 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         statsmodels.iolib.summary.Summary
             Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
 
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -208,7 +223,30 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         return summarise(self, check_alpha(alpha))
 
     def plot_evidence(self, ax: Any = None) -> Any:
-        """What the search found, stage by stage; see :func:`tobitgp.report.diagnostics.plot_evidence`."""
+        """Log posterior density of the hyper-parameters after each stage of the search.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit has no history.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+        >>> ax = res.plot_evidence()
+        >>> ax.get_ylabel()
+        'log posterior density'
+        """
         from tobitgp.report.diagnostics import plot_evidence
 
         return plot_evidence(self, ax)

@@ -114,7 +114,7 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
         kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
             Normal scores at a random point of a censored row's mass; response, or its mean given what was seen, less
             the mean of y*; the same in standard deviations; signed roots of deviances, as survreg has them; cumulative
-            hazards; events less their expected number. :mod:`tobitgp.regression.residuals` has the formulas.
+            hazards, the expected one given the row where it is censored; events less their expected number.
         rng : int or numpy Generator, optional
             For the random part; None is deterministic.
 
@@ -122,6 +122,18 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
         -------
         Series
             A row for each row of the training data, NaN where it was dropped.
+
+        Raises
+        ------
+        SpecError
+            For another ``kind``, or if the fit holds no training rows.
+
+        References
+        ----------
+        .. [1] P. K. Dunn and G. K. Smyth, "Randomized quantile residuals", JCGS 5 (1996).
+        .. [2] D. R. Cox and E. J. Snell, "A general definition of residuals", JRSS B 30 (1968).
+        .. [3] T. M. Therneau, P. M. Grambsch and T. R. Fleming, "Martingale-based residuals for survival models",
+           Biometrika 77 (1990).
 
         Examples
         --------
@@ -167,6 +179,18 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
             Index ``(variable, contrast)``; columns ``dydx, se, z, p, lower, upper``; ``"observed"`` adds McDonald and
             Moffitt's ``intensive`` and ``extensive``, as in :meth:`tobitgp.GPResults.marginal_effects`.
 
+        Raises
+        ------
+        SpecError
+            For another ``what``, one that lacks its limits or has limits it does not take, an ``alpha`` outside (0, 1),
+            or if the fit holds no training rows to average over.
+        DataError, UnseenLevelError
+            If the rows of ``at`` cannot be used.
+
+        References
+        ----------
+        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -193,12 +217,23 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
         DataFrame
             A row for each row of the training data, a column for each parameter, sigma and df as logarithms.
 
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+
+        References
+        ----------
+        .. [1] T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1.
+
         Examples
         --------
         >>> import tobitgp as tg
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
-        >>> res.influence().shape
-        (20, 3)
+        >>> res.influence(scaled=True)["age"].abs().nlargest(2).round(2)
+        16    0.39
+        5     0.20
+        Name: age, dtype: float64
         """
         from tobitgp.results.regression.residuals import influence_table
 

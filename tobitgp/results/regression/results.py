@@ -33,6 +33,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
     Parameters
     ----------
     parts : TobitParts
+        Specification, rows and maximum.
 
     Examples
     --------
@@ -93,12 +94,12 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def llf(self) -> float:
-        """Maximised log likelihood of the response as written."""
+        """Maximised log likelihood of the response as written, in nats."""
         return self._parts.llf
 
     @cached_property
     def llnull(self) -> float:
-        """Maximised log likelihood with an intercept only; NaN where that has no maximum."""
+        """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum."""
         return null_likelihood(self._parts)
 
     @property
@@ -123,7 +124,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """The search: its one stage, Newton iterations, log likelihood after them."""
+        """The search, one row: columns ``stage, iterations, log_likelihood``."""
         columns = ["stage", "iterations", "log_likelihood"]
         return pd.DataFrame([("newton", self._parts.maximum.iterations, self.llf)], columns=columns)
 
@@ -144,7 +145,12 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``; NaN where a likelihood is positive."""
+        """McFadden's pseudo R2, ``1 - llf / llnull``; NaN where a likelihood is positive.
+
+        References
+        ----------
+        McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
+        """
         return self._pseudo_r2.mcfadden
 
     @property
@@ -174,6 +180,11 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         SpecError
             If ``other`` has no fewer parameters, a higher likelihood, or other rows, or a fit holds no training rows.
 
+        References
+        ----------
+        S. S. Wilks (1938), The large-sample distribution of the likelihood ratio for testing
+        composite hypotheses, *Annals of Mathematical Statistics* 9, 60-62.
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -192,6 +203,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         Parameters
         ----------
         alpha : float
+            Probability left out of the intervals, between 0 and 1.
 
         Returns
         -------
@@ -199,6 +211,11 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
             Columns ``coef, std err, z, P>|z|, lower, upper``; for log-time families also ``exp(coef)``, the factor by
             which a coefficient multiplies times, with its ends ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the
             parameters of the noise.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
 
         Examples
         --------
@@ -231,6 +248,23 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         -------
         statsmodels.iolib.summary.Summary
             Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Raises
+        ------
+        SpecError
+            If ``alpha`` does not lie between 0 and 1.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+        >>> print(res.summary().tables[2])
+        ==============================================================================
+                         coef     std err          z     P>|z|       [0.025     0.975]
+        ------------------------------------------------------------------------------
+        Intercept      5.1169      9.0433      0.566     0.572     -12.6075    22.8414
+        age           -0.1413      0.1905     -0.742     0.458      -0.5147     0.2321
+        ==============================================================================
         """
         from tobitgp.report.tobit import summarise_tobit
 

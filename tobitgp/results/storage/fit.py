@@ -60,6 +60,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
     Parameters
     ----------
     path : str or path
+        The file.
     functions : mapping of str to callable, optional
         The functions of one's own that the formula calls, which files do not hold.
 

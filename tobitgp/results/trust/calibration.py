@@ -44,6 +44,7 @@ class Calibration:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            To draw on; new ones without.
         time : float, optional
             On the scale of the response.
 
@@ -60,6 +61,15 @@ class Calibration:
         See Also
         --------
         tobitgp.metrics.d_calibration : a test.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> ax = res.plot_calibration(time=365)
+        >>> ax.get_xlabel()
+        'predicted probability of an event by 365'
         """
         from tobitgp.report.calibration import plot_calibration, plot_calibration_at
 
@@ -84,14 +94,29 @@ class Calibration:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            To draw on; new ones without.
 
         Returns
         -------
         matplotlib axes
 
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
         References
         ----------
         .. [1] D. R. Cox and E. J. Snell, "A general definition of residuals", JRSS B 30 (1968).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> ax = res.plot_cox_snell()
+        >>> ax.get_xlabel()
+        'Cox-Snell residual'
         """
         from tobitgp.report.calibration import plot_cox_snell
 
@@ -108,6 +133,7 @@ class Calibration:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            To draw on; new ones without.
         draws : int
             Replicates.
         rng : int or numpy Generator, optional
@@ -117,10 +143,24 @@ class Calibration:
         -------
         matplotlib axes
 
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, the fit holds no training rows, or they are truncated.
+
         References
         ----------
         .. [1] A. Gelman, X.-L. Meng and H. Stern, "Posterior predictive assessment of model fitness via realized
            discrepancies", Statistica Sinica 6 (1996).
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> lung = tg.datasets.load("lung")
+        >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+        >>> ax = res.plot_predictive_check(draws=10, rng=1)
+        >>> ax.get_xlabel()
+        'Surv(time, event)'
         """
         from tobitgp.report.calibration import plot_predictive_check
 

@@ -90,44 +90,81 @@ class Elpd:
 
 
 class LOO(Elpd):
-    """What :meth:`loo` finds: an :class:`Elpd`, with arviz's names for its numbers.
+    """What `tobitgp.GPResults.loo` finds, with arviz's names for its numbers; prints as its summary.
 
-    ``pointwise`` has the column ``k`` by ``method="psis"``: the Pareto shape of the row's importance weights, ``-inf``
-    where they are all equal; and ``share`` by ``method="ep"``: the part of the worth of the design points of the
-    hyper-parameters that is left when the row is.
+    Attributes
+    ----------
+    kind : str
+        How it was estimated: ``"psis"``, or the method whose sites were taken out, ``"ep"``, ``"laplace"``, ``"vi"``.
+    elpd, se, p : float
+        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
+        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
+    n : float
+        Frequency weights, summed.
+    draws : int or None
+        From the posterior.
+    pointwise : DataFrame
+        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
+        of it, and ``weight``. With ``"psis"`` also ``k``, the Pareto shape of the row's importance weights,
+        ``-inf`` where they are all equal; otherwise ``share``, the part of the worth of the design points of the
+        hyper-parameters that is left without the row.
+    trusted : Series of bool
+        By row of the training data that was used.
+    remedy : str
+        What to do about rows that are not.
     """
 
     __slots__ = ()
 
     @property
     def elpd_loo(self) -> float:
-        """``elpd``."""
+        """``elpd``, by arviz's name."""
         return self.elpd
 
     @property
     def p_loo(self) -> float:
-        """``p``."""
+        """``p``, by arviz's name."""
         return self.p
 
     @property
     def pareto_k(self) -> pd.Series[float]:
-        """``pointwise["k"]``; NaN without importance weights."""
+        """``pointwise["k"]``: a Series by row of the training data; NaN without importance weights."""
         return self.pointwise["k"] if "k" in self.pointwise else self.pointwise["elpd"] * np.nan
 
 
 class WAIC(Elpd):
-    """What :meth:`waic` finds: an :class:`Elpd`; ``pointwise["p"]`` is the posterior variance of the log likelihood."""
+    """What `tobitgp.GPResults.waic` finds; prints as its summary.
+
+    Attributes
+    ----------
+    kind : str
+        ``"waic"``.
+    elpd, se, p : float
+        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
+        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
+    n : float
+        Frequency weights, summed.
+    draws : int or None
+        From the posterior.
+    pointwise : DataFrame
+        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
+        of it, and ``weight``. ``p`` is the posterior variance of its log likelihood.
+    trusted : Series of bool
+        By row of the training data that was used.
+    remedy : str
+        What to do about rows that are not.
+    """
 
     __slots__ = ()
 
     @property
     def elpd_waic(self) -> float:
-        """``elpd``."""
+        """``elpd``, by arviz's name."""
         return self.elpd
 
     @property
     def p_waic(self) -> float:
-        """``p``."""
+        """``p``, by arviz's name."""
         return self.p
 
 

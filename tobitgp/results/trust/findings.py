@@ -22,11 +22,13 @@ class Finding(NamedTuple):
     Attributes
     ----------
     name : str
+        Name of the diagnostic.
     value : float
         The statistic; NaN where there is no number.
     p : float
         Of the statistic if the model is right; NaN where it is no test.
     verdict : {"good", "doubtful", "bad"}
+        Beside a test: p of 0.01 and more, of 0.001 and more, and less.
     words : str
         What it means, and what to try.
     """
@@ -45,13 +47,14 @@ class Check:
     Attributes
     ----------
     findings : tuple of Finding
+        One for each diagnostic that applies.
     """
 
     findings: tuple[Finding, ...]
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row for each diagnostic, columns ``value, p, verdict, words``."""
+        """A row for each diagnostic by name, columns ``value, p, verdict, words``."""
         return pd.DataFrame(list(self.findings), columns=list(Finding._fields)).set_index("name")
 
     @property

@@ -42,6 +42,8 @@ class KHat:
     k : float
         ``-inf`` where the posterior is exact.
     draws : int
+        How many there were.
+        How many there were.
     efficiency : float
         How many draws from the exact posterior they are worth, as a share: 1 where that is Gaussian. Where it is above
         0.99 the weights are nearly equal, and k, which looks at their tail alone, is of no matter.

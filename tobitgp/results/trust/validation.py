@@ -53,6 +53,7 @@ class Validation:
         Parameters
         ----------
         draws : int
+            How many.
         rng : int or numpy Generator, optional
             None is deterministic.
 
@@ -203,18 +204,27 @@ class Validation:
         Parameters
         ----------
         draws : int
+            How many.
         rng : int or numpy Generator, optional
             None is deterministic.
 
         Returns
         -------
         arviz.InferenceData, or from arviz 1.0 on xarray.DataTree
+            Variables of shape (1, draws, ...), rows by their labels.
 
         Raises
         ------
         SpecError
             If arviz is not installed (``pip install 'tobitgp[arviz]'``), weights are no whole numbers, and as
             :meth:`log_likelihood_draws`.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> res.to_arviz(200)["posterior"]["sigma"].shape
+        (1, 200)
         """
         from tobitgp.results.trust.arviz import inference_data
 
