@@ -37,7 +37,7 @@ doctest: ## examples in docstrings only
 check: format-check lint types imports test-all ## everything a change must pass
 
 docs: ## build the site into out/site, vignettes executed (TOBITGP_VIGNETTES=off leaves them as they are)
-	$(PYTHON) -m sphinx -W --keep-going -c docs -d out/doctrees . out/site
+	$(PYTHON) -m sphinx -W --keep-going -E -c docs -d out/doctrees . out/site
 
 bench: ## time tobitgp beside its peers (needs the bench dependency group)
 	$(PYTHON) -m benchmarks
