@@ -73,7 +73,7 @@ def fit_tobit(
     given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
-    _warn_one_exact(rows, known_scale=SIGMA in given)
+    _warn_one_exact(rows, known_scale=SIGMA in given or family.known_sigma is not None)
     covariates = keep_covariates(spec, training, data)
     centre = _centre(training, coefficients)
     maximum = maximise(
@@ -120,7 +120,8 @@ def _centre(training: TrainingData, coefficients: Array) -> Array:
 
 
 def _warn_one_exact(rows: Outcome, *, known_scale: bool) -> None:
-    if known_scale or rows.exact.sum() != 1 or (np.isfinite(rows.lower) & np.isfinite(rows.upper)).sum() > 1:
+    bounded = np.isfinite(rows.lower) & np.isfinite(rows.upper)
+    if known_scale or len(rows) == 1 or rows.exact.sum() != 1 or bounded.sum() > 1:
         return
     warnings.warn(
         "Only one row is exact: the noise scale rests on the limits; give it by fixed={'sigma': ...}, or ask for a "

@@ -1,0 +1,74 @@
+"""Posterior marginals of processes against long runs of elliptical slice sampling, on ten data sets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import logistic
+from scipy.stats import t as student
+from support.slice_sampling import monte_carlo_error, slice_sample
+
+import tobitgp as tg
+
+pytestmark = pytest.mark.slow
+
+LENGTH = 0.3
+LAWS = {  # log density and log distribution function of the standard noise
+    "gaussian": (lambda z: -0.5 * z**2, log_ndtr),
+    "student": (lambda z: student.logpdf(z, 4), lambda z: student.logcdf(z, 4)),
+    "logistic": (logistic.logpdf, logistic.logcdf),
+}
+FAMILIES = {"gaussian": "gaussian", "student": tg.Student(df=4), "logistic": "logistic"}
+CASES = [  # family, noise scale, share censored on the left and on the right
+    ("gaussian", 0.3, 0.25, 0.0),
+    ("gaussian", 0.3, 0.5, 0.0),
+    ("gaussian", 0.3, 0.75, 0.0),
+    ("gaussian", 0.1, 0.5, 0.0),
+    ("gaussian", 1.0, 0.5, 0.0),
+    ("gaussian", 0.3, 0.3, 0.3),
+    ("gaussian", 0.3, 0.0, 0.5),
+    ("student", 0.3, 0.4, 0.0),
+    ("logistic", 0.2, 0.4, 0.0),
+    ("logistic", 0.2, 0.2, 0.4),
+]
+
+
+def problem(seed, family, sigma, left, right, n=40):
+    rng = np.random.default_rng([seed, 77])
+    x = np.sort(rng.uniform(size=n))
+    K = np.exp(-0.5 * np.square((x[:, None] - x) / LENGTH))
+    f = np.linalg.cholesky(K + 1e-9 * np.eye(n)) @ rng.normal(size=n)
+    noise = {"gaussian": rng.normal, "student": lambda size: rng.standard_t(4, size), "logistic": rng.logistic}
+    y = f + sigma * noise[family](size=n)
+    l, u = np.quantile(y, left) if left else -np.inf, np.quantile(y, 1.0 - right) if right else np.inf
+    return pd.DataFrame({"x": x, "y": y.clip(l, u), "l": l, "u": u}), K
+
+
+@pytest.mark.parametrize("seed", range(len(CASES)))
+def test_marginals(seed):
+    family, sigma, *shares = CASES[seed]
+    data, K = problem(seed, family, sigma, *shares)
+    log_density, log_cdf = LAWS[family]
+    y, below, above = data["y"].to_numpy(), (data["y"] <= data["l"]).to_numpy(), (data["y"] >= data["u"]).to_numpy()
+    seen = ~below & ~above
+
+    def log_lik(f):
+        z = (y - f) / sigma
+        return log_density(z[seen]).sum() + log_cdf(z[below]).sum() + log_cdf(-z[above]).sum()
+
+    draws = slice_sample(K, log_lik, 40_000, np.random.default_rng(seed))
+    mean, sd, error = draws.mean(axis=0), draws.std(axis=0), monte_carlo_error(draws)
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": LENGTH, "sigma": sigma}
+    res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", data, family=FAMILIES[family], fixed=fixed, inducing=None, method="ep")
+    found = res.predict(data, se=True)
+
+    assert (error / sd).max() < 0.05  # the chain is long enough to tell
+    assert np.abs((found["mean"] - mean) / sd).max() < 0.15 + 4.0 * (error / sd).max()
+    ratio = (found["se"] / sd).to_numpy()
+    assert ratio.min() > 0.75
+    assert ratio.max() < 1.1
+    # Share of the exact posterior inside the 95% band, row by row.
+    band = res.predict(data, interval=0.95)
+    inside = ((band["lower"].to_numpy() <= draws) & (draws <= band["upper"].to_numpy())).mean(axis=0)
+    assert inside.mean() > 0.92
+    assert inside.min() > ndtr(1.28)  # at least as a band of 80% would
