@@ -16,7 +16,7 @@ PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
 THETA = np.append(PRIOR, np.log(SIGMA))
 OPTIMUM = 1e-8  # L-BFGS and the sites each stop far nearer the maximum of the bound
 SETTLED = 1e-7
-# Nats from the exact evidence, exact sds and ratios of sds: the ranges of the math notes, sections 0 and 6.
+# At most so many nats from the exact evidence and exact sds of a mean; ratios of sds.
 EVIDENCE = {"ep": 0.25, "vi": 1.0, "laplace": 1.0}
 MEAN = {"ep": 0.13, "vi": 0.24, "laplace": 1.3}
 SD = {"ep": (0.87, 1.02), "vi": (0.38, 1.02), "laplace": (0.4, 1.4)}

@@ -1,4 +1,4 @@
-"""The six-row table of the math notes: evidence, gradients, means; dense and sparse."""
+"""Six rows at fixed hyper-parameters: evidence, gradients, means; dense and sparse."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from support.reference import load
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.likelihoods.side import SideNoise
 
-PRINTED = 1e-6  # issue 2; the notes' own iterations stopped at about 1e-8 on the sites
+PRINTED = 1e-6  # the iterations behind the table stopped at about 1e-8 on the sites
 CASE = load("fixed_parameters.json")
 X = np.array(CASE["x"])[:, None]
 THETA = np.log([CASE["signal_sd"], CASE["lengthscale"], CASE["noise_sd"]])

@@ -13,8 +13,8 @@ from tobitgp.inference import METHODS
 
 REFERENCE = load("tobin_gp_exact.json")
 CASES = {key: value for key, value in REFERENCE.items() if isinstance(value, dict) and "log_evidence" in value}
-LESS_THAN = {"ep": 0.25, "vi": 2.0, "laplace": 2.0}  # nats from the exact evidence; issue 2 for EP
-MEAN = {"ep": 0.15, "vi": 0.3, "laplace": 1.4}  # exact sds; math notes, section 0, line 5
+LESS_THAN = {"ep": 0.25, "vi": 2.0, "laplace": 2.0}  # nats from the exact evidence
+MEAN = {"ep": 0.15, "vi": 0.3, "laplace": 1.4}  # exact sds
 
 
 def rows_of(key):

@@ -11,7 +11,7 @@ from support.variational import FullCovariance, whitened
 
 from tobitgp.inference import METHODS, VI
 
-STORED = 1e-5  # issue 2; the stored covariances carry a jitter of 1e-9
+STORED = 1e-5  # the stored covariances carry a jitter of 1e-9
 MOMENTS = 2e-4  # of a posterior sd, for the same reason
 # The stored variational run of case C was cut at 300 sweeps, .044 nat below its optimum.
 CUT_SHORT = ("C", "vi")

@@ -54,7 +54,7 @@ def read_tables(name: str, source: Source) -> list[bytes]:
     raw = _read_installed(source)
     downloaded = raw is None
     if raw is None:
-        _check_needs(name, source)
+        _check_needs(name, source, folder)
         raw = [_download(name, url, source, folder) for url in source.urls]
     files = _make_tables(name, raw, source)
     if downloaded:
@@ -111,11 +111,12 @@ def _read_installed(source: Source) -> list[bytes] | None:
     return None
 
 
-def _check_needs(name: str, source: Source) -> None:
+def _check_needs(name: str, source: Source, folder: Path) -> None:
     if source.needs is not None and find_spec(source.needs) is None:
         raise DataError(
-            f"Data set {name!r} is published in a format that the package {source.needs} reads: "
-            f"pip install {source.needs}, then fetch it again."
+            f"Data set {name!r} is not in {str(folder)!r}, and {source.urls[0]} gives it in a format that the package "
+            f"{source.needs} reads: pip install {source.needs}, then fetch it again. Without that, copy "
+            f"{' and '.join(source.tables)} there from a machine on which fetch({name!r}) has run."
         )
 
 

@@ -68,8 +68,8 @@ def fetch(name: str) -> pd.DataFrame:
         ``size_cat`` (0 up to 20 mm, 1 up to 50, 2 above), ``meno`` (0, 1), ``age`` (years), ``nodes``, ``pgr`` and
         ``er`` (fmol/L). `load` has the German study alone as ``gbsg2``, in days.
     ``housing``
-        506 towns around Boston: ``medv`` (median value of homes, thousand dollars), right-censored at 50 in 16 rows,
-        and 13 covariates, of which ``b`` is a contested transform of the share of Black residents.
+        506 census tracts around Boston: ``medv`` (median value of homes, thousand dollars), right-censored at 50 in 16
+        rows, and 13 covariates, of which ``b`` is a contested transform of the share of Black residents.
     ``metabric``
         Breast cancer, 1523 women to train and 381 to test, 1103 deaths: ``time`` (months; 0 in one test row),
         ``event``, ``mki67``, ``egfr``, ``pgr``, ``erbb2`` (gene expression, logarithms), ``hormone_treatment``,

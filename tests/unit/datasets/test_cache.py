@@ -217,8 +217,10 @@ def test_another_version_of_an_installed_file_is_passed_over(fair, monkeypatch):
 def test_a_missing_package_is_told_before_the_download(parts, monkeypatch):
     asked, _ = parts
     monkeypatch.setitem(SOURCES, "gbsg", replace(SOURCES["gbsg"], needs="a_reader_of_hdf"))
-    with pytest.raises(DataError, match="pip install a_reader_of_hdf"):
+    with pytest.raises(DataError, match="pip install a_reader_of_hdf") as caught:
         fetch("gbsg")
+    assert str(cache_folder()) in str(caught.value)
+    assert SOURCES["gbsg"].urls[0] in str(caught.value)
     assert asked == []
 
 
