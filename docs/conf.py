@@ -45,6 +45,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "sphinx_copybutton",
     "sphinx_design",
 ]
