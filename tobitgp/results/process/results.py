@@ -162,7 +162,10 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit: evaluations and sweeps over the rows in each, log posterior density after it."""
+        """Stages of the fit: evaluations and sweeps over the rows in each, log posterior density after it.
+
+        ``"another maximum"`` is where another start ended, a valley away; its evaluations are those of the search.
+        """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
 
