@@ -164,13 +164,12 @@ def judge(case, res, heard):
     with warnings.catch_warnings(record=True) as later:
         warnings.simplefilter("always")
         assert len(str(res.summary())) > 200
-        errors = res.bse
+        errors, predicted = res.bse, res.predict()
     if not res.converged:
         assert heard
         return
     assert np.isfinite(res.params).all(), res.params
     assert heard or later or np.isfinite(errors).all(), errors
-    predicted = res.predict()
     kept = res.parts.rows.kept
     assert not predicted[kept].isna().any(), predicted[kept]
     value = res.llf if case.options.get("method", "mle") in ("mle", "em") else res.log_evidence

@@ -1,7 +1,7 @@
 """Random formulas on random data: every fit is refused in words, or warns, or is right."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from support.random_fits import cases, fit_case, judge
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.filter_too_much]
@@ -11,7 +11,7 @@ def attempt(case):
     judge(case, *fit_case(case))
 
 
-@settings(max_examples=150, suppress_health_check=CHECKS)
+@settings(max_examples=150, suppress_health_check=CHECKS, phases=[Phase.explicit, Phase.generate])
 @given(cases(most=16, easy=True))
 def test_every_fit_is_refused_or_warns_or_is_right(case):
     attempt(case)

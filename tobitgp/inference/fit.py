@@ -219,4 +219,6 @@ def _complaint(centre: Posterior, maximum: Maximum) -> str:
         remedy = "Give the method more max_sweeps, or use another method."
         return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
+    if not maximum.gain_left < 1e4:
+        return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
     return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
