@@ -128,6 +128,7 @@ class Model:
                 )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
+        options["log_time"] = isinstance(self._family, Family) and self._family.log_time
         self._read: TrainingData | PiecesData
         if source is None:
             self._read = prepare(spec, data, **options)

@@ -157,6 +157,7 @@ def keep_rows(
     schema: Schema,
     missing: str,
     censored: Censored,
+    log_time: bool,
     store: Store | None,
 ) -> tuple[Kept | None, Seen]:
     """Find the rows that are used, and what they tell; no rows where incomplete ones are refused."""
@@ -166,10 +167,12 @@ def keep_rows(
         rows, complete = complete_rows(spec, inputs, table, weight)
         complete = replace(complete, incomplete=complete.incomplete.inside(piece.place))
         if missing == "raise" and complete.incomplete.count:
-            return None, Seen(complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ())), {}, table.pick(_NONE))
+            return None, Seen(
+                complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())), {}, table.pick(_NONE)
+            )
         table = table.take(rows)
-        response, used, counted = known_response(spec, table, weight[rows], censored)
-        counted = counted._replace(beyond=counted.beyond.inside(piece.place))
+        response, used, counted = known_response(spec, table, weight[rows], censored, log_time=log_time)
+        counted = counted.inside(piece.place)
         table = Table({name: table.columns[name] for name in inputs}, table.index).take(used)
         check_inputs(inputs, table)
     distinct = {name: _distinct(table.columns[name]) for name in inputs if table.columns[name].levels is not None}

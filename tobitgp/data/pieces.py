@@ -72,6 +72,7 @@ def prepare_pieces(
     weights: str | None = None,
     missing: Literal["drop", "raise"] = "drop",
     censored: Censored = "model",
+    log_time: bool = False,
     store: Store | None = None,
 ) -> PiecesData:
     """Read the training rows where they are; see :func:`tobitgp.data.prepare.prepare`.
@@ -85,6 +86,8 @@ def prepare_pieces(
         Column of the frequency weights.
     missing : {"drop", "raise"}
     censored : {"model", "drop", "ignore"}
+    log_time : bool
+        The response is positive: its logarithm is modelled.
     store : Store, optional
         For pieces in this process.
 
@@ -119,11 +122,11 @@ def prepare_pieces(
     schema = merge_schemas([item for _, item in described], text_names(spec, inputs))
     spec = recognise(spec, scale, head_of(schema))
 
-    kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, store)
+    kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, log_time, store)
     seen: list[Seen] = kept.collect(second)
     reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
     counted = reduce(Counted.merge, [item.counted for item in seen])
-    counted.judge()
+    counted.judge(missing)
 
     state = _learn(spec, scale, inputs, seen)
     made = kept.map(make_rows, state, store)

@@ -67,6 +67,7 @@ def prepare(
     weights: str | Any | None = None,
     missing: Literal["drop", "raise"] = "drop",
     censored: Censored = "model",
+    log_time: bool = False,
 ) -> TrainingData:
     """Read the training rows.
 
@@ -84,6 +85,8 @@ def prepare(
         What to do with rows in which the response or an input is missing; rows of weight 0 may miss anything.
     censored : {"model", "drop", "ignore"}
         Model censored rows, leave them out, or take their limits as exact values, of intervals the middle.
+    log_time : bool
+        The response is positive: its logarithm is modelled.
 
     Returns
     -------
@@ -122,8 +125,8 @@ def prepare(
     kept, complete = complete_rows(spec, inputs, table, weight)
     complete.judge(missing)
     table, weight = table.take(kept), weight[kept]
-    response, used, counted = known_response(spec, table, weight, censored)
-    counted.judge()
+    response, used, counted = known_response(spec, table, weight, censored, log_time=log_time)
+    counted.judge(missing)
     if not used.all():
         table = table.take(used)
         kept[kept] = used

@@ -212,7 +212,7 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
         return Column(name, codes, codes < 0, tuple(series.cat.categories))
     if isinstance(dtype, pd.SparseDtype):
         return read_column(name, pd.Series(np.asarray(series.array)), index)
-    kind = getattr(dtype, "kind", "O")
+    kind = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
     if kind in "fiub":
         return _numbers(name, series.to_numpy(dtype=np.float64, na_value=np.nan), kind == "b")
     if kind == "M":

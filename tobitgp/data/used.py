@@ -88,34 +88,51 @@ class Counted(NamedTuple):
     used : int
         Rows that are not left out.
     beyond : RowNames
+    open : RowNames
+        Rows that say nothing of a time: it is positive.
     """
 
     kinds: dict[str, int]
     used: int
     beyond: RowNames
+    open: RowNames
 
     def merge(self, other: Counted) -> Counted:
         """Of both sets of rows."""
         kinds = {name: count + other.kinds[name] for name, count in self.kinds.items()}
-        return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond))
+        return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond), self.open.merge(other.open))
 
-    def judge(self) -> None:
-        """Say which values were taken for others.
+    def inside(self, place: str) -> Counted:
+        """The same, rows named as those of a piece."""
+        return self._replace(beyond=self.beyond.inside(place), open=self.open.inside(place))
+
+    def judge(self, missing: Literal["drop", "raise"]) -> None:
+        """Say which values were taken for others, and which rows are left out.
 
         Raises
         ------
         DataError
-            If no row is left.
+            If rows say nothing and none is to be left out, or no row is left.
 
         Warns
         -----
         UserWarning
-            When values lie strictly beyond their limits.
+            When values lie strictly beyond their limits, and when rows are dropped.
         """
         warn_beyond(self.beyond)
+        n = sum(self.kinds.values())
+        count = self.open.count
+        says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
+        why = "the lower end is not above 0, and the upper one is open"
+        if count and missing == "raise":
+            raise DataError(f"{says}: {why}")
+        if count and not n:
+            raise DataError(f"No row is left: {says}; {why}")
         if not self.used:
-            n = sum(self.kinds.values())
             raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out")
+        if count:
+            dropped = "it is dropped" if count == 1 else "they are dropped"
+            warnings.warn(f"{says}, and {dropped}: {why}", UserWarning, stacklevel=user_level())
 
 
 def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
@@ -145,7 +162,7 @@ def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: 
 
 
 def known_response(
-    spec: ModelSpec, table: Table, weight: Array, censored: Censored
+    spec: ModelSpec, table: Table, weight: Array, censored: Censored, *, log_time: bool = False
 ) -> tuple[CensoredResponse, BoolArray, Counted]:
     """What is known of the response in complete rows, and which of them are used.
 
@@ -156,6 +173,8 @@ def known_response(
         Of n complete rows.
     weight : (n,) array
     censored : {"model", "drop", "ignore"}
+    log_time : bool
+        The response is positive, so that rows above 0 or less say nothing of it and are left out.
 
     Returns
     -------
@@ -165,7 +184,8 @@ def known_response(
     counted : Counted
     """
     response, kind, beyond = read_response(spec, table, weight, censored=censored)
-    used = kind == 0 if censored == "drop" else np.ones(table.n, dtype=bool)
-    kinds = {name: int((kind == side).sum()) for name, side in SIDES.items()}
-    counted = Counted(kinds, int(used.sum()), table.name_rows(beyond))
+    says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
+    used = says & (kind == 0) if censored == "drop" else says
+    kinds = {name: int((kind[says] == side).sum()) for name, side in SIDES.items()}
+    counted = Counted(kinds, int(used.sum()), table.name_rows(beyond & says), table.name_rows(~says))
     return response if used.all() else response.rows(used), used, counted

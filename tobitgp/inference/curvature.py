@@ -13,6 +13,7 @@ from tobitgp.typing import Array
 WIDTH = 0.02  # of differences, in log parameters
 _PART = 0.2  # of a standard deviation
 _NOTHING = 1e-14  # of the largest variance
+_ROUNDING = 1e-13  # of the largest curvature
 
 
 def curvature(objective: Objective, free: Array, width: float) -> Array:
@@ -50,11 +51,14 @@ def whitening(objective: Objective, free: Array) -> Array:
 
 
 def definite(H: Array, floor: float = 0.05) -> Array:
-    """Nearest matrix with eigenvalues of at least ``floor``: a direction left open gets the sd ``1 / sqrt(floor)``."""
+    """Nearest matrix with eigenvalues of at least ``floor``: a direction left open gets the sd ``1 / sqrt(floor)``.
+
+    Beside a curvature so large that ``floor`` is below its rounding error they are as large as that.
+    """
     if not len(H):
         return H
     values, vectors = np.linalg.eigh(H)
-    return (vectors * np.maximum(values, floor)) @ vectors.T
+    return (vectors * np.maximum(values, max(floor, _ROUNDING * values[-1]))) @ vectors.T
 
 
 def principal_root(H: Array) -> Array:

@@ -123,10 +123,10 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     if integrate is None:
         integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
     points, weights, log_marginal = [_done(search, centre)], np.ones(1), np.nan
-    if integrate and k and maximum.gain_left < NEAR:
+    if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, log_marginal = _integrate(search, objective, maximum, pilot, centre)
     converged = centre.converged and maximum.gain_left < CONVERGED
-    message = "converged" if converged else _complaint(centre, maximum)
+    message = "converged" + _told_of_others(search) if converged else _complaint(centre, maximum)
     if not converged:
         warn(message)
     covariance = np.zeros((len(centre.theta), len(centre.theta)))
@@ -204,9 +204,21 @@ def _done(search: Search, posterior: Posterior) -> Posterior:
     return replace(posterior, states=None, sites=sites_of(posterior), centre=centre)
 
 
+def _told_of_others(search: Search) -> str:
+    """Where another start ended, if it did elsewhere: whatever is said of the fit is said of one maximum."""
+    if not search.others:
+        return ""
+    less, theta = search.others[0]
+    values = zip(search.parameters.names, search.parameters.values(theta), search.parameters.free, strict=True)
+    there = ", ".join(f"{name!r}: {value:.3g}" for name, value, free in values if free)
+    return f"; another start ended at a maximum {less:.2g} nats lower, start={{{there}}}"
+
+
 def _complaint(centre: Posterior, maximum: Maximum) -> str:
     if not centre.converged:
         remedy = "Give the method more max_sweeps, or use another method."
         return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
+    if not maximum.gain_left < 1e4:
+        return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
     return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"

@@ -72,6 +72,7 @@ class FitTrace:
     converged : bool
         The search ended at a maximum and every posterior settled.
     message : str
+        In words; also where another start ended at another maximum.
     gain_left : float
         Nats a Newton step would still gain.
     fell_back : bool

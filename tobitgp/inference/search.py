@@ -42,6 +42,7 @@ ROUGH, LOOSE = 1e-2, 1e-5
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED = 1e-3
+OTHER_MAXIMUM, APART, VALLEY = "another maximum", 0.3, 0.1
 
 OnStep = Callable[[Step], None]
 _Found = tuple[float, Array, Objective]
@@ -75,6 +76,7 @@ class Search:
         self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
+        self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
         self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
         self.first_cap = SHORT_CAP if self.single else FIRST_CAP
@@ -156,8 +158,11 @@ class Search:
         if periods:
             others = other_octaves(self.parameters, found[2].theta(found[1]), periods)
             found = max([found, *(end(start) for start in others)], key=_value)
+        self.others = _other_maxima(found, ends)
         value, best, objective = found
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
+        of_rows = f", {problem.n} rows" if many else ""
+        self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, value - less) for less, _ in self.others]
         return objective.theta(best), whitening(objective, best) if many else None
 
     def _grow(self, theta: Array, scale: Array) -> tuple[Array, Array]:
@@ -365,6 +370,19 @@ def _those_that_lead_somewhere(end: Callable[[Array], _Found], candidates: Seque
     if failure is not None and not ends:
         raise failure
     return ends
+
+
+def _other_maxima(found: _Found, ends: Sequence[_Found]) -> list[tuple[float, Array]]:
+    """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
+    value, best, objective = found
+    others: list[tuple[float, Array]] = []
+    for less, end, _ in sorted(ends, key=_value, reverse=True):
+        seen = [best, *(theta[objective.parameters.free] for _, theta in others)]
+        if all(np.abs(end - place).max(initial=0.0) > APART for place in seen) and (
+            objective.value(0.5 * (best + end)) < less - VALLEY
+        ):
+            others.append((value - less, objective.theta(end)))
+    return others
 
 
 def warn(message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tobitgp.errors import DataError
 from tobitgp.mixture.ascent import Stop, climb
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Points
@@ -14,6 +15,7 @@ from tobitgp.typing import Array
 
 _ROWS, _PASSES, _FLOOR, _GAIN = 5000, 200, 1e-6, 1e-5
 _FARTHEST = 100.0
+_LEAST, _LARGEST = 1e-153, 1e140  # whose squares are numbers still
 
 
 def choose_units(family: Family, raw: Raw) -> Units:
@@ -31,6 +33,11 @@ def choose_units(family: Family, raw: Raw) -> Units:
     Returns
     -------
     Units
+
+    Raises
+    ------
+    DataError
+        If squares of the response leave the range of floating-point numbers.
 
     Examples
     --------
@@ -73,6 +80,9 @@ def _crude_units(family: Family, raw: Raw) -> Units:
         order = np.argsort(values)
         middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
         return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
+    size = float(np.abs(values).max())
+    if size > _LARGEST or 0.0 < size < _LEAST:
+        raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
     centre = float(np.average(values, weights=weight))
     spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
     return Units(centre, spread if spread > 1e-12 * abs(centre) else 1.0)

@@ -91,6 +91,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     matplotlib axes
     """
     history = results.fit_history.assign(total=lambda table: table["evaluations"].cumsum())
+    history = history[~history["stage"].str.startswith("another")]  # where no way led on
     if "approach" in set(history["stage"]):
         # The first search then saw some of the rows, and its density is no part of this curve.
         history = history[history["stage"] != "search"]

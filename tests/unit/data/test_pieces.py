@@ -37,6 +37,7 @@ CASES = {
     "survival": ("Surv(t, event) ~ z + gp(x)", {"family": "weibull"}),
     "entry": ("Surv(entry, t, event) ~ z + gp(x)", {"family": "lognormal"}),
     "interval": ("interval(t, hi) ~ z + gp(x)", {"family": "lognormal"}),
+    "open": ("interval(0 * t, hi) ~ z + gp(x)", {"family": "lognormal", "options": {"log_time": True}}),
     "text": ("text ~ gp(x) + g", {}),
     "truncated": ("y ~ gp(x) | censor(-0.6) | truncate(upper=2)", {}),
     "dropped": ("y ~ gp(x) + g | censor(-0.6)", {"options": {"censored": "drop"}}),

@@ -294,3 +294,25 @@ def test_small_problems_are_prepared_at_once(frame):
         return time.perf_counter() - start
 
     assert min(once() for _ in range(20)) < 0.05
+
+
+@pytest.mark.parametrize("formula", ["interval(lo, hi) ~ x", "Surv(t, d) ~ x", "t ~ x | censor(upper=cap)"])
+def test_rows_that_say_nothing_of_a_time_are_dropped(frame, formula):
+    """It is positive: that it lies above 0, or above less, adds nothing to what is known."""
+    data = frame.assign(lo=frame["time"], hi=frame["time"], t=frame["time"], cap=np.inf)
+    data.loc[["row2", "row6"], ["lo", "hi", "t", "d", "cap"]] = [0.0, np.inf, 0.0, 0, 0.0]
+    data.loc["row6", "lo"] = -1.0
+    with pytest.warns(UserWarning, match=r"2 rows say nothing of a positive response \(rows row2, row6\).*dropped"):
+        training = ready(formula, data, log_time=True)
+    assert training.counts["dropped"] == 2
+    assert sum(training.counts.values()) == N
+    assert list(np.flatnonzero(~training.kept)) == [2, 6]
+    assert len(training.response.lower) == N - 2
+    assert ready(formula, data).counts["dropped"] == 0
+    with pytest.raises(DataError, match="rows row2, row6"):
+        ready(formula, data, log_time=True, missing="raise")
+
+
+def test_no_row_that_says_anything_of_a_time(frame):
+    with pytest.raises(DataError, match="No row is left: 12 rows say nothing"):
+        ready("interval(zero, d) ~ x", frame.assign(zero=0.0, d=np.inf), log_time=True)

@@ -1,0 +1,271 @@
+"""Numbers at the edges of what doubles hold: the same answer in other units, or an exact one, from every method."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import NumericalError, TobitGPError
+
+METHODS = {
+    "ep": {"method": "ep"},
+    "vi": {"method": "vi"},
+    "laplace": {"method": "laplace"},
+    "local": {"method": "vi", "bound": "local"},
+}
+methods = pytest.mark.parametrize("method", METHODS)
+CURVE = "y ~ gp(x) | censor(l)"
+FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.7, "sigma": 0.3}
+COMPONENTS = ("gaussian", "lognormal", "exponential", "weibull", "poisson")
+
+
+def rows(n=25, seed=2):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 3, n))
+    y = np.sin(2 * x) + 0.3 * rng.normal(size=n)
+    return pd.DataFrame({"x": x, "y": np.maximum(y, -0.4), "l": -0.4, "b": rng.random(n) < 0.5})
+
+
+def fit(formula, data, **options):
+    """A fit that may warn, but in our words only."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        res = tg.fit(formula, data, **options)
+    for w in heard:
+        assert w.category is UserWarning or w.category.__module__ == "tobitgp.errors", w
+    assert res.converged or heard
+    return res
+
+
+def at(values, data, formula=CURVE, **options):
+    """The fit at given hyper-parameters."""
+    return fit(formula, data, fixed=values, inducing=None, **options)
+
+
+@methods
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_of_the_response(method, unit):
+    data = rows()
+    here = fit(CURVE, data, hyper="maximize", **METHODS[method])
+    there = fit(CURVE, data.assign(y=unit * data["y"], l=unit * data["l"]), hyper="maximize", **METHODS[method])
+    np.testing.assert_allclose(there.predict() / unit, here.predict(), atol=1e-5)
+    exact = here.counts["exact"]
+    np.testing.assert_allclose(there.log_evidence, here.log_evidence - exact * np.log(unit), atol=1e-5)
+    np.testing.assert_allclose(there.params["sigma"] / unit, here.params["sigma"], rtol=1e-3)
+
+
+@methods
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_of_an_input(method, unit):
+    data = rows()
+    here = fit(CURVE, data, hyper="maximize", **METHODS[method])
+    there = fit(CURVE, data.assign(x=unit * data["x"]), hyper="maximize", **METHODS[method])
+    np.testing.assert_allclose(there.predict(), here.predict(), atol=1e-5)
+    np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-5)
+
+
+@methods
+@pytest.mark.parametrize("column", ["response", "input"])
+def test_a_level_of_a_hundred_million(method, column):
+    data = rows()
+    moved = data.assign(x=1e8 + data["x"]) if column == "input" else data.assign(y=1e8 + data["y"], l=1e8 + data["l"])
+    level = 0.0 if column == "input" else 1e8
+    here, there = (fit(CURVE, d, hyper="maximize", **METHODS[method]) for d in (data, moved))
+    # the level leaves eight digits
+    np.testing.assert_allclose(there.predict() - level, here.predict(), atol=1e-4)
+    np.testing.assert_allclose(there.log_evidence, here.log_evidence, atol=1e-3)
+
+
+@methods
+@pytest.mark.parametrize("kernel", ["rbf", "matern32"])
+def test_nearly_equal_rows_say_what_equal_ones_do(method, kernel):
+    data = rows(12)
+    near = data.assign(x=data["x"] + 1e-12)
+    formula = f"y ~ gp(x, kernel={kernel!r}, name='f') | censor(l)"
+    values = {"sd(f)": 1.0, "lengthscale(f)": 0.7, "sigma": 0.3}
+    twice, nearly = (
+        at(values, pd.concat([data, other], ignore_index=True), formula, **METHODS[method]) for other in (data, near)
+    )
+    np.testing.assert_allclose(nearly.predict(data), twice.predict(data), atol=1e-6)
+    np.testing.assert_allclose(nearly.log_evidence, twice.log_evidence, atol=1e-5)
+
+
+@methods
+def test_ninety_nine_of_a_hundred_rows_are_censored(method):
+    data = rows(200)
+    top = data["y"].nlargest(2).iloc[1]
+    data = data.assign(y=np.maximum(data["y"], top), l=top)
+    res = fit(CURVE, data, **METHODS[method])
+    assert res.counts["left"] == 199
+    told = res.predict(se=True)
+    assert np.isfinite(told.to_numpy()).all()
+    assert told["mean"].mean() < top
+    assert res.predict(what="prob", below=float(top)).mean() > 0.5
+
+
+@methods
+def test_all_is_noise(method):
+    """The curve stays at its prior."""
+    data = rows(12)
+    sigma = 1e4 * data["y"].std(ddof=0)
+    told = at(FIXED | {"sigma": sigma}, data, "y ~ 0 + gp(x) | censor(l)", **METHODS[method]).predict(se=True)
+    np.testing.assert_allclose(told["mean"], 0.0, atol=0.01)
+    np.testing.assert_allclose(told["se"], 1.0, rtol=0.01)
+
+
+@methods
+@pytest.mark.parametrize("kernel", ["matern12", pytest.param("rbf", marks=pytest.mark.slow)])
+def test_nothing_is_noise(method, kernel):
+    """The curve goes through the values; the evidence is one, or a warning or an error says that it is not."""
+    data = rows(12)
+    values = {"sd(f)": 1.0, "lengthscale(f)": 0.7, "sigma": 1e-8 * data["y"].std(ddof=0)}
+    formula = f"y ~ 0 + gp(x, kernel={kernel!r}, name='f') | censor(l)"
+    res, refusal = None, ""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            res = tg.fit(formula, data, fixed=values, inducing=None, **METHODS[method])
+        except NumericalError as error:
+            refusal = str(error)
+    if res is None:
+        assert "sigma" in refusal
+        return
+    exact = (data["y"] > data["l"]).to_numpy()
+    np.testing.assert_allclose(res.predict()[exact], data["y"][exact], atol=1e-3)
+    assert heard or (res.predict()[~exact] < data["l"][~exact] + 0.1).all()
+
+
+@methods
+@pytest.mark.parametrize("lengthscale", [1e-6, 1e6])
+def test_lengthscales_far_from_the_data(method, lengthscale):
+    """Each row for itself, or all rows at one level: independent normals, or an intercept."""
+    data = rows(12).assign(l=-9.0)
+    res = at(FIXED | {"lengthscale(gp(x))": lengthscale}, data, "y ~ 0 + gp(x) | censor(l)", **METHODS[method])
+    y = data["y"].to_numpy()
+    K = np.ones((12, 12)) if lengthscale > 1 else np.eye(12)
+    expected = K @ np.linalg.solve(K + 0.09 * np.eye(12), y)
+    np.testing.assert_allclose(res.predict(), expected, atol=1e-5)
+    S = K + 0.09 * np.eye(12)
+    value = -0.5 * (y @ np.linalg.solve(S, y) + np.linalg.slogdet(2 * np.pi * S)[1])
+    np.testing.assert_allclose(res.log_evidence, value, atol=1e-4)
+
+
+@pytest.mark.slow
+@methods
+def test_fifty_inputs(method):
+    fifty_inputs(method, 120)
+
+
+def test_fifty_inputs_at_a_point():
+    fifty_inputs("ep", 60, fixed=True)
+
+
+def fifty_inputs(method, n, fixed=False):
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.normal(size=(n, 50)), columns=[f"x{i}" for i in range(50)])
+    y = 2 * X["x3"] + 0.2 * rng.normal(size=n)
+    data = X.assign(y=np.maximum(y, -1.0))
+    term = f"gp({', '.join(X)}, name='f')"
+    scales = {f"lengthscale(f)[{name}]": 3.0 if name == "x3" else 1e4 for name in X}
+    options = {"fixed": {"sd(f)": 4.0, "sigma": 0.2} | scales} if fixed else {"max_iter": 50}
+    res = fit(f"y ~ {term} | censor(-1)", data, **options, **METHODS[method])
+    assert np.isfinite(res.params).all()
+    seen = data["y"] > -1
+    assert np.corrcoef(res.predict()[seen], y[seen])[0, 1] > 0.95
+
+
+@methods
+def test_weights_of_a_million(method):
+    """The curve goes through where a million rows say; with a million times as many of all rows it is the same line."""
+    data = rows(15).assign(w=1.0)
+    data.loc[7, ["y", "w"]] = [2.0, 1e6]
+    res = at(FIXED, data, weights="w", **METHODS[method])
+    np.testing.assert_allclose(res.predict()[7], 2.0, atol=1e-3)
+    every = fit("y ~ x | censor(l)", data.assign(w=1e6), weights="w", **METHODS[method])
+    once = fit("y ~ x | censor(l)", data, weights=np.ones(15), method="mle")
+    if method != "local":
+        np.testing.assert_allclose(every.params, once.params, rtol=0.02)
+    assert every.bse["x"] < 0.01 * once.bse["x"]
+
+
+@methods
+def test_boolean_inputs(method):
+    data = rows(12)
+    values = {"sd(gp(b))": 1.0, "lengthscale(gp(b))": 0.7, "sigma": 0.3}
+    flags = at(values, data, "y ~ b + gp(b) | censor(l)", **METHODS[method])
+    numbers = at(values, data.assign(b=data["b"] * 1.0), "y ~ b + gp(b) | censor(l)", **METHODS[method])
+    np.testing.assert_allclose(flags.predict(), numbers.predict(), rtol=1e-9)
+
+
+def as_dictionary(text):
+    pa = pytest.importorskip("pyarrow")
+    return text.astype(pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
+
+
+KINDS = {
+    "nullable": lambda d: d.convert_dtypes(),
+    "arrow": lambda d: d.convert_dtypes(dtype_backend="pyarrow"),
+    "float32 arrow": lambda d: d.assign(x=d["x"].astype("float[pyarrow]"), y=d["y"].astype("double[pyarrow]")),
+    "categorical": lambda d: d.assign(g=pd.Categorical(d["g"], categories=["a", "b", "c", "unused"])),
+    "arrow strings": lambda d: d.assign(g=d["g"].astype("string[pyarrow]")),
+    "python strings": lambda d: d.assign(g=d["g"].astype("string[python]")),
+    "arrow strings of numpy": lambda d: d.assign(g=d["g"].astype(pd.StringDtype("pyarrow_numpy"))),
+    "arrow dictionary": lambda d: d.assign(g=as_dictionary(d["g"])),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("terms", ["x + g + b", "g + gp(x, b)", "gp(x, by=g) + re(g)"])
+def test_columns_of_every_type(kind, terms):
+    pytest.importorskip("pyarrow")
+    data = rows(18).assign(g=list("abc") * 6, t=[f"<{v:.2f}" if v < 0 else f"{v:.2f}" for v in rows(18)["y"]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        typed = KINDS[kind](data)
+    kept = typed.copy(deep=True)
+    options = {} if "gp" not in terms else {"hyper": "maximize", "method": "laplace"}
+    for formula in (f"y ~ {terms} | censor(l)", f"t ~ {terms}"):
+        plain, other = (fit(formula, d, **options) for d in (data, typed))
+        tolerance = 1e-3 if kind == "float32 arrow" else 1e-6
+        assert sorted(other.counts) == sorted(plain.counts)
+        np.testing.assert_allclose(other.predict(typed), plain.predict(data), atol=tolerance)
+    pd.testing.assert_frame_equal(typed, kept)
+
+
+@pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]"])
+def test_missing_values_of_new_types_are_missing(kind):
+    pytest.importorskip("pyarrow")
+    data = rows(18)
+    x = data["x"].astype(kind)
+    x[3] = pd.NA
+    y = data["y"].astype(kind)
+    y[5] = pd.NA
+    for formula in (CURVE, "y ~ x | censor(l)", "y ~ mixture(1) | censor(l)"):
+        with pytest.warns(UserWarning, match="dropped"):
+            res = tg.fit(formula, data.assign(x=x, y=y))
+        assert res.counts["dropped"] == (1 if "mixture" in formula else 2)
+
+
+@pytest.mark.parametrize("family", COMPONENTS)
+@pytest.mark.parametrize("method", ["vbcm", "em", "svbcm"])
+def test_mixtures_of_columns_of_every_type(family, method):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(1)
+    y = rng.poisson(5, 60) + 1.0 if family == "poisson" else rng.gamma(3.0, 1.0, 60)
+    data = pd.DataFrame({"y": np.minimum(y, 6.0), "w": rng.integers(1, 4, 60)})
+    typed = data.convert_dtypes(dtype_backend="pyarrow")
+    formula = "y ~ mixture(2) | censor(upper=6)"
+    plain, other = (
+        fit(formula, d, family=family, method=method, weights="w", rng=1, n_starts=2) for d in (data, typed)
+    )
+    np.testing.assert_allclose(other.params, plain.params, rtol=1e-9)
+
+
+def test_numbers_whose_squares_are_none_are_refused():
+    for factor in (1e-300, 1e160, 1e300):
+        data = rows().assign(y=rows()["y"] * factor, l=-0.4 * factor)
+        for formula in (CURVE, "y ~ x | censor(l)", "y ~ mixture(2) | censor(l)"):
+            with pytest.raises(TobitGPError, match="response"):
+                fit(formula, data)
