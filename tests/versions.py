@@ -20,6 +20,7 @@ import tempfile
 import tomllib
 import venv
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +33,7 @@ CALM = ("-W", "ignore::DeprecationWarning", "-W", "ignore::PendingDeprecationWar
 def oldest() -> Iterator[str]:
     """Constraints of pip, one for each dependency and extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for line in [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]:
+    for line in chain(project["dependencies"], *project["optional-dependencies"].values()):
         name, least = re.fullmatch(r"([\w-]+)(?:\[.*\])?>=([\d.]+)", line).groups()
         yield f"{name}=={least}" + ("" if least.count(".") > 1 else ".*")
 

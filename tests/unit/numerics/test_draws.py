@@ -24,7 +24,7 @@ def test_a_seed_is_what_numpy_makes_of_it_but_for_residuals():
     assert generator(stream) is stream
 
 
-@pytest.mark.parametrize("rng", [-1, True, 2.0, "3", np.random.RandomState(0)])  # noqa: NPY002
+@pytest.mark.parametrize("rng", [-1, True, 2.0, "3", np.random.RandomState(0)])
 def test_what_is_no_seed_is_refused(rng):
     with pytest.raises(SpecError, match="rng="):
         generator(rng)
