@@ -12,6 +12,7 @@ from typing import Any
 
 from tobitgp.cli import compare, fit, predict
 from tobitgp.errors import TobitGPError
+from tobitgp.report.text import printable_lines
 
 BAD_INPUT = 2
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; Python would complain again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except TobitGPError as error:
-        print(f"tobitgp: {error}", file=sys.stderr)
+        print(f"tobitgp: {printable_lines(error)}", file=sys.stderr)
         return BAD_INPUT
     return 0
 
@@ -55,4 +56,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    print(f"{category.__name__}: {message}", file=sys.stderr)
+    print(f"{category.__name__}: {printable_lines(message)}", file=sys.stderr)

@@ -182,7 +182,7 @@ def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator |
     Examples
     --------
     >>> draw_rows([2, 4], 3)
-    [array([1]), array([1, 2])]
+    [array([0]), array([0, 3])]
     """
     rng = generator(rng)
     keep = [min(max(1, round(size * count / sum(counts))), count) for count in counts]

@@ -55,6 +55,12 @@ class Complete:
         listed = ", ".join(f"{name} ({count})" for name, count in self.missing.items() if count)
         return f"missing values in {listed or 'no column'}"
 
+    @property
+    def _why_none(self) -> str:
+        if self.weightless == self.n:
+            return f"all {self.n} have weight 0"
+        return self.words + (f", and {self.weightless} rows of weight 0" if self.weightless else "")
+
     def judge(self, missing: Literal["drop", "raise"]) -> None:
         """Say which rows are left out.
 
@@ -72,7 +78,7 @@ class Complete:
         if count and missing == "raise":
             raise DataError(f"{self.words}; first in {self.incomplete}")
         if count == counted:
-            raise DataError(f"No row is left: {self.words}; {self.weightless} of weight 0")
+            raise DataError(f"No row is left: {self._why_none}")
         if count:
             dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"
             warnings.warn(f"{dropped}: {self.words}", UserWarning, stacklevel=user_level())

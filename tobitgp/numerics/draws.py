@@ -7,9 +7,14 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
+_OWN = 0x746F6269  # no child that a user spawns
+
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """A Generator as it is, or one of a seed; None is seed 0, so that nothing is random unless asked for.
+    """A Generator as it is, ``default_rng`` of a seed, or for None always the same stream, which is no seed's.
+
+    With the numbers of ``default_rng(0)`` a user may have made the very data, and draws that repeat them show patterns
+    that no model has.
 
     Raises
     ------
@@ -18,21 +23,23 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
     Examples
     --------
-    >>> print(generator(None).integers(100), generator(0).integers(100))
-    85 85
+    >>> print(generator(None).integers(100), generator(None).integers(100), generator(0).integers(100))
+    39 39 85
     """
     if isinstance(rng, np.random.Generator):
         return rng
-    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
+    if rng is None:
+        return np.random.default_rng(np.random.SeedSequence(0, spawn_key=(_OWN,)))
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise SpecError(f"rng={rng!r}: None, a whole number of at least 0, or a numpy Generator is needed.")
-    return np.random.default_rng(0 if rng is None else int(rng))
+    return np.random.default_rng(int(rng))
 
 
 def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
     """Uniform numbers (n,) for randomised residuals.
 
-    Of a seed they are no numbers that ``default_rng(seed)`` draws: with these a user may have made the very data, and
-    residuals would follow a column.
+    Of a seed they are no numbers that ``default_rng(seed)`` draws: see `generator`, and users write the same seed in
+    both places.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.numerics.turnbull import Turnbull, turnbull
 from tobitgp.report.axes import SQUARE, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray
 
 GROUPS = 10
@@ -158,7 +159,7 @@ def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, n
         ax.plot(grid, below, color=ORANGE, linewidth=0.7, alpha=0.35, label=label, zorder=2)
     ax.set_xlim(grid[0], grid[-1])
     ax.set_ylim(0.0, 1.0)
-    ax.set_xlabel(name)
+    ax.set_xlabel(as_label(name))
     ax.set_ylabel("share of lower responses")
     return _finish(ax)
 

@@ -11,6 +11,7 @@ from tobitgp.errors import SpecError
 from tobitgp.report.colours import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from tobitgp.report.grid import curve_words
 from tobitgp.report.protocols import Drawn, Fit
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array
 
 _DRAWN_ROWS = 5000
@@ -58,7 +59,7 @@ def plot_residuals(results: Drawn) -> Any:
                 ax.plot(
                     x[rows], r[rows], marker, color=colour, markersize=size, label=f"{label} ({rows.sum()})", **look
                 )
-    axes[0].set_xlabel(curve_words(results))
+    axes[0].set_xlabel(as_label(curve_words(results)))
     axes[0].set_ylabel("quantile residual")
     axes[1].set_xlabel("normal quantile")
     axes[1].legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="upper left")

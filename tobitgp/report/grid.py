@@ -12,6 +12,7 @@ import pandas as pd
 from tobitgp.data.state import NUMERIC_ROLES
 from tobitgp.report.colours import GREY
 from tobitgp.report.protocols import Drawn
+from tobitgp.report.text import as_label
 
 GRID = 201
 
@@ -88,7 +89,7 @@ def held_words(grid: pd.DataFrame, column: str, left_out: Sequence[str] = ()) ->
 def say_above(ax: Any, words: str) -> None:
     """Write a line, or several short ones, above a panel."""
     if words:
-        ax.set_title(textwrap.fill(words, 46), loc="left", fontsize="small", color=GREY)
+        ax.set_title(textwrap.fill(as_label(words), 46), loc="left", fontsize="small", color=GREY)
 
 
 def is_date(values: pd.Series[Any]) -> bool:
@@ -110,7 +111,7 @@ def place(values: pd.Series[Any]) -> Any:
 
 def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x") -> None:
     """Name the axis along a column, with short dates where it holds dates."""
-    ax.set(**{f"{side}label": column})
+    ax.set(**{f"{side}label": as_label(column)})
     if x.dtype.kind == "M":
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tobitgp.report.colours import LEVELS
 from tobitgp.report.protocols import Drawn
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray
 
 _LONGEST = 16
@@ -110,7 +111,7 @@ def label_ends(ax: Any, y: Sequence[float] | Array, levels: Sequence[Level]) -> 
     places = spread_out(np.clip(height, 0.0, 1.0), line)
     for level, place in zip(levels, places, strict=True):
         look = {"color": level.colour, "fontsize": "small", "va": "center", "annotation_clip": False}
-        ax.annotate(level.label, (1.01, place), xycoords="axes fraction", **look)
+        ax.annotate(as_label(level.label), (1.01, place), xycoords="axes fraction", **look)
 
 
 def spread_out(places: Array, gap: float) -> Array:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tobitgp.errors import SpecError
 from tobitgp.report.protocols import Reported
 from tobitgp.report.style import STYLE
+from tobitgp.report.text import printable_lines
 
 PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "lifelines", "matplotlib")
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
@@ -76,13 +77,17 @@ def make_page(results: Reported, title: str | None = None) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(name)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{html.escape(name)}</h1>\n" + "\n".join(sections) + "\n</main>\n</body>\n</html>\n"
+        f"<title>{_escape(name)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{_escape(name)}</h1>\n" + "\n".join(sections) + "\n</main>\n</body>\n</html>\n"
     )
 
 
+def _escape(text: str) -> str:
+    return html.escape(printable_lines(text))
+
+
 def _section(title: str, body: str) -> str:
-    return f"<section>\n<h2>{html.escape(title)}</h2>\n{body}\n</section>"
+    return f"<section>\n<h2>{_escape(title)}</h2>\n{body}\n</section>"
 
 
 def _wide(table: str) -> str:
@@ -92,12 +97,12 @@ def _wide(table: str) -> str:
 
 def _model(results: Reported, summary: Any) -> str:
     """What was asked for, and what is known of the rows."""
-    return _section("Model", f"<pre>{html.escape(str(results.model.spec))}</pre>\n{_wide(summary.tables[1].as_html())}")
+    return _section("Model", f"<pre>{_escape(str(results.model.spec))}</pre>\n{_wide(summary.tables[1].as_html())}")
 
 
 def _estimates(summary: Any) -> str:
     """Tables of the summary, and its notes."""
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in summary.notes)
+    notes = "".join(f"<li>{_escape(note)}</li>" for note in summary.notes)
     tables = "\n".join(_wide(table.as_html()) for table in summary.tables[2:])
     return _section("Estimates", f'{tables}\n<ol class="notes">{notes}</ol>')
 
@@ -107,10 +112,10 @@ def _diagnostics(results: Reported) -> str:
     try:
         table = results.check().table
     except SpecError as error:
-        return _section("Diagnostics", f"<p>{html.escape(str(error))}</p>")
+        return _section("Diagnostics", f"<p>{_escape(str(error))}</p>")
     rows = (
-        f'<tr class="{row.verdict}"><th scope="row">{html.escape(str(row.Index))}</th><td>{row.verdict}</td>'
-        f"<td>{html.escape(row.words)}</td></tr>"
+        f'<tr class="{row.verdict}"><th scope="row">{_escape(str(row.Index))}</th><td>{row.verdict}</td>'
+        f"<td>{_escape(row.words)}</td></tr>"
         for row in table.itertuples()
     )
     return _section("Diagnostics", f'<table class="words">{"".join(rows)}</table>')
@@ -130,7 +135,7 @@ def _pictures(results: Reported) -> Iterator[str]:
                 source = _as_svg(draw(results))
             except SpecError:
                 continue
-        words = html.escape(picture.words)
+        words = _escape(picture.words)
         figure = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
         yield _section(picture.title, figure)
 

@@ -14,6 +14,7 @@ from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_wo
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Drawn
 from tobitgp.report.rows import draw_rows
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array
 
 CURVES = 6
@@ -69,7 +70,7 @@ def plot_fit(
                 f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
             )
         curves = draw_panel(ax, results, terms, columns[0], interval)
-        ax.set_ylabel(results.model.endog_names)
+        ax.set_ylabel(as_label(results.model.endog_names))
         ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
         label_ends(ax, *curves)
         return ax
@@ -84,7 +85,7 @@ def plot_fit(
     for panel in axes[len(columns) :]:
         panel.set_visible(False)
     for k, (panel, curves) in enumerate(zip(axes, drawn, strict=False)):
-        panel.set_ylabel(results.model.endog_names if k % across == 0 else "")
+        panel.set_ylabel(as_label(results.model.endog_names) if k % across == 0 else "")
         label_ends(panel, *curves)
     entries: dict[str, Any] = {}
     for panel in axes[: len(columns)]:
@@ -149,7 +150,7 @@ def _draw_curve(
         label = f"{100 * interval:g}% band" if first else hidden
         ax.fill_between(x, table["lower"], table["upper"], label=label, **look)
     name = "median" if what == "median" else words
-    ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=name if first else hidden, zorder=3)
+    ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=as_label(name) if first else hidden, zorder=3)
 
 
 def _curves_along(results: Drawn, terms: Terms, column: str) -> int | None:

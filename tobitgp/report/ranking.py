@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.report.colours import BLUE, VERMILION
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array
 
 _LONG = 40
@@ -56,8 +57,8 @@ def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> A
         return draw_numbers(ax, numbers, heights, best, label)
     places = np.arange(len(names))
     ax.plot(heights, places, "o", color=BLUE, markersize=6)
-    ax.plot(heights[best], places[best], "o", label=f"best: {_short(names[best])}", **_RING)
-    ax.set_yticks(places, [_short(name) for name in names], fontsize="small")
+    ax.plot(heights[best], places[best], "o", label=f"best: {as_label(_short(names[best]))}", **_RING)
+    ax.set_yticks(places, [as_label(_short(name)) for name in names], fontsize="small")
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlabel(label)
     ax.margins(x=0.12)

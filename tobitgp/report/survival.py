@@ -13,6 +13,7 @@ from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.report.axes import given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed
+from tobitgp.report.text import as_label
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array, Array]
@@ -157,7 +158,7 @@ def _draw_rows(
         raise SpecError(f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be told apart.")
     for i, colour in zip(range(n), LEVELS, strict=False):
         curve, row = table.iloc[:, each * i : each * (i + 1)].to_numpy(), table.columns[each * i]
-        name = label if df is None else str(row if interval is None else row[0])
+        name = label if df is None else as_label(row if interval is None else row[0])
         if interval is not None:
             look = {"label": f"{100 * interval:g}% band"} if i == 0 else {}
             ax.fill_between(x, curve[:, 1], curve[:, 2], color=colour, alpha=0.2, linewidth=0, **look, **style)
@@ -175,7 +176,7 @@ def _discrete(results: Timed) -> bool:
 def _finish(ax: Any, results: Timed) -> Any:
     response = results.parts.spec.response
     bare = response.value.text.strip("`") if response.kind == "surv" else ""
-    ax.set_xlabel(bare if bare and "`" not in bare else results.model.endog_names)
+    ax.set_xlabel(as_label(bare if bare and "`" not in bare else results.model.endog_names))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return ax

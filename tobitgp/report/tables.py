@@ -15,6 +15,8 @@ from typing import Any
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
+from tobitgp.report.text import printable
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -27,6 +29,7 @@ _LATEX = {
     **{c: f"\\{c}" for c in "&%$#_"},
 }
 GAP = 2
+_COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_latex(text: str) -> str:
@@ -72,7 +75,7 @@ class FitSummary(Summary):  # type: ignore[misc]
     def __init__(self, tables: Sequence[Any], notes: Sequence[str], width: int):
         super().__init__()
         self.tables = list(tables)
-        self.notes = list(notes)
+        self.notes = notes = [printable(note) for note in notes]
         lines = [textwrap.fill(f"[{i}] {note}", width, subsequent_indent="    ") for i, note in enumerate(notes, 1)]
         self.add_extra_txt(["Notes:", *lines])
 
@@ -87,16 +90,31 @@ class FitSummary(Summary):  # type: ignore[misc]
         return "\n".join(table.as_latex_tabular() for table in self.tables) + f"\n\nNotes:\n\n{notes}\n"
 
     def as_csv(self) -> str:
-        """Comma-separated tables, and the notes, a line each; fields are quoted where they need it."""
+        """Comma-separated tables, and the notes, a line each; fields are quoted where they need it.
+
+        A text that a spreadsheet would take for a formula, as a column named ``=A1``, has an apostrophe before it:
+        this is a page to read. Tables of numbers for programs (``summary_frame()``, predictions) keep their names.
+        """
         out = io.StringIO()
         write = csv.writer(out, lineterminator="\n").writerow
         for table in self.tables:
             for row in table:
-                write([str(cell).strip() for cell in row.data])
+                write([_inert(str(cell).strip()) for cell in row.data])
         write(["Notes:"])
         for i, note in enumerate(self.notes, 1):
             write([f"[{i}] {note}"])
         return out.getvalue()
+
+
+def _inert(text: str) -> str:
+    """Text that no spreadsheet computes; numbers stay numbers."""
+    if not text.startswith(_COMPUTED):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -138,6 +156,7 @@ def make_table(
     -------
     statsmodels.iolib.table.SimpleTable
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = column_widths([*rows, *([headers] if headers else [])])
     widen = range(1, len(widths)) if widen is None else widen
     spare = max(width - total_width(widths), 0)

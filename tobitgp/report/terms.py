@@ -16,6 +16,7 @@ from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_ax
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Drawn
 from tobitgp.report.shapes import draw_groups, draw_points, draw_surface
+from tobitgp.report.text import as_label
 
 BANDS = 8
 _DRAWN_ROWS = 5000
@@ -142,8 +143,8 @@ def _draw(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel, inter
     if runs(covariates[column]) and column not in factor_columns(results):
         label_axis(ax, column, place(grid[column]))
         _draw_ticks(ax, place(covariates[column]))
-    ax.set_xlabel(column)
-    ax.set_ylabel(panel.label)
+    ax.set_xlabel(as_label(column))
+    ax.set_ylabel(as_label(panel.label))
     _say_held(ax, grid, panel, len(levels))
 
 

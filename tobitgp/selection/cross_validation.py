@@ -19,6 +19,7 @@ from tobitgp.numerics.draws import generator
 from tobitgp.report.progress import progress_bar
 from tobitgp.selection.folds import Parts, own_column, read_folds
 from tobitgp.selection.run import Outcome, attempt_all, check_jobs, pass_on
+from tobitgp.selection.specs import check_arguments
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -96,12 +97,13 @@ def cross_validate(
     >>> found[["n_train", "n_test"]].to_numpy().tolist()[0], bool(found["converged"].all())
     ([182, 46], True)
     >>> found["concordance_index"].mean().round(2)
-    np.float64(0.61)
+    np.float64(0.6)
     """
     from tobitgp.selection.held_out import read_measures
 
     measures = read_measures(metrics)
     check_jobs(n_jobs)
+    check_arguments(fit_kwargs, "cross_validate()")
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
     if refused:
         raise SpecError(f"{refused[0]}= does not go with cross_validate().")

@@ -67,7 +67,7 @@ def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
     """
     if isinstance(specs, str) and _numbers(specs):
         specs = [specs]
-    _check_arguments(given, "")
+    check_arguments(given, "select()")
     if isinstance(specs, Mapping) and specs and not all(_is_formula(value) for value in specs.values()):
         candidates = _grid(specs, given)
     else:
@@ -110,7 +110,7 @@ def _each_number(candidate: Candidate, *, alone: bool) -> list[Candidate]:
 
 
 def _grid(specs: Mapping[str, Any], given: Mapping[str, Any]) -> list[Candidate]:
-    _check_arguments(specs, _FORMULAS)
+    check_arguments(specs, "select()", _FORMULAS)
     twice = [name for name in specs if name in given]
     if twice:
         raise SpecError(f"{twice[0]}= stands among the specs and beside them; give it once.")
@@ -140,11 +140,24 @@ def _labels(name: str, values: list[Any]) -> list[str]:
     ]
 
 
-def _check_arguments(names: Mapping[str, Any], more: str) -> None:
+def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> None:
+    """Refuse what is no argument of ``tobitgp.fit``.
+
+    Raises
+    ------
+    SpecError
+        Naming the argument, and one that may have been meant.
+
+    Examples
+    --------
+    >>> check_arguments({"mehtod": "ep"}, "select()")
+    Traceback (most recent call last):
+    tobitgp.errors.SpecError: 'mehtod' is no argument that select() can hand to tg.fit; did you mean 'method'?
+    """
     for name in names:
         if name not in ARGUMENTS:
             hint = nearest(str(name), list(ARGUMENTS))
-            raise SpecError(f"{name!r} is no argument that select() can hand to tg.fit{hint or '.' + more}")
+            raise SpecError(f"{name!r} is no argument that {caller} can hand to tg.fit{hint or '.' + more}")
 
 
 def _own_streams(candidates: list[Candidate]) -> list[Candidate]:

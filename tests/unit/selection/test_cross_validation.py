@@ -148,6 +148,7 @@ def test_progress_is_told(lung):
         ({"metrics": 3}, "names, functions, or a dict"),
         ({"n_jobs": 0}, "a number of processes"),
         ({"cov_kwds": {"groups": "sex"}}, "cov_kwds= does not go with"),
+        ({"mehtod": "ep"}, "'mehtod' is no argument that cross_validate.. can hand to tg.fit; did you mean 'method'"),
     ],
 )
 def test_options_that_cannot_be_read_are_refused(lung, options, words):

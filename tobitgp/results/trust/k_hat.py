@@ -29,6 +29,8 @@ from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 GOOD, NEARLY = 0.5, 0.99
+OF_PROCESS = "another method ('ep' is the most accurate), by compare_bounds() or by simulation"
+OF_REGRESSION = "a posterior (method='ep') or by simulation"
 _CONSTANT = 1e-6
 _HEAVY = 100_000
 
@@ -47,6 +49,8 @@ class KHat:
     efficiency : float
         How many draws from the exact posterior they are worth, as a share: 1 where that is Gaussian. Where it is above
         0.99 the weights are nearly equal, and k, which looks at their tail alone, is of no matter.
+    remedy : str
+        What to check the intervals by where it is not.
 
     Examples
     --------
@@ -59,6 +63,7 @@ class KHat:
     k: float
     draws: int
     efficiency: float
+    remedy: str = OF_PROCESS
 
     @property
     def good(self) -> bool:
@@ -74,10 +79,7 @@ class KHat:
             return "the Gaussian posterior is close to the exact one"
         if self.good:
             return "the Gaussian posterior serves; far tails and joint probabilities are less sure"
-        return (
-            "the Gaussian posterior is not the exact one, taken jointly: check the intervals by another method ('ep' "
-            "is the most accurate), by compare_bounds() or by simulation"
-        )
+        return f"the Gaussian posterior is not the exact one, taken jointly: check the intervals by {self.remedy}"
 
     def __float__(self) -> float:
         return self.k
@@ -111,7 +113,7 @@ def regression_k_hat(draws: EstimateDraws) -> KHat:
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():
         log_ratio = log_ratio + weight[rows] @ value
-    return _judge(log_ratio)
+    return _judge(log_ratio, OF_REGRESSION)
 
 
 def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
@@ -131,9 +133,9 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     return np.asarray(known.weight @ value)
 
 
-def _judge(log_ratio: Array) -> KHat:
+def _judge(log_ratio: Array, remedy: str = OF_PROCESS) -> KHat:
     constant = np.ptp(log_ratio) < _CONSTANT
     k = -np.inf if constant else float(smooth(log_ratio[None]).k[0])
     weight = np.exp(log_ratio - log_ratio.max())
     share = float(weight.sum() ** 2 / np.square(weight).sum() / len(weight))
-    return KHat(k, len(log_ratio), min(share, 1.0))
+    return KHat(k, len(log_ratio), min(share, 1.0), remedy)

@@ -18,7 +18,7 @@ def batches(rng, number=15):
 
 def test_batches_by_formula_are_those_on_arrays(rng):
     frames = list(batches(rng))
-    stream = tg.MixtureStream("Surv(y, seen) ~ mixture(2)", family="exponential", weights="w")
+    stream = tg.MixtureStream("Surv(y, seen) ~ mixture(2)", family="exponential", weights="w", rng=0)
     plain, generator = None, np.random.default_rng(0)
     for frame in frames:
         assert stream.partial_fit(frame) is stream

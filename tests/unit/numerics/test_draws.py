@@ -1,0 +1,39 @@
+"""A stream for None that no user's seed has, and the same one each time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tobitgp as tg
+from tobitgp.errors import SpecError
+from tobitgp.numerics.draws import generator, random_points
+
+
+def test_none_is_the_same_each_time_and_nobody_elses():
+    own = generator(None).random(1000)
+    np.testing.assert_array_equal(own, generator(None).random(1000))
+    seeds = [np.random.default_rng(seed) for seed in range(50)]
+    children = [child for stream in seeds[:5] for child in stream.spawn(5)]
+    assert all(np.intersect1d(own, stream.random(1000)).size == 0 for stream in seeds + children)
+
+
+def test_a_seed_is_what_numpy_makes_of_it_but_for_residuals():
+    np.testing.assert_array_equal(generator(3).random(5), np.random.default_rng(3).random(5))
+    assert np.intersect1d(random_points(3, 100), np.random.default_rng(3).random(100)).size == 0
+    stream = np.random.default_rng(3)
+    assert generator(stream) is stream
+
+
+@pytest.mark.parametrize("rng", [-1, True, 2.0, "3", np.random.RandomState(0)])
+def test_what_is_no_seed_is_refused(rng):
+    with pytest.raises(SpecError, match="rng="):
+        generator(rng)
+
+
+def test_draws_do_not_repeat_the_numbers_that_made_the_data():
+    """Noise of ``default_rng(0)``, and draws of the model that must know nothing of it."""
+    noise = np.random.default_rng(0).standard_normal(400)
+    data = pd.DataFrame({"y": 2.0 + noise})
+    res = tg.fit("y ~ 1", data)
+    drawn = res.sample(data, draws=3).to_numpy()
+    assert np.abs([np.corrcoef(noise, column)[0, 1] for column in drawn.T]).max() < 0.2

@@ -1,0 +1,43 @@
+"""Names from data as texts that a terminal, a page and a picture show as they stand."""
+
+from __future__ import annotations
+
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
+_DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROLS + _DIRECTIONS}
+
+
+def printable(text: str) -> str:
+    r"""Text in one line, with characters that steer a terminal or turn the direction of writing spelt out.
+
+    A level named by such characters could otherwise break a table, hide a row, or read as another name.
+
+    Examples
+    --------
+    >>> print(printable("a\nb \x1b[31m \u202eright"))
+    a\nb \x1b[31m \u202eright
+    """
+    return text.translate(_VISIBLE)
+
+
+def printable_lines(text: object) -> str:
+    r"""As `printable`, line by line.
+
+    Examples
+    --------
+    >>> print(printable_lines("one\n\x1b[31mtwo"))
+    one
+    \x1b[31mtwo
+    """
+    return "\n".join(printable(line) for line in str(text).split("\n"))
+
+
+def as_label(text: object) -> str:
+    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics.
+
+    Examples
+    --------
+    >>> print(as_label("cost in $"))
+    cost in \$
+    """
+    return printable(str(text)).replace("$", r"\$")
