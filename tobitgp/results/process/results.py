@@ -169,7 +169,7 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-"""Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
+        """Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
 
         Evaluations of the evidence in the stage, sweeps over the rows for them, log posterior density after it.
         ``"another maximum"`` is where another start ended, a valley away; its evaluations are those of the search.
