@@ -138,6 +138,7 @@ def test_whatever_comes_is_answered(seed, family, n, terms, sigma, windows):
     sigma = None if family == "exponential" else sigma
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="Only one row is exact")
         warnings.filterwarnings("ignore", message="The factor 'g' has the one level")
         try:
             formula = f"interval(lo, hi) ~ {terms}{' | truncate(entry)' if windows else ''}"

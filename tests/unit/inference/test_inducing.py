@@ -171,7 +171,7 @@ def test_inputs_in_a_corner_spread():
 def test_a_curve_too_smooth_is_left():
     """Greedy rows chosen for a curve without waves show none, and leave next to nothing; there are better ends."""
     problem = wavy(900, 1, "left", seed=6)
-    greedy, moved = (run(problem, "rbf", 7, moves) for moves in (False, True))
+    greedy, moved = (run(problem, "rbf", 7, moves, rng=0) for moves in (False, True))
     assert greedy.nats_left < 0.01
     assert density(moved) > density(greedy) + 100.0
 

@@ -350,7 +350,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         >>> import tobitgp as tg
         >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
         >>> res.wald_test("shape[1] = 1, shape[2] = 1")
-        chi2(2) = 5.704, p = 0.05773
+        chi2(2) = 5.704, p = 0.05772
         """
         return wald(self._as_linear(kind), self._names, hypotheses)
 
@@ -420,7 +420,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         ------------------------------------------------------------------------------
         weight[1]            0.0575           0.1039           0.0014           0.7231
         weight[2]            0.9425           0.1039           0.2769           0.9986
-        scale[1]           148.4739         129.3558          26.9186         818.9313
+        scale[1]           148.4739         129.3557          26.9186         818.9309
         scale[2]           431.1018          38.8617         361.2835         514.4125
         shape[1]             0.9056           0.3907           0.3888           2.1096
         shape[2]             1.3916           0.1682           1.0981           1.7635
