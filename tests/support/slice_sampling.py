@@ -9,7 +9,7 @@ def slice_sample(
     K: np.ndarray, log_lik: Callable[[np.ndarray], float], draws: int, rng: np.random.Generator, burn: int = 2000
 ) -> np.ndarray:
     """Draws (draws, n) of f ~ N(0, K) given its likelihood (Murray, Adams and MacKay 2010)."""
-    L = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
+    L = np.linalg.cholesky(K + 1e-8 * np.eye(len(K)))
     f, kept = L @ rng.normal(size=len(K)), np.empty((draws, len(K)))
     level = log_lik(f)
     for i in range(-burn, draws):
