@@ -42,6 +42,11 @@ tg.select({"inducing": list(range(100, 160)), "formula": FORMULA}, data.head(800
 }
 
 
+def heed_interrupts():
+    """Shells start what runs in the background deaf to Ctrl-C, tests among it, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def of_group(group):
     """Processes of a process group that still run, by number."""
     listed = subprocess.run(["ps", "-eo", "pid,pgid,stat"], capture_output=True, text=True, check=True).stdout
@@ -64,6 +69,7 @@ def test_an_interrupt_leaves_nothing(job, tmp_path):
         cwd=work,
         env=environment,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
