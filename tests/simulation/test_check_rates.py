@@ -1,9 +1,9 @@
 """How often ``check`` flags the right family, and how often it finds what is wrong.
 
 200 rows around a curve, none or 30% of them left-censored at one limit, by a process with gaussian noise. "Flagged" is
-any diagnostic that is doubtful or bad. Found with censored rows: of the right family .10 (.04 by the residuals alone,
-the rest by k-hat of the posterior, which rests on draws, and by influential rows), t3 noise .92, exponential noise 1, a
-straight line for the curve 1; without them t3 noise .98, exponential noise 1 and the straight line 1.
+any diagnostic that is doubtful or bad. Found with censored rows: of the right family .06 to .17 by the stream of draws,
+.095 on the average of four (.045 by the residuals alone, the rest by k-hat and by influential rows), t3 noise .92,
+exponential noise 1, a straight line for the curve 1; without them t3 noise .98, exponential noise and the line 1.
 """
 
 import warnings
@@ -31,14 +31,15 @@ def simulate(noise, censored, seed):
     return {"x": x, "y": np.maximum(y, low), "low": np.full(N, low)}
 
 
-def flags(formula, noise, censored, sets, first=0, **options):
-    """Names of what was flagged in each set."""
+def flags(formula, noise, censored, sets, streams=(None,), **options):
+    """Names of what was flagged in each set, by each stream of draws."""
     found = []
-    for seed in range(first, first + sets):
+    for seed in range(sets):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ApproximationWarning)
-            table = tg.fit(formula, simulate(noise, censored, seed), **options).check().table
-        found.append(set(table.index[table["verdict"] != "good"]))
+            res = tg.fit(formula, simulate(noise, censored, seed), **options)
+            tables = [res.check(rng=rng).table for rng in streams]
+        found += [set(table.index[table["verdict"] != "good"]) for table in tables]
     return found
 
 
@@ -52,9 +53,9 @@ PROCESS, MISSED = "y ~ gp(x) | censor(low)", "y ~ x | censor(low)"
 @pytest.mark.slow
 @pytest.mark.parametrize("censored", [0.0, 0.3])
 def test_the_right_family_is_rarely_flagged(censored):
-    found = flags(PROCESS, "normal", censored, 100, hyper="maximize")
+    found = flags(PROCESS, "normal", censored, 100, streams=range(4), hyper="maximize")
     print(censored, share(found), share(found, DIAGNOSTICS))
-    assert share(found) < 0.15
+    assert share(found) < 0.1
     assert share(found, DIAGNOSTICS) < 0.1
 
 
