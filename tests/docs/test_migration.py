@@ -4,7 +4,6 @@ import re
 import warnings
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,4 +67,3 @@ def test_runs(page, code, names, tmp_path):
         names["line"].save(tmp_path / "fit.tgp")
     else:
         eval(code, dict(names))
-    plt.close("all")

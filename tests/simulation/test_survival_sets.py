@@ -28,18 +28,6 @@ CURVED = {
 T0 = {"lung": 365.0, "rossi": 40.0, "gbsg2": 1000.0}
 
 
-@pytest.fixture(autouse=True)
-def agg():
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    mpl.use("Agg")
-    yield
-    plt.close("all")
-    mpl.use(backend)
-
-
 def walk(formula, family, data, columns, page, **options):
     """Fit, summary, curves of three people, pictures, check, page, three folds; what it found on the way."""
     res = tg.fit(formula, data, family=family, **options)

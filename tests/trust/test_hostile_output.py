@@ -5,7 +5,6 @@ import io
 import re
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,17 +25,6 @@ LEVELS = [
     "100% #1 & co ~ ^",
 ]
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-@pytest.fixture(autouse=True)
-def agg():
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    mpl.use("Agg")
-    yield
-    plt.close("all")
-    mpl.use(backend)
 
 
 @pytest.fixture(scope="module")

@@ -142,9 +142,12 @@ def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) 
     import numpy as np
 
     mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     figure = np.ravel(result.plot())[0].figure
     with replacing(target, "--plot") as path:
         figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
 
 
 def _inducing(text: str) -> str | int | None:

@@ -30,7 +30,6 @@ def test_fit_reads_dates_from_either_kind_of_file(dated, suffix, tmp_path, capsy
     assert capsys.readouterr().out.strip() == str(tg.fit(FORMULA, dated, hyper="maximize").summary()).strip()
 
 
-@pytest.mark.usefixtures("storage")
 def test_predict_reads_dates(dated, tmp_path):
     for name, frame in (("dated", dated), ("new", dated.head(3)[["day"]])):
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
@@ -41,7 +40,6 @@ def test_predict_reads_dates(dated, tmp_path):
     assert np.allclose(pd.read_csv(files["out.csv"])["latent"], expected)
 
 
-@pytest.mark.usefixtures("storage")
 def test_dates_in_the_formula_of_the_noise_scale(dated, tmp_path):
     dated.to_csv(tmp_path / "dated.csv", index=False)
     formula, sigma = "y ~ 1 | censor(-0.5)", "~ decimal_year(day)"

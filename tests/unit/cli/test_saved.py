@@ -9,7 +9,6 @@ import pytest
 import tobitgp as tg
 from tobitgp.cli import main
 
-pytestmark = pytest.mark.usefixtures("storage")
 FORMULA = "y ~ x + gp(x) | censor(lower)"
 
 

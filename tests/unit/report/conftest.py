@@ -1,20 +1,8 @@
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
 import tobitgp as tg
-
-
-@pytest.fixture(autouse=True)
-def agg():
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    mpl.use("Agg")
-    yield
-    plt.close("all")
-    mpl.use(backend)
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,11 @@
 """Summary and pictures of mixtures."""
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import tobitgp as tg
 from tobitgp.numerics.kaplan_meier import kaplan_meier
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,10 @@
 """Pictures of survival over time, of fits of every kind."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-
-mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module", params=["age + sex", "gp(age) + sex"])

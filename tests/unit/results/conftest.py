@@ -48,15 +48,3 @@ def log_time(lung):
 def ammonium():
     """Log time with limits in a column."""
     return tg.fit("nh4 ~ gp(time) | censor(limit)", tg.datasets.load("nh4"), family="lognormal", hyper="integrate")
-
-
-@pytest.fixture
-def agg():
-    import matplotlib as mpl
-    import matplotlib.pyplot as plt
-
-    backend = mpl.get_backend()
-    mpl.use("Agg")
-    yield
-    plt.close("all")
-    mpl.use(backend)

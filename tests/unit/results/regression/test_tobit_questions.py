@@ -219,9 +219,6 @@ def test_effects_of_factors_and_of_the_noise(mixed_fit, mixed):
 
 def test_pictures(mixed_fit, complete):
     """The curve drawn is the prediction, with its band; residuals and terms have panels."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     axes = np.ravel(mixed_fit.plot(interval=0.9))
     assert [ax.get_xlabel() for ax in axes] == ["z", "x"]
     (shown,) = [line for line in axes[1].get_lines() if line.get_label() == "estimate"]

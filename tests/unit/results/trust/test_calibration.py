@@ -113,7 +113,7 @@ PICTURES = ("plot_calibration", "plot_cox_snell", "plot_predictive_check")
 
 
 @pytest.mark.parametrize("kind", FITS)
-def test_every_kind_of_results_is_drawn_on_axes_that_are_given(lung, kind, agg):
+def test_every_kind_of_results_is_drawn_on_axes_that_are_given(lung, kind):
     import matplotlib.pyplot as plt
 
     formula, options = FITS[kind]
@@ -153,7 +153,7 @@ def test_what_a_picture_cannot_show_is_refused(lung, times):
         right.plot_calibration(time=np.inf)
 
 
-def test_replicates_do_not_depend_on_luck(lung, agg):
+def test_replicates_do_not_depend_on_luck(lung):
     res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
     one, two, three = (
         res.plot_predictive_check(draws=3, rng=rng).lines[2].get_ydata()
