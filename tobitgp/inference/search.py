@@ -13,9 +13,11 @@ from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
 from tobitgp.inference.curvature import refined_root, whitening
+from tobitgp.inference.ends import End, other_maxima, those_that_lead_somewhere, value_of
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.gather import nats_left, precisions_of
+from tobitgp.inference.growth import growth_rates, of_groups, usual_rates, variances
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective
@@ -28,9 +30,9 @@ from tobitgp.inference.settle import seed, settle
 from tobitgp.inference.starts import other_octaves, starts
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.side import SIDES, with_side_noises
+from tobitgp.likelihoods.side import with_side_noises
 from tobitgp.prior.block import Block
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 NATS = 0.01
 FIRST_CAP, SHORT_CAP, CAP = 100, 200, 500
@@ -42,10 +44,9 @@ ROUGH, LOOSE = 1e-2, 1e-5
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED = 1e-3
-OTHER_MAXIMUM, APART, VALLEY = "another maximum", 0.3, 0.1
+OTHER_MAXIMUM = "another maximum"
 
 OnStep = Callable[[Step], None]
-_Found = tuple[float, Array, Objective]
 
 
 class Search:
@@ -71,8 +72,7 @@ class Search:
         self.copies = whole.weight / float(problem.weight.sum())
         self.precision: Array | None = None
         self.sampled: Posterior | None = None
-        self.rates = np.isin(np.array(parameters.roles)[parameters.free], ("sigma", "df", *SIDES)).astype(np.float64)
-        self.grouped = _of_groups(prior, parameters)
+        self.rates, self.grouped = usual_rates(parameters), of_groups(prior, parameters)
         self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
@@ -147,18 +147,18 @@ class Search:
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
 
-        def end(start: Array) -> _Found:
+        def end(start: Array) -> End:
             objective = at(start)
             end = climb(objective, start, tol=0.1, max_iter=self.settings.max_iter)
             again = at(end, objective)
             return again.value(end), end, again
 
-        ends = _those_that_lead_somewhere(end, candidates)
-        found = max(ends, key=_value)
+        ends = those_that_lead_somewhere(end, candidates)
+        found = max(ends, key=value_of)
         if periods:
             others = other_octaves(self.parameters, found[2].theta(found[1]), periods)
-            found = max([found, *(end(start) for start in others)], key=_value)
-        self.others = _other_maxima(found, ends)
+            found = max([found, *(end(start) for start in others)], key=value_of)
+        self.others = other_maxima(found, ends)
         value, best, objective = found
         self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
         of_rows = f", {problem.n} rows" if many else ""
@@ -193,7 +193,7 @@ class Search:
         self.precision = self.copies * _precision(objective)
         self.sampled = objective.posterior(maximum.free)
         if scale is not None and self.grows:
-            self._learn_rates(_variances(scale), _variances(maximum.root), self.problem.n / GROWN_ROWS)
+            self._learn_rates(variances(scale), variances(maximum.root), self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self._foretold(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
@@ -218,7 +218,7 @@ class Search:
         self.sampled = objective.posterior(maximum.free)
         found = refined_root(objective, maximum.free, maximum.root)
         self._log(stage, objective, maximum.value)
-        self._learn_rates(sampled, _variances(found), self.copies / step)
+        self._learn_rates(sampled, variances(found), self.copies / step)
         root = found / self._foretold(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
@@ -227,18 +227,8 @@ class Search:
         return copies ** (0.5 * self.rates)
 
     def _learn_rates(self, before: Array, now: Array, ratio: float) -> None:
-        """Powers of the number of rows, (k_free,), with which the precisions of parameters grow, from two samples.
-
-        Those of noise grow as the rows do; of a smooth curve more rows soon tell little more, and of groups nothing
-        once there are several rows in each, which few rows do not foretell.
-
-        Parameters
-        ----------
-        before, now : (k_free,) array
-            Variances on some rows and on ``ratio`` times as many; 0 of parameters at their bounds.
-        """
-        grown = np.divide(before, now, out=np.ones_like(now), where=(before > 0.0) & (now > 0.0))
-        self.rates = np.where(self.grouped, 0.0, np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0))
+        """Take the rates from variances on some rows and on ``ratio`` times as many; of groups it is zero."""
+        self.rates = np.where(self.grouped, 0.0, growth_rates(before, now, ratio))
 
     def _seeded(self, whole: Whole) -> Whole:
         """The rows with sites that a sample foretells.
@@ -355,52 +345,9 @@ class _EPFailure(Exception):
         self.theta = theta
 
 
-def _value(found: _Found) -> float:
-    return found[0]
-
-
-def _those_that_lead_somewhere(end: Callable[[Array], _Found], candidates: Sequence[Array]) -> list[_Found]:
-    """Ends of the starts from which something can be computed."""
-    ends, failure = [], None
-    for start in candidates:
-        try:
-            ends.append(end(start))
-        except NumericalError as error:
-            failure = error
-    if failure is not None and not ends:
-        raise failure
-    return ends
-
-
-def _other_maxima(found: _Found, ends: Sequence[_Found]) -> list[tuple[float, Array]]:
-    """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
-    value, best, objective = found
-    others: list[tuple[float, Array]] = []
-    for less, end, _ in sorted(ends, key=_value, reverse=True):
-        seen = [best, *(theta[objective.parameters.free] for _, theta in others)]
-        if all(np.abs(end - place).max(initial=0.0) > APART for place in seen) and (
-            objective.value(0.5 * (best + end)) < less - VALLEY
-        ):
-            others.append((value - less, objective.theta(end)))
-    return others
-
-
 def warn(message: str) -> None:
     """Tell that a fit did not end as it should."""
     warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
-
-
-def _of_groups(prior: Prior, parameters: Parameters) -> BoolArray:
-    """Free parameters of terms with groups, (k_free,)."""
-    out = np.zeros(len(parameters.free), dtype=bool)
-    of_terms = [grouped for gp in prior.gps for grouped in [gp.grouping is not None] * gp.n_parameters]
-    out[: len(of_terms)] = of_terms
-    return out[parameters.free]
-
-
-def _variances(root: Array) -> Array:
-    """Variances (k_free,) from the root of an inverse curvature, (k_free, any)."""
-    return np.asarray(np.square(root).sum(axis=1), dtype=np.float64)
 
 
 def _guess(problem: Problem, theta: Array) -> Array:
