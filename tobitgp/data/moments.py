@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -86,11 +84,6 @@ class Moments:
         spread = _round_to(self.spread, self.spread)
         mean = np.where(spread > 0.0, _round_to(self.mean, self.spread), self.mean)
         return Moments(self.weight, mean, np.zeros_like(mean), spread, self.minimum, self.maximum)
-
-
-def merge_moments(parts: Iterable[Moments]) -> Moments:
-    """Moments of all rows from those of at least one part, in the order they come."""
-    return reduce(Moments.merge, parts)
 
 
 def root_mean_square(X: Array, weight: Array) -> Array:

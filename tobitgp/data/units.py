@@ -12,6 +12,7 @@ import numpy as np
 from tobitgp.data.moments import Moments
 from tobitgp.data.outcome import Outcome
 from tobitgp.data.problem import KINDS, Problem, Rows, Units, Window
+from tobitgp.data.response_moments import ResponseMoments
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, IntArray
@@ -160,8 +161,8 @@ def measure_rows(piece: KnownRows) -> Measured:
     )
 
 
-def measure_response(piece: KnownRows, centre: Array, mean: Array) -> Moments:
-    """Moments of values, limits and interval mid-points, with what is known of them taken away.
+def measure_response(piece: KnownRows, centre: Array, mean: Array) -> ResponseMoments:
+    """Moments of values and limits, with what is known of them taken away.
 
     Parameters
     ----------
@@ -170,9 +171,7 @@ def measure_response(piece: KnownRows, centre: Array, mean: Array) -> Moments:
         As in `Standard`.
     """
     lower, upper, _ = _shifted(piece, centre, mean)
-    y = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
-    finite = np.isfinite(y)
-    return Moments.of(y[finite][:, None], piece.known.weight[finite])
+    return ResponseMoments.of(lower, upper, piece.known.weight)
 
 
 def merge_measured(parts: Sequence[Measured]) -> Measured:
@@ -183,7 +182,7 @@ def merge_measured(parts: Sequence[Measured]) -> Measured:
 
 def find_units(
     measured: Measured,
-    response: Moments,
+    response: ResponseMoments,
     *,
     log_time: bool,
     centre: bool,
@@ -194,7 +193,7 @@ def find_units(
     Parameters
     ----------
     measured : Measured
-    response : Moments
+    response : ResponseMoments
         As :func:`measure_response` gives them.
     log_time : bool
         To be told with the units.
@@ -292,12 +291,12 @@ def _offset(design: Design, centre: Array, mean: Array) -> Array:
     return design.offset + (design.H - centre) @ mean if mean.any() else design.offset
 
 
-def _location_scale(y: Moments, centre: bool) -> tuple[float, float]:
-    """Weighted mean and sd of the finite representatives."""
-    if y.weight <= 0.0:
+def _location_scale(response: ResponseMoments, centre: bool) -> tuple[float, float]:
+    """Mean and sd of the response, were it seen in full."""
+    if response.all.weight <= 0.0:
         return 0.0, 1.0
-    mean, spread = float(y.mean[0]), float(y.spread[0])
-    _check_size("the response", y.spread)
+    _check_size("the response", response.all.spread)
+    mean, spread = response.mean_and_sd()
     if spread <= 8.0 * np.finfo(float).eps * abs(mean):
         spread = abs(mean) if mean else 1.0
     return (mean if centre else 0.0), spread

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tobitgp.data.limits import with_limits
-from tobitgp.data.moments import merge_moments
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.problem import Problem, Units
+from tobitgp.data.response_moments import ResponseMoments
 from tobitgp.data.shapes import CensoredResponse, Design, Groups
 from tobitgp.data.units import (
     KnownRows,
@@ -264,7 +265,7 @@ def make_plan(
         centre = measured.H.mean.copy()
         centre[intercept] = 0.0
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
-    y = merge_moments(pieces.collect(measure_response, centre, mean)).rounded()
+    y = reduce(ResponseMoments.merge, pieces.collect(measure_response, centre, mean)).rounded()
     units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if columns:

@@ -70,7 +70,7 @@ def default_sd(mean: Array, sd: Array, scale: float, factor: Array) -> Array:
     mean, sd : (p,) array
         Of the columns.
     scale : float
-        Standard deviation of the response.
+        Standard deviation of the response, were all of it seen.
     factor : (p,) array
         10 for weak priors, 1e4 for flat ones.
     """

@@ -104,8 +104,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     ... }
     >>> tg.compare(fits)[["value", "diff", "weight", "kind", "n"]].round(2)
               value  diff  weight kind   n
-    rbf      -34.19  0.00    0.98   ep  30
-    matern32 -37.96 -3.77    0.02   ep  30
+    rbf      -34.55  0.00    0.98   ep  30
+    matern32 -38.29 -3.74    0.02   ep  30
     """
     fits = name_results(results)
     criterion = check_by(by)

@@ -1,13 +1,19 @@
 """Moments of parts of the rows, put together, are those of all."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.data.moments import Moments, merge_moments
+from tobitgp.data.moments import Moments
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False)
+
+
+def merged(parts):
+    return reduce(Moments.merge, parts)
 
 
 def cut(X, weight, cuts):
@@ -24,7 +30,7 @@ def cut(X, weight, cuts):
 def test_parts_merge_to_the_whole(rows, cuts, offset, unit):
     x, weight = np.array(rows).T
     X = (unit * (x + offset))[:, None]
-    found = merge_moments(cut(X, weight, [min(c, len(x)) for c in cuts]))
+    found = merged(cut(X, weight, [min(c, len(x)) for c in cuts]))
     exact = [np.longdouble(v) / np.longdouble(unit) for v in X[:, 0]]
     w = weight.astype(np.longdouble)
     mean = sum(a * b for a, b in zip(w, exact, strict=True)) / w.sum()
@@ -38,13 +44,13 @@ def test_parts_merge_to_the_whole(rows, cuts, offset, unit):
 
 def test_a_constant_has_no_spread():
     X = np.full((7, 1), 0.1)
-    found = merge_moments(cut(X, np.array([1.0, 3.0, 0.7, 0.3, 1.0, 1.0, 1.0]), [2, 3]))
+    found = merged(cut(X, np.array([1.0, 3.0, 0.7, 0.3, 1.0, 1.0, 1.0]), [2, 3]))
     assert (found.mean[0], found.spread[0]) == (0.1, 0.0)
 
 
 def test_parts_without_rows_say_nothing(rng):
     X, weight = rng.normal(size=(5, 2)), rng.uniform(1, 2, 5)
-    whole, parts = Moments.of(X, weight), merge_moments(cut(X, weight, [0, 5, 5]))
+    whole, parts = Moments.of(X, weight), merged(cut(X, weight, [0, 5, 5]))
     np.testing.assert_array_equal(parts.mean, whole.mean)
     np.testing.assert_array_equal(parts.spread, whole.spread)
     assert Moments.of(X[:0], weight[:0]).weight == 0.0
@@ -54,7 +60,7 @@ def test_parts_without_rows_say_nothing(rng):
 def test_an_offset_leaves_the_spread_its_digits(rng):
     x, weight = rng.normal(size=(200, 1)), np.ones(200)
     far = x + 1e8
-    found = merge_moments(cut(far, weight, [13, 50, 120]))
+    found = merged(cut(far, weight, [13, 50, 120]))
     assert found.spread[0] == pytest.approx(Moments.of(far, weight).spread[0], rel=1e-14)
 
 
@@ -63,6 +69,6 @@ def test_rounded_moments_do_not_tell_how_rows_are_cut():
     for _ in range(100):
         X = np.column_stack([rng.normal(1.0, 3.0, (n, 3)), rng.random((n, 3)) < [0.5, 0.2, 0.05]])
         weight = rng.integers(1, 4, n).astype(float)
-        whole, parts = Moments.of(X, weight).rounded(), merge_moments(cut(X, weight, [1400, 1401])).rounded()
+        whole, parts = Moments.of(X, weight).rounded(), merged(cut(X, weight, [1400, 1401])).rounded()
         np.testing.assert_array_equal(parts.mean, whole.mean)
         np.testing.assert_array_equal(parts.spread, whole.spread)

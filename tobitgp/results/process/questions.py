@@ -133,15 +133,15 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
            mean    se  lower  upper
-        0  2.92  2.05   0.28   7.94
-        1  0.94  0.84   0.07   3.17
+        0  2.93  2.05   0.28   7.95
+        1  0.94  0.83   0.07   3.17
         >>> res.predict({"age": [30.0, 60.0]}, what="quantile", q=[0.1, 0.9]).round(2)
              0.1   0.9
-        0  -6.92  8.75
-        1 -10.94  3.82
+        0  -6.92  8.76
+        1 -10.96  3.81
         >>> res.predict({"age": [30.0]}, what="terms")["age"].round(2)
         statistic  mean
-        0         -4.48
+        0         -4.49
         """
         if is_dask(new):
             options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
@@ -189,8 +189,8 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
         >>> import tobitgp as tg
         >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
         >>> res.residuals("response").head(2).round(2)
-        0   -2.36
-        1    2.90
+        0   -2.35
+        1    2.91
         Name: response, dtype: float64
         """
         return residual_table(self._parts, kind, rng)
@@ -251,8 +251,8 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
         >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
         dydx        -0.055
         se           0.074
-        z           -0.741
-        p            0.459
+        z           -0.742
+        p            0.458
         lower       -0.199
         upper        0.090
         intensive   -0.018

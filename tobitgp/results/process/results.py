@@ -61,10 +61,10 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     >>> res
     GPResults: durable ~ age + quant | censor(0)
       gaussian, method ep: 7 rows exact, 13 left-censored, 0 dropped
-      log evidence -37.52 (ep), converged
+      log evidence -39.71 (ep), converged
     >>> res.predict(tg.datasets.load("tobin").head(2), what="observed").round(2)
-    0    1.19
-    1    0.87
+    0    1.23
+    1    0.93
     Name: observed, dtype: float64
     """
 
@@ -215,8 +215,8 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         ==============================================================================
                          coef     std err          z     P>|z|       [0.025     0.975]
         ------------------------------------------------------------------------------
-        Intercept      5.3909      9.1328      0.590     0.555     -12.5091    23.2910
-        age           -0.1492      0.1926     -0.775     0.439      -0.5267     0.2283
+        Intercept      5.4076      9.1464      0.591     0.554     -12.5191    23.3342
+        age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
         ==============================================================================
         """
         from tobitgp.report.summary import summarise

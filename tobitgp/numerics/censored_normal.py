@@ -1,0 +1,74 @@
+"""Mean and standard deviation of a normal sample of which some values are known only to lie beyond a limit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tobitgp.numerics.normal import log_cdf, mills
+from tobitgp.typing import Array
+
+_STEPS = 60
+_PRIOR_SHARE = 1e-3  # of all rows, with mean 0 and sd 1: keeps the maximum finite where the data would not
+
+
+def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[float, float]:
+    r"""Maximum-likelihood mean and sd, from exact values of mean 0 and known spread and rows beyond two limits.
+
+    (HYP8) of the theory pages. In Olsen's parameters, :math:`\gamma = 1/\sigma` and :math:`\delta = \mu/\sigma`, the
+    log-likelihood is concave (R. J. Olsen, 1978, "Note on the uniqueness of the maximum likelihood estimator for the
+    Tobit model", Econometrica 46).
+
+    Parameters
+    ----------
+    share : (3,) array
+        Of all weight: exact values, values at or below ``limits[0]``, values at or above ``limits[1]``. The first is
+        positive; the sum is 1.
+    spread : float
+        Of the exact values, in units in which it is 0 or near 1.
+    limits : (2,) array
+        Finite.
+
+    Returns
+    -------
+    mean, sd : float
+
+    Examples
+    --------
+    >>> mean, sd = fit_censored_normal(np.array([0.5, 0.5, 0.0]), 0.603, np.full(2, -0.798))
+    >>> print(round(mean, 2), round(sd, 2))  # of mean -0.8 and sd 1, the lower half unseen
+    -0.8 1.0
+    """
+    at = np.array([0.0, 1.0])
+    value, gradient, curvature = _log_likelihood(at, share, spread, limits)
+    for _ in range(_STEPS):
+        step = np.linalg.solve(curvature, gradient)
+        gain = float(gradient @ step)
+        size = 1.0 if step[1] > -0.5 * at[1] else -0.5 * at[1] / step[1]
+        while size > 1e-10:
+            there = _log_likelihood(at + size * step, share, spread, limits)
+            if there[0] >= value + 1e-4 * size * gain:
+                break
+            size *= 0.5
+        else:
+            break
+        at, (value, gradient, curvature) = at + size * step, there
+        if gain < 1e-18:
+            break
+    return float(at[0] / at[1]), float(1.0 / at[1])
+
+
+def _log_likelihood(at: Array, share: Array, spread: float, limits: Array) -> tuple[float, Array, Array]:
+    """Value for a row, gradient (2,) and minus the second derivatives (2, 2) in delta and gamma."""
+    delta, gamma = at
+    sign = np.array([1.0, -1.0])
+    z = sign * (gamma * limits - delta)
+    h, excess = mills(z)
+    own = share[0] + _PRIOR_SHARE
+    quadratic = np.diag([own, share[0] * spread * spread + _PRIOR_SHARE])
+    of_z = np.stack([-sign, sign * limits])
+    value = own * np.log(gamma) - 0.5 * at @ quadratic @ at + share[1:] @ log_cdf(z)
+    gradient = -quadratic @ at + of_z @ (share[1:] * h)
+    gradient[1] += own / gamma
+    curvature = quadratic + (of_z * share[1:] * h * excess) @ of_z.T
+    curvature[1, 1] += own / gamma**2
+    return float(value), gradient, curvature
