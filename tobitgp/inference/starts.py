@@ -82,7 +82,7 @@ def _add_start(
 ) -> None:
     for i, log_period in periods.items():
         theta[i] = log_period
-    candidate = np.where(given, parameters.start, theta)[parameters.free]
+    candidate = parameters.clip(np.where(given, parameters.start, theta)[parameters.free])
     if not any(np.array_equal(candidate, other) for other in candidates):
         candidates.append(candidate)
 

@@ -74,10 +74,10 @@ def _title(results: Fit) -> str:
     return "Tobit Gaussian Process Regression" if results.parts.gp.terms else "Tobit Linear Regression"
 
 
-def formula_rows(formula: str, width: int) -> list[list[str]]:
+def formula_rows(formula: str, width: int, label: str = "Formula:") -> list[list[str]]:
     """The formula in lines of a table of some width."""
-    lines = textwrap.wrap(formula.strip(), width - 10) or [""]
-    return [["Formula:" * (i == 0), line] for i, line in enumerate(lines)]
+    lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
+    return [[label * (i == 0), line] for i, line in enumerate(lines)]
 
 
 def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[list[str]]:

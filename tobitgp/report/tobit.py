@@ -41,8 +41,11 @@ def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
     estimates = _estimates(results, alpha)
     widths = [total_width(column_widths(rows)) for rows in (head, *([h, *rows] for h, rows in estimates))]
     width = max(WIDTH, *widths)
+    scale = results.model.spec.scale
+    written = formula_rows(results.formula, width)
+    written += formula_rows(scale.formula, width, "log(sigma):") if scale is not None else []
     tables = [
-        make_table(formula_rows(results.formula, width), "l", title="Censored Regression", width=width),
+        make_table(written, "l", title="Censored Regression", width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]

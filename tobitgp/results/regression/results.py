@@ -277,7 +277,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         parts, counts = self._parts, self._parts.facts.counts
         censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
         return (
-            f"TobitResults: {parts.spec.formula.strip()}\n"
+            f"TobitResults: {parts.spec.written}\n"
             f"  {parts.family.name}, method mle: "
             f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
             f"  log likelihood {self.llf:.2f}, {'converged' if self.converged else 'NOT converged'}"
