@@ -140,7 +140,20 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
+
+        Returns
+        -------
+        dict of str to callable
+            By the label of the row, what makes its text of results.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> list(res.default_model_infos)
+        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
+        """
         return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
 
     @property
