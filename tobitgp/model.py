@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -127,6 +128,7 @@ class Model:
                     "the pieces one after the other to tg.MixtureStream."
                 )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
+        spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
         self._read: TrainingData | PiecesData
@@ -172,7 +174,7 @@ class Model:
     def __repr__(self) -> str:
         censored = ", ".join(f"{self.counts[kind]} {kind}-censored" for kind in COUNTS[1:4] if self.counts[kind])
         rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
-        return f"Model: {self.formula.strip()}\n  {self._family.name}: {rows}"
+        return f"Model: {self.spec.written}\n  {self._family.name}: {rows}"
 
     def fit(
         self,

@@ -32,7 +32,7 @@ ANSWERS = (
 OPTIONS = ("EMCM", "EP", "Inducing", "Laplace", "LogNormal", "Normal", "SVBCM", "Student", "VBCM", "VI")
 
 # Without an underscore because other rooms of the package, or other packages, call them; no user does.
-PLUMBING = {"parts", "from_parts", "training", "counting", "default_model_infos", "user_level"}
+PLUMBING = {"parts", "from_parts", "training", "counting", "user_level"}
 
 
 class Public(NamedTuple):

@@ -1,5 +1,6 @@
 """What is said of a fit that does not end as it should: once, in words, with a remedy; and the trace that it keeps."""
 
+import re
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import ConvergenceWarning
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, ConvergenceWarning, NumericalError
 
 CURVE = "y ~ gp(x) | censor(l)"
 
@@ -103,3 +104,42 @@ def test_starts_that_agree_are_silent(data):
     res = tg.fit(CURVE, data, n_starts=4)
     assert "another maximum" not in set(res.fit_history["stage"])
     assert "starts" not in res.check().table.index
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_data_without_noise_are_told_of_once(method):
+    """In one warning, and in one note of the summary."""
+    x = np.linspace(0, 6, 40)
+    data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(x), -0.5)})
+    with pytest.warns(BoundaryWarning, match="sigma is 1e-04 of the response's sd: the data show no noise") as heard:
+        res = tg.fit("y ~ gp(x) | censor(-0.5)", data, method=method, hyper="maximize")
+    assert len(heard) == 1
+    assert sum("the data show no noise" in note for note in res.summary().notes) == 1
+    quiet = tg.fit("y ~ gp(x) | censor(-0.5)", data, method=method, hyper="maximize", fixed={"sigma": 1e-3})
+    assert "the data show no noise" not in str(quiet.summary())
+
+
+@pytest.mark.parametrize("inducing", [15, None])
+def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
+    """All inputs as inducing ones do not mend it, and nothing says they do."""
+    x = np.linspace(0, 6, 40)
+    data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(x), -0.5)})
+    formula, options = "y ~ gp(x, kernel='matern12') | censor(-0.5)", {"hyper": "maximize", "inducing": inducing}
+    with pytest.raises(NumericalError, match="sigma, whose square rounding drowns") as error:
+        tg.fit(formula, data, fixed={"sigma": 5e-9}, **options)
+    enough = float(re.search(r"'sigma': ([\d.e-]+)\} or more", str(error.value)).group(1))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        res = tg.fit(formula, data, fixed={"sigma": enough}, **options)
+    assert np.isfinite(res.log_evidence)
+    assert all("raise inducing=" in str(w.message) for w in heard), [str(w.message) for w in heard]
+
+
+def test_remedies_lead_where_a_fit_is_possible():
+    """Below the least noise that is safe all inputs are no remedy for few inducing ones."""
+    x = np.linspace(0, 6, 40)
+    data = pd.DataFrame({"x": x, "y": np.sin(x)})
+    for sigma, remedy in ((1e-3, "use inducing=None"), (5e-7, "the value at which sigma is fixed")):
+        with pytest.warns(ApproximationWarning, match=remedy):
+            res = tg.fit("y ~ gp(x, kernel='matern12')", data, fixed={"sigma": sigma}, inducing=15, hyper="maximize")
+        assert remedy in str(res.summary()).replace("\n    ", " ")

@@ -148,3 +148,31 @@ def test_a_terminal_is_not_steered(data, tmp_path, capsys):
     pd.DataFrame({"y": [1, 2], "\x1b[31mred": [1, 2]}).to_csv(tmp_path / "e.csv", index=False)
     assert main(["fit", "y ~ x", str(tmp_path / "e.csv")]) == 2
     assert not STEERING.search(capsys.readouterr().err)
+
+
+@pytest.mark.filterwarnings("error:.*starting with '_'")
+def test_names_with_an_underscore_first_are_in_the_pictures():
+    """Matplotlib leaves labels that begin so out of legends."""
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({"_x": rng.uniform(0, 3, 40), "_g": rng.choice(["_a", "_b"], 40)})
+    data["_t"] = np.exp(np.sin(data["_x"]) + 0.3 * rng.normal(size=40))
+    fixed = {"sigma": 0.3, "sd(gp(_x, by=_g))": 1.0, "lengthscale(gp(_x, by=_g))": 1.0}
+    process = tg.fit("_t ~ gp(_x, by=_g)", data, family="lognormal", fixed=fixed)
+    line = tg.fit("_t ~ C(_g) + _x", data, family="weibull")
+    new = pd.DataFrame({"_x": [1.0, 2.0], "_g": ["_a", "_b"]}, index=["_first", "_second"])
+    for fit in (process, line):
+        for interval in (None, 0.9):
+            legend = fit.plot_survival(df=new, interval=interval).get_legend()
+            assert {"_first", "_second"} <= {text.get_text().strip() for text in legend.get_texts()}
+    chosen = tg.select({"family": ["lognormal", "gaussian"]}, data, formula="_t ~ C(_g)")
+    pictures = [process.plot(), *np.ravel(process.plot_terms()), *np.ravel(line.plot_terms()), chosen.plot_evidence()]
+    drawn = " ".join(text for ax in pictures for text in texts(ax))
+    assert {"_a", "_b", "_x", "_g", "_t"} <= set(drawn.split())
+
+
+def texts(ax):
+    """Everything written in a picture."""
+    from matplotlib.text import Text
+
+    ax.figure.canvas.draw()
+    return [text.get_text() for text in ax.figure.findobj(Text)]

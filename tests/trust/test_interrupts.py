@@ -1,16 +1,12 @@
-"""Ctrl-C ends the process by KeyboardInterrupt and leaves neither files nor workers; threads do not mix fits up."""
+"""Ctrl-C ends the process by KeyboardInterrupt and leaves neither files nor workers."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
-
-import tobitgp as tg
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -91,17 +87,3 @@ def test_an_interrupt_leaves_nothing(job, tmp_path):
             os.killpg(process.pid, signal.SIGKILL)
     assert list(temporary.iterdir()) == []
     assert {path.name for path in work.iterdir()} <= {"d.parquet"}
-
-
-def test_fits_at_once_are_those_one_after_the_other():
-    sets = [tg.datasets.simulate_groot_lucas(rng=seed) for seed in range(4)]
-
-    def fit(data):
-        curve = tg.fit("y ~ gp(x) | censor(lower)", data.assign(y=np.maximum(data["y"], data["lower"])))
-        return np.r_[curve.log_evidence, curve.predict(data)]
-
-    expected = [fit(data) for data in sets]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(fit, sets))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -1,5 +1,6 @@
 """The same numbers from other processes, whatever the threads of BLAS, the jobs and the order of hashes."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 SCRIPT = """
-import json, sys, warnings
+import json, sys, tempfile, warnings
 import numpy as np, pandas as pd, tobitgp as tg
 warnings.simplefilter("ignore")
 jobs = int(sys.argv[1])
@@ -30,6 +31,27 @@ folds = tg.cross_validate("y ~ z | censor(-0.3)", d, folds=3, rng=5, n_jobs=jobs
 found["folds"] = folds[["log_likelihood"]].to_numpy().ravel().tolist()
 chosen = tg.select(["y ~ z | censor(-0.3)", "y ~ z + x | censor(-0.3)"], d, n_jobs=jobs)
 found["select"] = chosen.table.select_dtypes("number").to_numpy().ravel().tolist()
+import tobitgp.engines.spill as spill, tobitgp.inference.search as search
+search.SAMPLE_ROWS, formula = 60, "y ~ z + gp(x) + re(g) | censor(-0.3)"
+def numbers(fit):
+    return [fit.log_evidence, fit.elbo, *fit.params, *fit.bse, *fit.predict(d.head(5))]
+with tempfile.TemporaryDirectory() as folder:
+    for i in range(4):
+        d[50 * i : 50 * (i + 1)].to_parquet(f"{folder}/{i}.parquet")
+    for method in ("ep", "vi", "laplace"):
+        found[f"files {method}"] = numbers(tg.fit(formula, folder, method=method, hyper="maximize"))
+    found["files regression"] = numbers(tg.fit("y ~ z + C(g) | censor(-0.3)", folder, method="laplace"))
+    spill.LIMIT = 0
+    found["files on disk"] = numbers(tg.fit(formula, f"{folder}/*.parquet", hyper="maximize"))
+assert found["files on disk"] == found["files ep"]
+try:
+    import dask, dask.dataframe as dd
+except ImportError:
+    pass
+else:
+    with dask.config.set(scheduler="threads", num_workers=jobs):
+        parts = dd.from_pandas(d, npartitions=4, sort=False)
+        found["partitions"] = numbers(tg.fit(formula, parts, hyper="maximize"))
 print(json.dumps({name: [float(v) for v in values] for name, values in found.items()}))
 """
 
@@ -44,6 +66,7 @@ def run(threads, jobs, hashes):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="no Parquet files without pyarrow")
 def test_the_same_numbers_in_every_process():
     """Order of hashes and jobs change nothing at all; threads of BLAS sum in another order, no more than that."""
     expected = run(threads=1, jobs=1, hashes=0)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -36,15 +36,100 @@ def _mark() -> None:
     _here.in_pool = True
 
 
+class _Hold:
+    """BLAS at one thread for as long as any thread of this process needs it there.
+
+    The number of BLAS threads belongs to the process: whoever comes first remembers it, whoever leaves last restores
+    it, in whichever order they come and leave. Where OpenMP serves BLAS, each thread has a number of its own.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+        self.before: list[tuple[Any, int]] = []
+
+    def enter(self) -> None:
+        """Count one more, and limit BLAS for the first."""
+        holds = getattr(_here, "holds", 0)
+        with self.lock:
+            if self.count == 0:
+                self.before = _limit(own=False)
+            if holds == 0:
+                _here.before = _limit(own=True)
+            self.count += 1
+            _here.holds = holds + 1
+
+    def leave(self) -> None:
+        """Count one less, and restore BLAS for the last."""
+        with self.lock:
+            self.count -= 1
+            _here.holds -= 1
+            if _here.holds == 0:
+                _restore(_here.before)
+            if self.count == 0:
+                _restore(self.before)
+
+    def forked(self) -> None:
+        """Forget the threads that did not survive a fork, whatever they were in the middle of."""
+        self.lock = threading.Lock()
+        self.count = getattr(_here, "holds", 0)
+        if self.count == 0:
+            _restore(self.before)
+
+
+def _limit(*, own: bool) -> list[tuple[Any, int]]:
+    """Set the libraries whose number belongs to the thread, or to the process, to 1; those set, and their numbers."""
+    libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
+    found = [(library, library.get_num_threads()) for library in libraries if _belongs_to_thread(library) == own]
+    changed = [(library, number) for library, number in found if number is not None and number > 1]
+    for library, _ in changed:
+        _set_threads(library, 1)
+    return changed
+
+
+def _restore(before: list[tuple[Any, int]]) -> None:
+    """Give libraries their numbers back, but for those that somebody else has set since."""
+    while before:
+        library, number = before.pop()
+        if library.get_num_threads() == 1:
+            _set_threads(library, number)
+
+
+def _belongs_to_thread(library: Any) -> bool:
+    return library.internal_api == "openblas" and library.threading_layer == "openmp"
+
+
+def _set_threads(library: Any, number: int) -> None:
+    library.set_num_threads(number)
+    # threadpoolctl 3.8 heeds one thread only until that says it is done, and ours may leave in any order.
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread()
+
+
+_hold = _Hold()
+
+
+def _forked() -> None:
+    _pool.cache_clear()
+    _hold.forked()
+
+
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: its own threads cost more than they bring at the sizes of a pass."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Hold BLAS to one thread: its own threads cost more than they bring at the sizes of a pass.
+
+    Holds may nest and overlap in any number of threads; the number of BLAS threads from before the first is back after
+    the last.
+    """
+    _hold.enter()
+    try:
         yield
+    finally:
+        _hold.leave()
 
 
 @contextmanager

@@ -193,6 +193,8 @@ class ModelSpec(LinearPart):
         A user's own functions that the formula may call.
     mixture : MixtureTerm or None
         In place of linear terms and processes.
+    scale : ScaleSpec or None
+        Of the noise scale, where it has a formula of its own.
     """
 
     formula: str
@@ -207,6 +209,13 @@ class ModelSpec(LinearPart):
     truncation: TruncationSpec | None = None
     functions: UserFunctions = ()
     mixture: MixtureTerm | None = None
+    scale: ScaleSpec | None = None
+
+    @property
+    def written(self) -> str:
+        """What was written, in a line: the formula, and that of the noise scale where there is one."""
+        formula = self.formula.strip()
+        return formula if self.scale is None else f"{formula}, sigma={self.scale.formula.strip()!r}"
 
     @property
     def flag(self) -> Flag | None:

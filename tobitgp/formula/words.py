@@ -19,13 +19,15 @@ def describe(spec: ModelSpec) -> str:
     -------
     str
     """
-    lines = [spec.formula.strip(), f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
+    lines = [spec.written, f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
     if spec.truncation is not None:
         lines.append(f"  truncation {_truncation(spec)}")
     if spec.mixture is not None:
         return "\n".join([*lines, f"  mixture    {_mixture(spec.mixture)}"])
-    lines += _linear_lines("linear", spec)
+    lines += _linear_lines("linear", spec) + _function_lines(spec)
     lines += [f"  process    {_process(term)}" for term in spec.gps]
+    if spec.scale is not None:
+        lines += _linear_lines("log(sigma)", spec.scale)
     return "\n".join(lines)
 
 
@@ -40,16 +42,19 @@ def describe_scale(spec: ScaleSpec) -> str:
     -------
     str
     """
-    return "\n".join([spec.formula.strip(), *_linear_lines("log(sigma)", spec)])
+    return "\n".join([spec.formula.strip(), *_linear_lines("log(sigma)", spec), *_function_lines(spec)])
 
 
 def _linear_lines(what: str, spec: LinearPart) -> list[str]:
-    """The linear terms, the offsets, and functions of the user's own."""
+    """The linear terms and the offsets."""
     lines = [f"  {what:<10} {_linear(spec)}"]
-    lines += [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
-    if spec.functions:
-        lines.append(f"  functions  {', '.join(name for name, _ in spec.functions)}: given beside the formula")
-    return lines
+    return lines + [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
+
+
+def _function_lines(spec: LinearPart) -> list[str]:
+    """Functions of the user's own."""
+    names = ", ".join(name for name, _ in spec.functions)
+    return [f"  functions  {names}: given beside the formula"] if names else []
 
 
 def _response(spec: ModelSpec) -> str:

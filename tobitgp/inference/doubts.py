@@ -11,7 +11,7 @@ from tobitgp.data.units import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.parameters import LOG_BOUND
+from tobitgp.inference.parameters import LOG_BOUND, Parameters, too_little_noise
 
 
 def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
@@ -38,19 +38,40 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
 
 def warn_coarse(fitted: FittedGP) -> None:
     """Say where the search met a bound, and what the inducing inputs leave out."""
-    parameters = fitted.parameters
-    names = [name for name, free in zip(parameters.names, parameters.free, strict=True) if free]
-    free = fitted.points[0].theta[parameters.free]
-    stuck = [names[i] for i in np.flatnonzero((free <= parameters.least) | (free >= LOG_BOUND))]
-    if stuck:
-        _warn(f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior.")
+    words = bound_words(fitted)
+    if words:
+        _warn(words)
     if fitted.nats_left > 1.0:
         warnings.warn(
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound; "
-            "raise inducing=, use inducing=None, or expect too smooth a fit.",
+            f"{coarse_remedy(fitted.parameters)}, or expect too smooth a fit.",
             ApproximationWarning,
             stacklevel=user_level(),
         )
+
+
+def bound_words(fitted: FittedGP) -> str:
+    """Where the search met a bound, and what noise at its least tells; nothing where it met none."""
+    parameters = fitted.parameters
+    places, free = np.flatnonzero(parameters.free), fitted.points[0].theta[parameters.free]
+    low = free <= parameters.least
+    stuck = [parameters.names[i] for i in places[low | (free >= LOG_BOUND)]]
+    if not stuck:
+        return ""
+    words = f"The search ended at a bound for {', '.join(stuck)}; fix it, or set a prior."
+    if any(parameters.roles[i] == "sigma" for i in places[low]):
+        words += (
+            f" At its lower bound sigma is {np.exp(-LOG_BOUND):.0e} of the response's sd: the data show no noise, and "
+            "the curve goes through the rows. Where they were measured with an error, fix sigma at that."
+        )
+    return words
+
+
+def coarse_remedy(parameters: Parameters) -> str:
+    """What makes the inducing inputs leave less; where rounding drowns the noise all inputs are no remedy."""
+    if too_little_noise(parameters):
+        return "raise inducing= or the value at which sigma is fixed"
+    return "raise inducing= or use inducing=None"
 
 
 def warn_no_bound(fitted: FittedGP) -> None:

@@ -19,7 +19,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import nats_left, precisions_of, sites_of
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
-from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.parameters import LEAST_NOISE, Parameters, too_little_noise
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
@@ -113,6 +113,10 @@ def named_suspects(parameters: Parameters) -> Iterator[None]:
     except NumericalError as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
         suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
+        if too_little_noise(parameters):
+            unit = parameters.units[parameters.roles.index("sigma")]
+            least = f"{np.exp(LEAST_NOISE) * unit:.1g}"
+            suspects = f"sigma, whose square rounding drowns: fixed={{'sigma': {least}}} or more keeps clear of that"
         raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
 
 

@@ -18,6 +18,8 @@ from tobitgp.likelihoods.side import SIDES
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.typing import Array
 
+FARTHEST = 50.0 * float(np.log(10.0))
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -144,6 +146,17 @@ def _positive(argument: str, name: str, value: Any) -> float:
     return float(value)
 
 
+def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
+    """Logarithm of a value over its unit, where squares of both stay numbers."""
+    ratio = np.log(_positive(argument, name, value)) - np.log(unit)
+    if abs(ratio) > FARTHEST:
+        raise SpecError(
+            f"{argument}={{{name!r}: {value!r}}}: on the scale of these data 1 is {unit:.3g}; a value within a factor "
+            f"1e{FARTHEST / np.log(10.0):.0f} of that is needed."
+        )
+    return float(ratio)
+
+
 def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
     """Prior means (p,), and sds (p,): NaN where the default applies, 0 where the coefficient is fixed."""
     fixed, mean, sd = given.fixed, np.zeros(len(columns)), np.full(len(columns), np.nan)
@@ -189,10 +202,10 @@ def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given)
         elif given.drops(name):
             sd[i] = np.inf
         if name in start:
-            first[i] = np.log(_positive("start", name, start[name]) / unit[i])
+            first[i] = _log_ratio("start", name, start[name], unit[i])
         if name in fixed or hyper.known is not None:
             known = fixed.get(name, hyper.known)
             none = hyper.role in SIDES and isinstance(known, Real) and known == 0
-            first[i] = -np.inf if none else np.log(_positive("fixed", name, known) / unit[i])
+            first[i] = -np.inf if none else _log_ratio("fixed", name, known, unit[i])
             free[i] = False
     return Parameters(tuple(h.name for h in hypers), tuple(h.role for h in hypers), unit, mean, sd, free, first)

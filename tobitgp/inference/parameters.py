@@ -11,6 +11,8 @@ from tobitgp.typing import Array, BoolArray
 LOG_BOUND = np.log(1e4)
 # Student's law has a mean for df > 1 only, and predictions average over df.
 LEAST_DF = 1.05
+# The square of a relative noise of 1e-6 is some thousand times what doubles resolve.
+LEAST_NOISE = np.log(1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,17 @@ class Parameters:
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Log prior density of theta over the free parameters, and its gradient (k,)."""
         has = self.free & np.isfinite(self.prior_sd)
-        z = np.where(has, (theta - self.prior_mean) / self.prior_sd, 0.0)
-        norm = np.where(has, np.log(np.where(has, self.prior_sd, 1.0)) + 0.5 * np.log(2.0 * np.pi), 0.0)
-        return -0.5 * float(z @ z) - float(norm.sum()), np.where(has, -z / self.prior_sd, 0.0)
+        sd = np.where(has, self.prior_sd, 1.0)
+        # Theta is -inf where a side noise is fixed at 0, and an infinite sd is no prior.
+        z = np.where(has, theta - self.prior_mean, 0.0) / sd
+        norm = np.where(has, np.log(sd) + 0.5 * np.log(2.0 * np.pi), 0.0)
+        return -0.5 * float(z @ z) - float(norm.sum()), -z / sd
+
+
+def too_little_noise(parameters: Parameters) -> bool:
+    """Whether sigma is known to be so small beside the response that the rounding of numbers drowns it."""
+    at = parameters.roles.index("sigma")
+    return not parameters.free[at] and bool(parameters.start[at] < LEAST_NOISE)
 
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -36,10 +36,10 @@ def starts(
     periods : mapping of int to array, optional
         Logarithms of the periods to try, by position in theta.
     """
-    given = ~np.isnan(parameters.start)
+    given, reach = ~np.isnan(parameters.start), _reach(parameters.roles)
     candidates: list[Array] = []
     for level in _levels(short):
-        theta = np.log([level[role] for role in parameters.roles])
+        theta = np.log([level[role] for role in parameters.roles]) + reach
         _add_start(candidates, parameters, given, theta, {i: tried[0] for i, tried in (periods or {}).items()})
     for tried in _combinations(periods or {}):
         for lengthscale in (0.5, 1.5):
@@ -51,6 +51,7 @@ def starts(
     return ranked[: max(n_starts, 1)]
 
 
+_FEW = 4
 _REST = {
     "sd": 1.0,
     "group": 0.5,
@@ -70,6 +71,17 @@ def _levels(short: bool) -> Iterator[dict[str, float]]:
         yield {**_REST, "lengthscale": lengthscale, "sigma": sigma}
 
 
+def _reach(roles: Sequence[str]) -> Array:
+    """What to add to logarithms of length-scales: rows lie further apart in many inputs than in a few.
+
+    At length-scales that would do for one input all rows of many are strangers, and every start is on the same plain.
+    """
+    role = np.array(roles)
+    term = np.cumsum(np.isin(role, ("sd", "group")))
+    shares = (role == "lengthscale") & (term == term[:, None])
+    return np.where(role == "lengthscale", 0.5 * np.log(np.maximum(shares.sum(axis=1) / _FEW, 1.0)), 0.0)
+
+
 def _combinations(periods: Mapping[int, Array]) -> Iterator[dict[int, float]]:
     """A value for each unknown period: all of one, the strongest of several together."""
     few = {i: tried if len(periods) == 1 else tried[:4] for i, tried in periods.items()}
@@ -82,7 +94,7 @@ def _add_start(
 ) -> None:
     for i, log_period in periods.items():
         theta[i] = log_period
-    candidate = np.where(given, parameters.start, theta)[parameters.free]
+    candidate = parameters.clip(np.where(given, parameters.start, theta)[parameters.free])
     if not any(np.array_equal(candidate, other) for other in candidates):
         candidates.append(candidate)
 

@@ -11,7 +11,7 @@ from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.rows import Units
 from tobitgp.report.protocols import Mixed
-from tobitgp.report.summary import WIDTH, formula_rows, number, side_by_side
+from tobitgp.report.summary import WIDTH, formula_rows, number, side_by_side, times_note
 from tobitgp.typing import Array
 
 _METHODS = {
@@ -144,6 +144,8 @@ def _notes(results: Mixed, kind: str) -> list[str]:
         notes.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
     if parts.family.name == "lognormal":
         notes.append("mean and sd are those of the logarithm of the response.")
+    if parts.family.support == "real":
+        notes += times_note(results.model.spec, parts.family.name)
     notes.append(_errors_note(results, kind))
     if isinstance(fit.model, Points):
         if parts.family.free_of == "location and scale":

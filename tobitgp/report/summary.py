@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tobitgp.formula.spec import GPTerm
+from tobitgp.formula.spec import GPTerm, ModelSpec
+from tobitgp.inference.doubts import bound_words, coarse_remedy
 from tobitgp.report.protocols import Fit
 
 WIDTH = 78
@@ -74,10 +76,10 @@ def _title(results: Fit) -> str:
     return "Tobit Gaussian Process Regression" if results.parts.gp.terms else "Tobit Linear Regression"
 
 
-def formula_rows(formula: str, width: int) -> list[list[str]]:
+def formula_rows(formula: str, width: int, label: str = "Formula:") -> list[list[str]]:
     """The formula in lines of a table of some width."""
-    lines = textwrap.wrap(formula.strip(), width - 10) or [""]
-    return [["Formula:" * (i == 0), line] for i, line in enumerate(lines)]
+    lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
+    return [[label * (i == 0), line] for i, line in enumerate(lines)]
 
 
 def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[list[str]]:
@@ -190,10 +192,13 @@ def _notes(results: Fit) -> list[str]:
         notes.append(
             "Expectation propagation did not settle; variational inference took over, and the evidence is a bound."
         )
+    bound = bound_words(fitted)
+    if bound:
+        notes.append(bound)
     if fitted.nats_left > COARSE:
         notes.append(
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound: the fit may be too "
-            "smooth and its bands are approximate. Raise inducing=, or use inducing=None."
+            f"smooth and its bands are approximate. To mend it, {coarse_remedy(fitted.parameters)}."
         )
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])
@@ -210,6 +215,8 @@ def _notes(results: Fit) -> list[str]:
         )
     if gp.family.log_time:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
+    else:
+        notes += times_note(results.model.spec, gp.family.name)
     if gp.columns:
         notes.append(_linear_note(results, J))
     centred = _centred(results)
@@ -225,6 +232,22 @@ def _notes(results: Fit) -> list[str]:
             "evidence."
         )
     return notes
+
+
+def times_note(spec: ModelSpec, family: str) -> list[str]:
+    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    family : str
+        Name of a family of any number.
+    """
+    response = spec.response
+    if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
+        return []
+    law = {"gaussian": "normal"}.get(family, family)
+    return [f"Times are modelled as {law}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
 
 
 def _centred(results: Fit) -> list[str]:

@@ -33,11 +33,14 @@ def printable_lines(text: object) -> str:
 
 
 def as_label(text: object) -> str:
-    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics.
+    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics, and legends show all names.
 
     Examples
     --------
     >>> print(as_label("cost in $"))
     cost in \$
+    >>> as_label("_b")  # legends leave out what begins with an underscore
+    ' _b'
     """
-    return printable(str(text)).replace("$", r"\$")
+    label = printable(str(text)).replace("$", r"\$")
+    return f" {label}" if label.startswith("_") else label

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.report.protocols import Regression
-from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side
+from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side, times_note
 from tobitgp.typing import Array
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
@@ -41,8 +41,11 @@ def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
     estimates = _estimates(results, alpha)
     widths = [total_width(column_widths(rows)) for rows in (head, *([h, *rows] for h, rows in estimates))]
     width = max(WIDTH, *widths)
+    scale = results.model.spec.scale
+    written = formula_rows(results.formula, width)
+    written += formula_rows(scale.formula, width, "log(sigma):") if scale is not None else []
     tables = [
-        make_table(formula_rows(results.formula, width), "l", title="Censored Regression", width=width),
+        make_table(written, "l", title="Censored Regression", width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
@@ -115,6 +118,8 @@ def _notes(results: Regression) -> list[str]:
     if results.parts.family.log_time:
         notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
         notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
+    else:
+        notes += times_note(results.model.spec, results.parts.family.name)
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
     errors = _ROBUST.get(results.cov_type, "from the observed information")

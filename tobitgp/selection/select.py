@@ -248,7 +248,8 @@ def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str)
         away = [
             name for name, fit in results.items() if isinstance(fit, GPResults) and fit.parts.fitted.trace.fell_back
         ]
-        _warn(f"{listed(away)} fell back to another method, and {by} would not be of one kind; ranked by='elbo'.")
+        why = f"{listed(away)} fell back to another method" if away else "Some of these models have theirs exactly"
+        _warn(f"{why}, and {by} would not be of one kind; ranked by='elbo'.")
         by = "elbo"
     without = [name for name, fit in results.items() if np.isnan(read_value(fit, by))]
     if without and len(without) < len(results):

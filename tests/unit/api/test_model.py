@@ -1,5 +1,6 @@
 """The two-step front door: a model that has met its data, then fits."""
 
+import re
 import warnings
 
 import numpy as np
@@ -99,3 +100,48 @@ def test_warnings_name_the_line_of_the_user(data):
             call()
         assert BoundaryWarning in [warning.category for warning in caught]
         assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_noise_scale_is_part_of_what_was_understood(data, tmp_path):
+    """In print, in repr, in summaries, and after a file."""
+    model = tg.Model("y ~ x | censor(lower)", data, sigma="~ z + offset(abs(x))")
+    words = ["  log(sigma) intercept, z", "  offset     abs(x), coefficient 1"]
+    assert str(model.spec).splitlines()[-2:] == words
+    written = "y ~ x | censor(lower), sigma='~ z + offset(abs(x))'"
+    assert repr(model).startswith(f"Model: {written}\n")
+    fit = model.fit()
+    fit.save(tmp_path / "fit")
+    for results in (fit, tg.load(tmp_path / "fit")):
+        assert str(results.model.spec) == str(model.spec)
+        assert repr(results).startswith(f"TobitResults: {written}\n")
+        assert "log(sigma):  ~ z + offset(abs(x))" in str(results.summary())
+    assert tg.Model("y ~ x | censor(lower)", data).spec.scale is None
+
+
+def test_functions_of_the_noise_scale_are_listed_once(data):
+    model = tg.Model("y ~ f(x) | censor(lower)", data, sigma="~ f(z)", functions={"f": np.tanh})
+    assert str(model.spec).count("given beside the formula") == 1
+
+
+@pytest.mark.parametrize("argument", ["fixed", "start"])
+@pytest.mark.parametrize("value", [0, -1, np.nan, np.inf, 1e-300, 1e300])
+@pytest.mark.parametrize("name", list(FIXED))
+def test_values_on_no_scale_of_the_data_are_refused(data, argument, value, name):
+    model = tg.Model(FORMULA, data)
+    with pytest.raises(SpecError, match=re.escape(f"{argument}={{{name!r}: {value!r}}}")):
+        model.fit(**{argument: {name: value}})
+
+
+@pytest.mark.parametrize("value", [1e-30, 1e30])
+@pytest.mark.parametrize("name", list(FIXED))
+def test_starts_far_outside_are_moved_inside(data, value, name):
+    fit = tg.Model(FORMULA, data).fit(start={name: value}, hyper="maximize", n_starts=1)
+    assert np.isfinite(fit.log_evidence)
+
+
+@pytest.mark.parametrize("priors", [{}, {"sigma_lower": None}])
+def test_side_noises_fixed_at_zero_need_no_prior(data, priors):
+    model = tg.Model(FORMULA, data)
+    fit = model.fit(method="vi", bound="local", fixed={"sigma_lower": 0}, priors=priors, hyper="maximize")
+    assert fit.params["sigma_lower"] == 0.0
+    assert np.isfinite(fit.log_evidence)

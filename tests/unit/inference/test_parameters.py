@@ -1,5 +1,7 @@
 """Names, units and priors of hyper-parameters."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from support.differences import gradient
@@ -40,3 +42,12 @@ def test_default_priors_are_those_of_the_notes():
     np.testing.assert_allclose(default_prior("sd", 1), (np.log(1.5), 0.8))
     np.testing.assert_allclose(default_prior("sigma", 1), (np.log(0.1), 1.0))
     assert default_prior("lengthscale", 4)[0] == pytest.approx(np.log(1.4))
+
+
+def test_a_side_noise_fixed_at_zero_has_no_part_in_the_prior(parameters):
+    """Its logarithm is -inf, whatever became of its prior."""
+    fixed = dataclasses.replace(parameters, prior_sd=np.array([0.8, 0.7, np.inf, np.inf]))
+    theta = np.array([0.1, 0.2, 9.0, -np.inf])
+    value, slope = fixed.log_prior(theta)
+    assert value == parameters.log_prior(theta)[0] == parameters.log_prior(np.array([0.1, 0.2, 9.0, 9.0]))[0]
+    assert list(slope[2:]) == [0.0, 0.0]

@@ -190,3 +190,23 @@ def test_a_million_observations_are_written_out():
     data = pd.DataFrame({"y": [1.0, 2.0, 4.0], "count": [500_000, 400_000, 100_001]})
     res = tg.fit("y ~ 1 | censor(1)", data, weights="count")
     assert "No. observations: 1000001" in " ".join(res.summary().as_text().split())
+
+
+@pytest.mark.parametrize("terms", ["x", "gp(x)", "mixture(1)"])
+@pytest.mark.parametrize(
+    ("response", "family", "said"),
+    [
+        ("Surv(t, e)", "gaussian", True),
+        ("Surv(t, e)", "lognormal", False),
+        ("Surv(log(t), e)", "gaussian", False),
+        ("Surv(t, e, type='left')", "gaussian", False),
+        ("t", "gaussian", False),
+    ],
+)
+def test_times_that_may_be_negative_are_told_of(response, family, terms, said):
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=40), "t": 1 + rng.exponential(size=40), "e": rng.random(40) > 0.3})
+    options = {} if terms == "mixture(1)" else {"fixed": {"sigma": 0.5}}
+    notes = tg.fit(f"{response} ~ {terms}", data, family=family, **options).summary().notes
+    about = [note for note in notes if "Times are modelled as normal" in note and "family='weibull'" in note]
+    assert len(about) == said

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tobitgp as tg
@@ -178,3 +179,15 @@ def test_html_escapes_names(data):
     found = tg.select({"a<b>&_%": "y ~ x | censor(lower)"}, data, hyper="maximize")
     assert "a&lt;b&gt;&amp;_%" in found._repr_html_()
     assert "<b>" not in found._repr_html_()
+
+
+def test_families_with_exact_evidence_are_ranked_beside_others_by_a_bound(recwarn):
+    """A normal law of uncensored rows has its evidence exactly, a Weibull one does not."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.normal(size=40)}).assign(t=lambda d: np.exp(d["x"] + rng.normal(size=40)))
+    chosen = tg.select({"family": ["weibull", "lognormal"]}, data, formula="t ~ x")
+    assert {fit.evidence_kind for fit in chosen.results.values()} == {"ep", "exact"}
+    assert [str(w.message) for w in recwarn] == [
+        "Some of these models have theirs exactly, and log_evidence would not be of one kind; ranked by='elbo'."
+    ]
+    assert set(chosen.table["kind"]) == {"elbo"}

@@ -224,7 +224,20 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
+
+        Returns
+        -------
+        dict of str to callable
+            By the label of the row, what makes its text of results.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("nh4 ~ mixture(1) | censor(limit)", tg.datasets.load("nh4"), family="lognormal")
+        >>> list(res.default_model_infos)
+        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log evidence']
+        """
         if not self._parts.bayes:
             return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
         return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f}"}

@@ -184,7 +184,20 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
+
+        Returns
+        -------
+        dict of str to callable
+            By the label of the row, what makes its text of results.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+        >>> list(res.default_model_infos)
+        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log evidence']
+        """
         return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"}
 
     # -- tables -------------------------------------------------------------------------------------------------------

@@ -140,7 +140,20 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns."""
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
+
+        Returns
+        -------
+        dict of str to callable
+            By the label of the row, what makes its text of results.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> list(res.default_model_infos)
+        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
+        """
         return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
 
     @property
@@ -277,7 +290,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         parts, counts = self._parts, self._parts.facts.counts
         censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
         return (
-            f"TobitResults: {parts.spec.formula.strip()}\n"
+            f"TobitResults: {parts.spec.written}\n"
             f"  {parts.family.name}, method mle: "
             f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
             f"  log likelihood {self.llf:.2f}, {'converged' if self.converged else 'NOT converged'}"

@@ -65,8 +65,7 @@ def plain_formulas(formulas: Formulas, columns: Sequence[str]) -> dict[str, Any]
     except (MalformedError, TobitGPError):
         known = False
     if not known:
-        written = spec.formula.strip() if scale is None else f"{spec.formula.strip()}, sigma={scale.formula.strip()}"
-        raise SpecError(f"The formula {written!r} cannot be stored: it would not be read again as it was.")
+        raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
     return document
 
 
@@ -97,7 +96,8 @@ def restore_formulas(document: Any, functions: Functions | None) -> Formulas:
     spec = _relearn(spec, values)
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
-    return Formulas(spec, None if document["scale"] is None else _restore_scale(document["scale"], spec, functions))
+    scale = None if document["scale"] is None else _restore_scale(document["scale"], spec, functions)
+    return Formulas(replace(spec, scale=scale), scale)
 
 
 def _restore_scale(document: Any, spec: ModelSpec, functions: Functions | None) -> ScaleSpec:
