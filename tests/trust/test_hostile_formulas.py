@@ -1,71 +1,17 @@
 """Formulas are data: whatever the text, it is fitted or refused in words; nothing runs, hangs or eats memory."""
 
 import os
-import signal
-import sys
-import tracemalloc
 import warnings
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.audit import nothing_happens
 
 import tobitgp as tg
 from tobitgp.errors import FormulaError, TobitGPError
-
-FORBIDDEN = (
-    "os.system",
-    "os.exec",
-    "os.fork",
-    "os.remove",
-    "os.mkdir",
-    "subprocess.Popen",
-    "socket.connect",
-    "shutil.",
-)
-SEEN: list[tuple[str, str]] = []
-WATCHING = False
-
-
-def watch(event, arguments):
-    if WATCHING and (event.startswith(FORBIDDEN) or (event == "open" and set(str(arguments[1])) & set("wax+"))):
-        SEEN.append((event, str(arguments)))
-
-
-sys.addaudithook(watch)  # stays for the process, asleep outside `nothing_happens`
-
-
-@contextmanager
-def nothing_happens(seconds=20, megabytes=80):
-    """Fail where a file is written, a program started, or time and memory run away.
-
-    Both limits are far above what any formula here needs; they end a bomb before it takes the machine along.
-    """
-    global WATCHING
-    SEEN.clear()
-
-    def late(*_):
-        raise TimeoutError(f"over {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, late) if hasattr(signal, "SIGALRM") else None
-    if before is not None:
-        signal.alarm(seconds)
-    tracemalloc.start()
-    WATCHING = True
-    try:
-        yield
-    finally:
-        WATCHING = False
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        if before is not None:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, before)
-    assert not SEEN
-    assert peak < megabytes * 1e6
 
 
 def rows(n=12):
