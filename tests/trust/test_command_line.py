@@ -203,27 +203,17 @@ def check(cases, results, root, code):
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """The folder of all quick cases, and what became of them."""
-    root = tmp_path_factory.mktemp("command_line")
-    return root, run(WORKS | FAILS, root)
-
-
-def test_what_works_writes_what_it_is_told(ran):
-    root, results = ran
-    check(WORKS, results, root, 0)
-    assert (root / "work" / "through a link" / "link.tgp").is_symlink()
+def test_what_works_writes_what_it_is_told_and_what_fails_nothing(tmp_path):
+    """One process for both, since importing costs more than all cases together."""
+    results = run(WORKS | FAILS, tmp_path)
+    check(WORKS, results, tmp_path, 0)
+    assert (tmp_path / "work" / "through a link" / "link.tgp").is_symlink()
+    check(FAILS, results, tmp_path, 2)
 
 
 @pytest.mark.slow
 def test_what_works_slowly_writes_what_it_is_told(tmp_path):
     check(SLOW, run(SLOW, tmp_path), tmp_path, 0)
-
-
-def test_what_fails_leaves_everything_as_it_was(ran):
-    root, results = ran
-    check(FAILS, results, root, 2)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
