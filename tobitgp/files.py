@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -17,20 +18,24 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : Path
-        An existing file is replaced; a link stays one.
+        An existing file is replaced, its permissions kept; a link stays one.
 
     Raises
     ------
     OSError
-        If the file cannot be written; nothing is left behind.
+        If the file cannot be written, or is a device or a pipe; nothing is left behind.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError("this is no ordinary file")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        with contextlib.suppress(OSError):
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
         with contextlib.suppress(OSError):

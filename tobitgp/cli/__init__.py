@@ -36,12 +36,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python would complain again when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute_what_breaks()  # whoever read the output has seen enough
     except TobitGPError as error:
         print(f"tobitgp: {printable_lines(error)}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        print(f"tobitgp: {printable_lines(place + (error.strerror or str(error)))}", file=sys.stderr)
+        _mute_what_breaks()
+        return BAD_INPUT
     return 0
+
+
+def _mute_what_breaks() -> None:
+    """Let output that cannot be written go nowhere: Python would complain again when it closes the stream."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
+from tobitgp.results.saving import PAGES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PARQUET = (".parquet", ".pq")
+SUFFIXES = {"--plot": (".png", ".pdf", ".svg"), "--report": PAGES, "--out": (".csv", *PARQUET)}
 _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'tobitgp[parquet]'"
 
 
@@ -49,7 +52,7 @@ def read_data(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path, engine="pyarrow") if parquet else pd.read_csv(path)
     except ImportError:
         raise DataError(f"{str(path)!r} cannot be read: {_NO_PYARROW}.") from None
-    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are kinds of these
+    except Exception as error:  # of pandas, pyarrow, or whatever unpacks a compressed file
         raise DataError(f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {error}") from None
 
 
@@ -108,51 +111,67 @@ def write_table(table: pd.DataFrame, target: Path | None) -> None:
     if target is None:
         print(table.to_csv(index=not plain), end="")
         return
-    with replacing(target, "--out") as path:
+    with replacing(target, "--out") as file:
         if target.suffix.lower() in PARQUET:
-            table.to_parquet(path, engine="pyarrow", index=None if plain else True)
+            table.to_parquet(file, engine="pyarrow", index=None if plain else True)
         else:
-            table.to_csv(path, index=not plain)
+            table.to_csv(file, index=not plain, mode="wb")
 
 
-def check_target(target: Path | None, option: str, suffixes: Iterable[str] = ()) -> None:
-    """Refuse a place that cannot be written to before any work is done.
+def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
+    """Refuse places that cannot be written to, or must not be, before any work is done.
+
+    Parameters
+    ----------
+    targets : mapping of str to Path
+        Places by their options; None where an option is not given.
+    read : iterable of Path
+        Files that are read, which nothing may replace.
 
     Raises
     ------
     SpecError
         Naming the option.
     """
-    if target is None:
-        return
-    if not target.parent.is_dir():
-        raise SpecError(f"{option} {target}: there is no folder {str(target.parent)!r}.")
-    if target.is_dir():
-        raise SpecError(f"{option} {target}: this is a folder.")
-    allowed = [*suffixes]
-    if allowed and target.suffix.lower() not in allowed:
-        raise SpecError(f"{option} {target}: the name ends in one of {', '.join(allowed)}.")
+    taken = {os.path.realpath(path): str(path) for path in read}
+    for option, target in targets.items():
+        if target is None:
+            continue
+        if not target.parent.is_dir():
+            raise SpecError(f"{option} {target}: there is no folder {str(target.parent)!r}.")
+        if target.is_dir():
+            raise SpecError(f"{option} {target}: this is a folder.")
+        if target.exists() and not target.is_file():
+            raise SpecError(f"{option} {target}: this is no ordinary file.")
+        allowed = SUFFIXES.get(option, ())
+        if allowed and target.suffix.lower() not in allowed:
+            raise SpecError(f"{option} {target}: the name ends in one of {', '.join(allowed)}.")
+        place = os.path.realpath(target)
+        if place in taken:
+            raise SpecError(f"{option} {target}: this would replace {taken[place]}; name another file.")
+        if not os.access(os.path.dirname(place), os.W_OK):
+            raise SpecError(f"{option} {target}: the folder {str(target.parent)!r} cannot be written to.")
+        taken[place] = f"what {option} writes"
 
 
 @contextmanager
-def replacing(target: Path, option: str) -> Iterator[Path]:
-    """Give a path beside the target to write to, which takes its place once all is written.
+def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
+    """Give a file to write to, which takes its place once all is written.
 
     Raises
     ------
     SpecError
         If it cannot be written.
     """
-    beside = target.with_name(f".{target.stem}-{os.getpid()}{target.suffix}")
     try:
-        yield beside
-        beside.replace(target)
+        with whole_file(target) as file:
+            yield file
     except ImportError:
         raise SpecError(f"{option} {target}: {_NO_PYARROW}.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise SpecError(f"{option} {target}: {error.strerror or error}.") from None
+    except ValueError as error:
         raise SpecError(f"{option} {target}: {error}") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def load_model(path: Path) -> Any:

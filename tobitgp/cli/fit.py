@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api, datasets
-from tobitgp.cli.files import check_target, date_columns, names_many, read_data, read_dates, replacing
+from tobitgp.cli.files import check_targets, date_columns, names_many, read_data, read_dates, replacing
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
@@ -20,7 +20,6 @@ from tobitgp.inference.bounds import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
-from tobitgp.results.saving import PAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from tobitgp.results.regression.results import TobitResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
-PICTURES = (".png", ".pdf", ".svg")
 _PAIR = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
 
 
@@ -77,10 +75,9 @@ def add_to(commands: Any) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    check_target(options.save, "--save")
-    check_target(options.plot, "--plot", PICTURES)
-    check_target(options.report, "--report", PAGES)
     many = names_many(options.data)
+    targets = {"--save": options.save, "--plot": options.plot, "--report": options.report}
+    check_targets(targets, read=[options.data])
     if many and options.plot is not None:
         remedy = "leave it out, and --save the fit for predictions"
         raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
@@ -102,14 +99,15 @@ def _fit(options: argparse.Namespace) -> None:
         progress=not options.quiet and sys.stderr.isatty(),
     )
     if options.save is not None:
-        with replacing(options.save, "--save") as path:
-            result.save(path)
-    _show(result, options.plot)
+        result.save(options.save)
+    print(result.summary())
+    if options.save is not None:
+        print(f"\nThe fit is in {options.save}")
+    if options.plot is not None:
+        _save_plot(result, options.plot)
     if options.report is not None:
         result.report(options.report)
         print(f"\nThe report is in {options.report}")
-    if options.save is not None:
-        print(f"\nThe fit is in {options.save}")
 
 
 def _read(options: argparse.Namespace) -> pd.DataFrame:
@@ -123,18 +121,12 @@ def _read(options: argparse.Namespace) -> pd.DataFrame:
 
 
 def _demo(options: argparse.Namespace) -> None:
-    check_target(options.plot, "--plot", PICTURES)
+    check_targets({"--plot": options.plot})
     print("Ammonium in precipitation (mg/L), several detection limits: tg.datasets.load('nh4')")
     print(f'tg.fit("{DEMO}", data, family="lognormal")\n')
     result = api.fit(DEMO, datasets.load("nh4"), family="lognormal")
-    _show(result, options.plot)
-
-
-def _show(result: GPResults | TobitResults | MixtureResults, plot: Path | None) -> None:
     print(result.summary())
-    if plot is not None:
-        _save_plot(result, plot)
-        print(f"\nThe picture is in {plot}")
+    _save_plot(result, options.plot)
 
 
 def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) -> None:
@@ -145,9 +137,12 @@ def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) 
     import matplotlib.pyplot as plt
 
     figure = np.ravel(result.plot())[0].figure
-    with replacing(target, "--plot") as path:
-        figure.savefig(path, dpi=150, bbox_inches="tight")
-    plt.close(figure)
+    try:
+        with replacing(target, "--plot") as file:
+            figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")
+    finally:
+        plt.close(figure)
+    print(f"\nThe picture is in {target}")
 
 
 def _inducing(text: str) -> str | int | None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tobitgp.cli.files import PARQUET, check_target, date_columns, load_model, read_data, read_dates, write_table
+from tobitgp.cli.files import check_targets, date_columns, load_model, read_data, read_dates, write_table
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import WHATS
 
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
-    check_target(options.out, "--out", (".csv", *PARQUET))
+    check_targets({"--out": options.out}, read=[options.model, options.data])
     model = load_model(options.model)
     data = read_dates(read_data(options.data), date_columns(part.spec for part in model.parts.state.parts))
     table = model.predict(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tobitgp.errors import SpecError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 WIDE, SQUARE = (6.4, 4.2), (4.8, 4.6)
 
 
@@ -24,3 +28,35 @@ def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
+    """A drawing that leaves no figure open where it fails.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> @closing_what_fails
+    ... def draw(n):
+    ...     plt.subplots()
+    ...     return 1 / n
+    >>> try:
+    ...     draw(0)
+    ... except ZeroDivisionError:
+    ...     plt.get_fignums()
+    []
+    """
+
+    @wraps(draw)
+    def careful(*args: P.args, **kwargs: P.kwargs) -> T:
+        import matplotlib.pyplot as plt
+
+        before = set(plt.get_fignums())
+        try:
+            return draw(*args, **kwargs)
+        except BaseException:
+            for number in set(plt.get_fignums()) - before:
+                plt.close(number)
+            raise
+
+    return careful

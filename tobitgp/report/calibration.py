@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.numerics.turnbull import Turnbull, turnbull
-from tobitgp.report.axes import SQUARE, given_or_new
+from tobitgp.report.axes import SQUARE, closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
 from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray
@@ -39,6 +39,7 @@ class Curve(NamedTuple):
     below: Array
 
 
+@closing_what_fails
 def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
     """Draw the distribution of the rows' predicted probabilities, which is uniform if the model is right.
 
@@ -62,6 +63,7 @@ def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
     return _finish(ax)
 
 
+@closing_what_fails
 def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArray, Array], ax: Any = None) -> Any:
     """Draw predicted probabilities of an event by a time, in groups of rows, beside Kaplan and Meier's estimates.
 
@@ -104,6 +106,7 @@ def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArr
     return _finish(ax)
 
 
+@closing_what_fails
 def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
     """Draw the cumulative hazard of Cox-Snell residuals, which is the diagonal if the model is right.
 
@@ -128,6 +131,7 @@ def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
     return _finish(ax)
 
 
+@closing_what_fails
 def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, name: str, ax: Any = None) -> Any:
     """Draw the distribution of the rows beside those of replicates.
 

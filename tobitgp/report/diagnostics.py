@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
+from tobitgp.report.axes import closing_what_fails
 from tobitgp.report.colours import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from tobitgp.report.grid import curve_words
 from tobitgp.report.protocols import Drawn, Fit
@@ -17,6 +18,7 @@ from tobitgp.typing import Array
 _DRAWN_ROWS = 5000
 
 
+@closing_what_fails
 def plot_residuals(results: Drawn) -> Any:
     """Draw quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 
@@ -78,6 +80,7 @@ def draw_envelope(ax: Any, n: int) -> None:
     ax.plot(x[[0, -1]], x[[0, -1]], color=GREY, linewidth=0.9)
 
 
+@closing_what_fails
 def plot_evidence(results: Fit, ax: Any = None) -> Any:
     """Draw the log posterior density of the hyper-parameters after each stage of the fit.
 

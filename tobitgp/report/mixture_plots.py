@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.report.axes import given_or_new
+from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
 from tobitgp.report.diagnostics import draw_envelope
 from tobitgp.report.protocols import Mixed
@@ -24,6 +24,7 @@ _MOST_BINS = 60
 _COMPONENTS = tuple(colour for colour in LEVELS if colour not in (INK,))
 
 
+@closing_what_fails
 def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     """Draw the mixture and its components over the data.
 
@@ -61,6 +62,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     return _finish(ax, results)
 
 
+@closing_what_fails
 def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
     """Draw the evidence of each number of components that was tried; of one number the ascent of its objective.
 
@@ -90,6 +92,7 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
     return ax
 
 
+@closing_what_fails
 def plot_scores(results: Mixed, ax: Any = None) -> Any:
     """Draw quantile residuals against normal quantiles with a 95% envelope; censored rows at a random point."""
     ax = given_or_new(ax)

@@ -146,8 +146,10 @@ def _as_svg(axes: Any) -> str:
     import numpy as np
 
     figure, out = np.ravel(axes)[0].figure, io.BytesIO()
-    figure.savefig(out, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
-    plt.close(figure)
+    try:
+        figure.savefig(out, format="svg", bbox_inches="tight", dpi=110, metadata={"Date": None})
+    finally:
+        plt.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
+from tobitgp.report.axes import closing_what_fails
 from tobitgp.report.colours import BLUE
 from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
@@ -22,6 +23,7 @@ _SHOWN_ROLES = ("linear", "gp", "by", "offset")
 Terms = Sequence[tuple[str, int | None, list[str]]]
 
 
+@closing_what_fails
 def plot_fit(
     results: Drawn, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
 ) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.report.axes import closing_what_fails
 from tobitgp.report.colours import BLUE, VERMILION
 from tobitgp.report.text import as_label
 from tobitgp.typing import Array
@@ -24,6 +25,7 @@ _RING: dict[str, Any] = {
 }
 
 
+@closing_what_fails
 def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> Any:
     """Draw the criterion of each model; the best is ringed.
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.kaplan_meier import kaplan_meier
-from tobitgp.report.axes import given_or_new
+from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed
 from tobitgp.report.text import as_label
@@ -21,6 +21,7 @@ _POINTS, _MARKS = 401, 5000
 _AVERAGED = 400
 
 
+@closing_what_fails
 def plot_survival(
     results: Timed,
     ends: Ends | None,
@@ -71,6 +72,7 @@ def plot_survival(
     return _finish(ax, results)
 
 
+@closing_what_fails
 def plot_hazard(
     results: Timed,
     ends: Ends | None,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
+from tobitgp.report.axes import closing_what_fails
 from tobitgp.report.colours import BLUE, GREY, INK
 from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
@@ -52,6 +53,7 @@ class Panel:
         return f"slope of {' times '.join(self.slope)}" if self.slope else self.term
 
 
+@closing_what_fails
 def plot_terms(
     results: Drawn, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
 ) -> Any:

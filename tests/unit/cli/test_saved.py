@@ -130,8 +130,8 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(saved, tmp_path, new, monke
     out = tmp_path / "out.csv"
     out.write_text("old")
 
-    def breaks(self, path, **_):
-        path.write_text("half")
+    def breaks(self, file, **_):
+        file.write(b"half")
         raise OSError("the disk is full")
 
     before = set(tmp_path.iterdir())

@@ -26,6 +26,8 @@ from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.storage.codec import MalformedError
 from tobitgp.results.views import COUNTS, Parts, Source
 
+MAX_SCALE = 1e150  # its square is a number
+
 Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
 
 
@@ -104,6 +106,8 @@ def check_mixture(parts: MixtureParts) -> None:
             raise MalformedError("its prior of the weights is of an unknown kind")
     if parts.covariance is None:
         raise MalformedError("it holds no covariance")
+    if not (math.isfinite(fit.units.shift) and 0 < fit.units.scale < MAX_SCALE):
+        raise MalformedError("its units make no sense")
     wanted["covariance"] = (parts.covariance, (p, p))
     _check_shapes(wanted)
     if sorted(fit.order.tolist()) != list(range(k)):

@@ -22,6 +22,7 @@ from tobitgp.results.storage.formula import Formulas, Functions, plain_formulas,
 from tobitgp.results.storage.kinds import KINDS, Kind, kind_of
 
 FORMAT, VERSION = "tobitgp fit", 1
+MAX_CAUSE = 400
 _NAMES = ("format", "version", "written_by", "kind", "specification", "parts")
 
 
@@ -99,16 +100,20 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
             values = fit_codec(formulas, {}).decode(document["parts"], read_arrays(archive))
         results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, formulas, values))
         try_results(results)
-    except SpecError:
-        raise
+    except SpecError as error:
+        raise SpecError(f"{place}: {error}") from error
     except OSError as error:
         raise DataError(f"{place} cannot be read: {error.strerror or error}.") from error
     except zipfile.BadZipFile as error:
-        raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {error}.") from error
+        raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
     except Exception as error:
-        cause = str(error) or type(error).__name__
-        raise DataError(f"{place} cannot be loaded: {cause.rstrip('.')}.") from error
+        raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
     return results
+
+
+def _cause(error: Exception) -> str:
+    """Words of an error, cut short: some quote what they found, which may be the whole file."""
+    return (str(error) or type(error).__name__)[:MAX_CAUSE].rstrip(".")
 
 
 def _path(path: Any) -> Path:
