@@ -50,7 +50,11 @@ ATTACKS = {
     ),
     "files": Attack(
         "saved fits tampered with",
-        ("tests/trust/test_hostile_files.py", "tests/unit/results/storage/test_refusals.py"),
+        (
+            "tests/trust/test_hostile_files.py",
+            "tests/trust/test_hostile_archives.py",
+            "tests/unit/results/storage/test_refusals.py",
+        ),
     ),
     "commands": Attack("the command line writes only where told", ("tests/trust/test_command_line.py",)),
     "numbers": Attack("hard numbers: sizes, offsets, shares, dtypes", ("tests/trust/test_hard_numbers.py",)),
