@@ -42,7 +42,7 @@ def test_derivatives():
 @pytest.mark.parametrize("censored", [0.1, 0.5, 0.95])
 @pytest.mark.parametrize("side", [1, 2])
 def test_against_direct_maximisation(side, censored, rng):
-    """Of the likelihood of a sample with one limit, which the moments hold all of."""
+    """(HYP8): of the likelihood of a sample with one limit, which the moments hold all of."""
     y = rng.normal(size=400)
     sign = 1.0 if side == 1 else -1.0
     limit = sign * np.quantile(sign * y, censored)
