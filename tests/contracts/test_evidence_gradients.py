@@ -202,7 +202,9 @@ def contaminated(window, weight):
     return problem, [dense(problem), gp(problem, "matern52")]
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "weight", [pytest.param(None, id="plain"), pytest.param(WEIGHT, id="weighted", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_under_other_noise(name, noise, weight):

@@ -33,7 +33,7 @@ def test_methods_agree_near_the_data(name, window, method):
     assert np.sqrt(np.mean((res.predict(data) - np.sin(data["x"])) ** 2)) < 0.3
 
 
-@pytest.mark.parametrize("name", ["student", "logistic", "gumbel"])
+@pytest.mark.parametrize("name", [pytest.param("student", marks=pytest.mark.slow), "logistic", "gumbel"])
 def test_default_fits(name):
     data = seen(name, "truncate(0)")
     res = tg.fit("y ~ gp(x) | truncate(0)", data, family=name)

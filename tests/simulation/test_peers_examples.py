@@ -146,6 +146,7 @@ def test_intervals_of_the_kidney_model_cover():
 LEVELS = pd.DataFrame({"x2": np.tile(GRID, 3), "fac": np.repeat(list(BY), len(GRID))})
 
 
+@pytest.mark.slow
 def test_brms_curves_by_factor_with_limits():
     """``y ~ gp(x2, by = fac)`` on ``gamSim(4, n = 90, scale = 2)``: ``?gp`` of brms, values clipped at -2 and 6."""
     shares, errors = [], []

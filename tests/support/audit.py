@@ -6,6 +6,8 @@ import sys
 import tracemalloc
 from contextlib import contextmanager
 
+from support import tally
+
 # Writing, starting programs and going to the network; reading and importing are asked for by name.
 PREFIXES = (
     "os.chmod",
@@ -82,6 +84,7 @@ def bounded(seconds=20, megabytes=80):
     def late(*_):
         raise TimeoutError(f"over {seconds} s")
 
+    tally.add()
     before = signal.signal(signal.SIGALRM, late) if hasattr(signal, "SIGALRM") else None
     if before is not None:
         signal.alarm(seconds)

@@ -8,6 +8,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 import tobitgp as tg
+from support import tally
 from tobitgp.errors import TobitGPError
 
 POSITIVE = ("lognormal", "loglogistic", "weibull", "exponential")
@@ -155,6 +156,7 @@ def fit_case(case):
 
 def judge(case, res, heard):
     """Nothing is told by numpy rather than by us; what converged holds no NaN that no warning explains."""
+    tally.add()
     stray = [w for w in heard if not (w.category is UserWarning or w.category.__module__ == "tobitgp.errors")]
     assert not stray, [f"{w.category.__name__}: {w.message} {w.filename}:{w.lineno}" for w in stray]
     words = [str(w.message) for w in heard]

@@ -1,5 +1,14 @@
 import pytest
+from support import tally
 from support.hostile_files import FITS, Saved
+
+
+@pytest.fixture(autouse=True)
+def cases(record_property):
+    """Leave the number of cases in reports."""
+    tally.begin()
+    yield
+    record_property("cases", max(tally.tried, 1))
 
 
 @pytest.fixture(scope="session", params=FITS)

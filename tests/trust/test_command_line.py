@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import command_line
+from support import command_line, tally
 
 import tobitgp as tg
 
@@ -147,6 +147,7 @@ def make_place(folder, data):
 
 def run(cases, root):
     """What became of each case, run in one process with every folder that programs like to write to its own."""
+    tally.add(len(cases))
     (root / "data").mkdir()
     make_data(root / "data")
     for name in cases:

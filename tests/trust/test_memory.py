@@ -13,6 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from support import tally
 from support.hostile_files import DATA, FITS
 
 import tobitgp as tg
@@ -53,6 +54,7 @@ def test_memory_is_flat_over_a_thousand_fits(kind):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    tally.add(1000)
     early, late = map(float, done.stdout.split())
     assert late - early < 3, f"{early} MB after 200 fits, {late} after 1000"
 

@@ -12,7 +12,7 @@ WANTED = os.environ.get("TOBITGP_EXAMPLES")
 
 
 @settings(
-    max_examples=int(WANTED or 150),
+    max_examples=int(WANTED or 100),
     derandomize=WANTED is None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     phases=list(Phase) if WANTED else [Phase.explicit, Phase.generate],

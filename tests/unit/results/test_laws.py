@@ -224,7 +224,7 @@ def test_residuals_of_draws_are_normal():
     assert kstest(r, "norm").pvalue > 0.01
 
 
-FITS = ["student", "logistic", "gumbel", "loglogistic", "weibull", "exponential"]
+FITS = [pytest.param("student", marks=pytest.mark.slow), "logistic", "gumbel", "loglogistic", "weibull", "exponential"]
 
 
 @pytest.fixture(scope="module", params=FITS)
