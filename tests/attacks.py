@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -32,13 +33,13 @@ class Attack:
 
     words: str
     tests: tuple[str, ...] = ()
-    versions: str | None = None
+    versions: tuple[str, ...] = ()
 
     @property
     def command(self) -> list[str]:
         """Arguments of Python."""
         if self.versions:
-            return ["tests/versions.py", self.versions]
+            return ["tests/versions.py", *self.versions]
         return ["-m", "pytest", *self.tests, "-m", "slow or not slow"]
 
 
@@ -67,8 +68,9 @@ ATTACKS = {
     "interrupts": Attack("Ctrl-C in the midst of fits", ("tests/trust/test_interrupts.py",)),
     "memory": Attack("a thousand fits in one process", ("tests/trust/test_memory.py",)),
     "long runs": Attack("marginals against long elliptical slice sampling", ("tests/simulation/test_long_runs.py",)),
-    "oldest": Attack("all quick tests on the oldest releases allowed", versions="oldest"),
-    "newest": Attack("all quick tests on the newest releases", versions="newest"),
+    "oldest": Attack("all quick tests on the oldest releases allowed", versions=("oldest",)),
+    "newest": Attack("all quick tests on the newest releases", versions=("newest",)),
+    "pandas 3": Attack("all quick tests on pandas 3", versions=("newest", "--with", "pandas>=3")),
 }
 
 
@@ -93,7 +95,7 @@ def run(attack: Attack) -> dict[str, object]:
         "cases": sum(map(_cases, tests)),
         "failures": failed,
         "seconds": round(time.perf_counter() - begun),
-        "command": "python " + " ".join(f'"{word}"' if " " in word else word for word in attack.command),
+        "command": shlex.join(["python", *attack.command]),
     }
 
 

@@ -2,6 +2,7 @@
 
 python tests/versions.py oldest                        the quick tests
 python tests/versions.py newest tests/unit/data -x     what pytest is to be given, in place of all tests
+python tests/versions.py newest --with "pandas>=3"     a release that the newest of another dependency keeps out
 python tests/versions.py oldest --show                 the releases alone
 
 Oldest is the last patch of each minimum, as ``numpy>=1.26`` means 1.26.*; a minimum of three numbers is taken as it
@@ -24,7 +25,15 @@ from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "mpmath>=1.3", "hatchling>=1.27", "maketables>=0.2")
+TOOLS = (
+    "pytest>=8",
+    "pytest-xdist>=3.6",
+    "pytest-cov>=5",
+    "hypothesis>=6.100",
+    "mpmath>=1.3",
+    "hatchling>=1.27",
+    "maketables>=0.2",
+)
 EXTRAS = "parquet,dask,arviz,sklearn"
 # Old releases warn of what has changed below them since, and say nothing of this package.
 CALM = ("-W", "ignore::DeprecationWarning", "-W", "ignore::PendingDeprecationWarning", "-W", "ignore::FutureWarning")
@@ -42,10 +51,11 @@ def main() -> int:
     """Make the environment and run pytest in it; the result is the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=["oldest", "newest"])
+    parser.add_argument("--with", dest="more", action="append", default=[], help="a constraint of pip's more")
     parser.add_argument("--env", type=Path, help="keep the environment in this folder")
     parser.add_argument("--show", action="store_true", help="print the constraints and stop")
     options, tests = parser.parse_known_args()
-    constraints = "\n".join(oldest() if options.which == "oldest" else []) + "\n"
+    constraints = "\n".join([*(oldest() if options.which == "oldest" else []), *options.more]) + "\n"
     if options.show:
         print(constraints, end="")
         return 0
