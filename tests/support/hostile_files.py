@@ -72,7 +72,8 @@ def nothing_else(path):
             assert what[0].partition(".")[0] in known
         else:
             assert event == "read", (event, what)
-            assert what[0] == str(path) or what[0] in sys.path or what[0].endswith(own), what
+            # Python 3.13 looks for the text behind an error of its parser under the name it gave it.
+            assert what[0] in (str(path), "<string>", *sys.path) or what[0].endswith(own), what
 
 
 def load(path):

@@ -15,6 +15,7 @@ from tobitgp.data.problem import KINDS, Problem, Rows, Units, Window
 from tobitgp.data.response_moments import ResponseMoments
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.errors import DataError
+from tobitgp.numerics.brackets import known_range
 from tobitgp.typing import Array, IntArray
 
 
@@ -161,8 +162,8 @@ def measure_rows(piece: KnownRows) -> Measured:
     )
 
 
-def measure_response(piece: KnownRows, centre: Array, mean: Array) -> ResponseMoments:
-    """Moments of values and limits, with what is known of them taken away.
+def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
+    """As `tobitgp.numerics.brackets.known_range`, of rows with what is known of them taken away.
 
     Parameters
     ----------
@@ -171,7 +172,22 @@ def measure_response(piece: KnownRows, centre: Array, mean: Array) -> ResponseMo
         As in `Standard`.
     """
     lower, upper, _ = _shifted(piece, centre, mean)
-    return ResponseMoments.of(lower, upper, piece.known.weight)
+    return known_range(lower, upper)
+
+
+def measure_response(piece: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
+    """Moments of values and limits, with what is known of them taken away.
+
+    Parameters
+    ----------
+    piece : KnownRows
+    centre, mean : (p,) array
+        As in `Standard`.
+    known : (float, float)
+        Range of all rows.
+    """
+    lower, upper, _ = _shifted(piece, centre, mean)
+    return ResponseMoments.of(lower, upper, piece.known.weight, known)
 
 
 def merge_measured(parts: Sequence[Measured]) -> Measured:
@@ -268,7 +284,7 @@ def standardise(
     Problem
     """
     piece, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
-    y = measure_response(piece, none, none).rounded()
+    y = measure_response(piece, none, none, measure_range(piece, none, none)).rounded()
     measured = merge_measured([measure_rows(piece)])
     units = find_units(measured, y, log_time=log_time, centre=centre, scaling=scaling)
     return scale_rows(piece, Standard(units, none, none, tuple(np.flatnonzero(measured.counts).tolist())))

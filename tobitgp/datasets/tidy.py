@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 BEIJING_START = pd.Timestamp(2013, 3, 1)
@@ -194,7 +195,7 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
     parts = []
     for station, content in enumerate(raw):
         hourly = pd.read_csv(io.BytesIO(content), usecols=[*BEIJING_CLOCK, *BEIJING_NAMES])
-        hour = (pd.to_datetime(hourly[[*BEIJING_CLOCK]]) - BEIJING_START) // pd.Timedelta(hours=1)
+        hour = (pd.to_datetime(hourly[[*BEIJING_CLOCK]]) - BEIJING_START) // np.timedelta64(1, "h")
         part = pd.DataFrame({"station": station, "hour_index": hour})
         for column, name in BEIJING_NAMES.items():
             part[name] = hourly[column].astype(float).round(1)

@@ -13,6 +13,8 @@ from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, too_little_noise
 
+FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
+
 
 def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
     """Say what the data cannot tell.
@@ -28,6 +30,11 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
         _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
     elif exact == 1 and not between:
         _warn("Only one row is exact: the noise scale rests on its prior; set priors={'sigma': ...} or fixed=.")
+    elif 1 < exact < FEW and exact < SMALL_SHARE * n and not between:
+        _warn(
+            f"Only {exact} of {n} rows are exact: scale, noise and intervals rest on them and on the priors, and may "
+            "be far from the truth; set priors= or fixed= from what is known."
+        )
     elif exact == n > 1 and measured.exact[0] == measured.exact[1]:
         _warn("The response is constant: scale and length-scales rest on their priors.")
     for term, X in zip(terms, measured.X, strict=True):

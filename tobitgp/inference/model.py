@@ -21,6 +21,7 @@ from tobitgp.data.units import (
     Scaling,
     Standard,
     find_units,
+    measure_range,
     measure_response,
     measure_rows,
     merge_measured,
@@ -265,7 +266,9 @@ def make_plan(
         centre = measured.H.mean.copy()
         centre[intercept] = 0.0
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
-    y = reduce(ResponseMoments.merge, pieces.collect(measure_response, centre, mean)).rounded()
+    bottoms, tops = zip(*pieces.collect(measure_range, centre, mean), strict=True)
+    known = min(bottoms), max(tops)
+    y = reduce(ResponseMoments.merge, pieces.collect(measure_response, centre, mean, known)).rounded()
     units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if columns:

@@ -8,6 +8,7 @@ from tobitgp.mixture.family import Family, Sums
 from tobitgp.mixture.model import Model, State
 from tobitgp.mixture.passes import sums_given
 from tobitgp.mixture.rows import Rows, Working, subset
+from tobitgp.numerics.brackets import known_range, telling_ends
 from tobitgp.typing import Array, IntArray
 
 _MOST_ROWS = 10_000
@@ -52,25 +53,23 @@ def imputed(family: Family, working: Working, rng: np.random.Generator) -> Rows:
 
     Half a standard deviation beyond a limit in the mean, at random; the middle of an interval.
     """
-    two_sided = [0.5 * (part.lower + part.upper) for part in working.parts if part.kind in ("exact", "interval")]
-    known = np.concatenate([np.zeros(0), *two_sided])
+    lower, upper, width, weight = (
+        np.concatenate([getattr(part, name) for part in working.parts])
+        for name in ("lower", "upper", "width", "weight")
+    )
+    lower, upper = telling_ends(lower, upper, *known_range(lower, upper))
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    both = low & high
+    known = 0.5 * (lower[both] + upper[both])
     beyond = 0.5 * float(known.std()) if len(known) > 1 and known.std() > 0.0 else 0.5
-    values, weights = [], []
-    for part in working.parts:
-        away = beyond * rng.exponential(size=len(part))
-        if part.kind == "exact":
-            values.append(part.upper)
-        elif part.kind == "interval":
-            values.append(part.lower + 0.5 * part.width)
-        elif part.kind == "right":
-            values.append(part.lower + away)
-        elif family.support == "real" or family.logarithm:
-            values.append(part.upper - away)
-        else:
-            values.append(part.upper * rng.random(len(part)))
-        weights.append(part.weight)
-    y = np.concatenate(values)
-    return Rows("exact", y, y, np.zeros_like(y), np.concatenate(weights))
+    away = beyond * rng.exponential(size=len(lower))
+    y = np.zeros(len(lower))  # the centre, of rows that say nothing
+    y[both] = lower[both] + 0.5 * width[both]
+    right, left = low & ~high, high & ~low
+    y[right] = lower[right] + away[right]
+    unbounded = family.support == "real" or family.logarithm
+    y[left] = upper[left] - away[left] if unbounded else upper[left] * rng.random(int(left.sum()))
+    return Rows("exact", y, y, np.zeros_like(y), weight)
 
 
 def nearest_centre(values: Array, weight: Array, k: int, rng: np.random.Generator) -> IntArray:

@@ -11,6 +11,7 @@ from tobitgp.mixture.model import Points
 from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import Raw, Units, arrange, subset, to_working
 from tobitgp.mixture.starts import starts
+from tobitgp.numerics.brackets import known_range, telling_ends
 from tobitgp.typing import Array
 
 _ROWS, _PASSES, _FLOOR, _GAIN = 5000, 200, 1e-6, 1e-5
@@ -91,12 +92,16 @@ def _crude_units(family: Family, raw: Raw) -> Units:
 def crude_values(family: Family, raw: Raw) -> tuple[Array, Array]:
     """One value a row, (n,), on the scale of Units, and the rows' weights.
 
-    Limits far beyond everything else say little, and are drawn in.
+    Ends far beyond everything else say nothing; limits that stand alone and far are drawn in.
     """
     lower, upper, _ = to_working(family, raw, Units())
-    two_sided = np.isfinite(lower) & np.isfinite(upper)
-    values = np.where(two_sided, 0.5 * lower + 0.5 * upper, np.where(np.isfinite(lower), lower, upper))
-    inside = values[two_sided]
+    bottom, top = known_range(lower, upper)
+    lower, upper = telling_ends(lower, upper, bottom, top)
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    values = np.where(low, lower, np.where(high, upper, 0.5 * bottom + 0.5 * top))
+    both = low & high
+    values[both] = 0.5 * lower[both] + 0.5 * upper[both]
+    inside = values[both]
     if len(inside) > 1 and inside.max() > inside.min():
         span = inside.max() - inside.min()
         values = np.clip(values, inside.min() - span, inside.max() + span)

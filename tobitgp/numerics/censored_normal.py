@@ -8,11 +8,12 @@ from tobitgp.numerics.normal import log_cdf, mills
 from tobitgp.typing import Array
 
 _STEPS = 60
+_SIGN = np.array([1.0, 1.0, -1.0, -1.0])
 _PRIOR_SHARE = 1e-3  # of all rows, with mean 0 and sd 1: keeps the maximum finite where the data would not
 
 
 def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[float, float]:
-    r"""Maximum-likelihood mean and sd, from exact values of mean 0 and known spread and rows beyond two limits.
+    r"""Maximum-likelihood mean and sd, from exact values of mean 0 and known spread and rows beyond limits.
 
     (HYP8) of the theory pages. In Olsen's parameters, :math:`\gamma = 1/\sigma` and :math:`\delta = \mu/\sigma`, the
     log-likelihood is concave (R. J. Olsen, 1978, "Note on the uniqueness of the maximum likelihood estimator for the
@@ -20,12 +21,12 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
 
     Parameters
     ----------
-    share : (3,) array
-        Of all weight: exact values, values at or below ``limits[0]``, values at or above ``limits[1]``. The first is
-        positive; the sum is 1.
+    share : (5,) array
+        Of all weight: exact values, values at or below each of the first two limits, values at or above each of the
+        others. The first is positive; the sum is 1.
     spread : float
         Of the exact values, in units in which it is 0 or near 1.
-    limits : (2,) array
+    limits : (4,) array
         Finite.
 
     Returns
@@ -34,7 +35,7 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
 
     Examples
     --------
-    >>> mean, sd = fit_censored_normal(np.array([0.5, 0.5, 0.0]), 0.603, np.full(2, -0.798))
+    >>> mean, sd = fit_censored_normal(np.array([0.5, 0.5, 0, 0, 0]), 0.603, np.full(4, -0.798))
     >>> print(round(mean, 2), round(sd, 2))  # of mean -0.8 and sd 1, the lower half unseen
     -0.8 1.0
     """
@@ -60,12 +61,11 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
 def _log_likelihood(at: Array, share: Array, spread: float, limits: Array) -> tuple[float, Array, Array]:
     """Value for a row, gradient (2,) and minus the second derivatives (2, 2) in delta and gamma."""
     delta, gamma = at
-    sign = np.array([1.0, -1.0])
-    z = sign * (gamma * limits - delta)
+    z = _SIGN * (gamma * limits - delta)
     h, excess = mills(z)
     own = share[0] + _PRIOR_SHARE
     quadratic = np.diag([own, share[0] * spread * spread + _PRIOR_SHARE])
-    of_z = np.stack([-sign, sign * limits])
+    of_z = np.stack([-_SIGN, _SIGN * limits])
     value = own * np.log(gamma) - 0.5 * at @ quadratic @ at + share[1:] @ log_cdf(z)
     gradient = -quadratic @ at + of_z @ (share[1:] * h)
     gradient[1] += own / gamma

@@ -322,7 +322,9 @@ def test_a_large_offset_is_not_constant(clipped):
 
 @pytest.mark.parametrize("sigma", [1e-9, 1.1e-9, 1e-8])
 def test_a_computation_that_breaks_down_names_what_is_fixed(clipped, sigma):
-    with pytest.raises(tg.errors.NumericalError, match="fixed values of sigma"):
+    with pytest.raises(
+        tg.errors.NumericalError, match=r"Look at sigma, whose square rounding drowns: fixed=\{.sigma.: "
+    ):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": sigma})
 
 

@@ -55,8 +55,8 @@ def test_dates_in_the_formula_of_the_noise_scale(dated, tmp_path):
 def test_iso_dates_of_every_length_and_zone():
     text = ["2024-03-31", "2024-03-31T12:00", "2024-03-31 12:00:30", "2024-03-31T14:00+02:00", None]
     read = read_dates(pd.DataFrame({"day": text, "word": text}), ["day", "absent"])
-    noon = pd.Timestamp("2024-03-31 12:00")
-    assert read["day"].tolist()[:4] == [pd.Timestamp("2024-03-31"), noon, noon + pd.Timedelta(seconds=30), noon]
+    day, noon, later = map(pd.Timestamp, ("2024-03-31", "2024-03-31 12:00", "2024-03-31 12:00:30"))
+    assert read["day"].tolist()[:4] == [day, noon, later, noon]
     assert pd.isna(read["day"][4])
     assert read["word"].tolist() == text
 

@@ -89,3 +89,32 @@ def test_a_heavily_censored_curve_is_not_taken_for_a_flat_one(rng):
         band = res.predict(data, interval=0.95)
         inside.append(np.mean((band["lower"] <= f) & (f <= band["upper"])))
     assert np.mean(inside) > 0.8
+
+
+@pytest.mark.parametrize("far", [9.0, 999.0, 1e6])
+def test_uninformative_limits_change_nothing(far, rng):
+    """Neither among many of one kind, nor as the open ends of intervals."""
+    lower, upper = clipped(rng.normal(size=200), 0.7)
+    mean, sd = moments((lower, upper)).mean_and_sd()
+    more = np.append(lower, [-np.inf] * 3), np.append(upper, [far] * 3)
+    np.testing.assert_allclose(moments(more).mean_and_sd(), (mean, sd), rtol=1e-9)
+    coded = np.where(np.isinf(lower), -far, lower), upper
+    np.testing.assert_allclose(moments(coded).mean_and_sd(), (mean, sd), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (1e6, 1.0), (50.0, 1e8)])
+def test_intervals_that_all_overlap_spread_as_wide_as_they_are(shift, scale):
+    lower, upper = np.full(5, shift - 50.0 * scale), np.full(5, shift + 50.0 * scale)
+    np.testing.assert_allclose(moments((lower, upper)).mean_and_sd(), (shift, 100.0 * scale / np.sqrt(12.0)))
+
+
+@pytest.mark.parametrize(
+    "formula", ["interval(lo, hi) ~ gp(x)", "interval(lo, hi) ~ re(g)", "interval(lo, hi) ~ mixture(2)"]
+)
+@pytest.mark.filterwarnings("ignore::tobitgp.errors.BoundaryWarning")
+def test_numbers_that_stand_for_infinity_are_taken_so(formula, rng):
+    x = np.sort(rng.uniform(0, 1, 80))
+    y = np.sin(6 * x) + 0.2 * rng.normal(size=80)
+    data = pd.DataFrame({"x": x, "g": ["a", "b"] * 40, "lo": np.minimum(y, 0.3)})
+    first, second = (tg.fit(formula, data.assign(hi=np.where(y < 0.3, y, far))) for far in (np.inf, 9999.0))
+    np.testing.assert_allclose(first.params, second.params, rtol=1e-4)

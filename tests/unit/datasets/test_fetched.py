@@ -1,3 +1,4 @@
+import inspect
 import io
 from pathlib import Path
 
@@ -65,8 +66,9 @@ def test_no_set_is_both_bundled_and_fetched():
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_data_set_is_described(name):
-    assert f'"{name}"' in fetch.__doc__.split("Returns")[0]
-    assert f"    ``{name}``\n" in fetch.__doc__
+    words = inspect.getdoc(fetch)
+    assert f'"{name}"' in words.split("Returns")[0]
+    assert f"``{name}``\n" in words
     (row,) = (line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert len(cells) == 6

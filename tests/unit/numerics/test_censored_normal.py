@@ -11,9 +11,9 @@ from tobitgp.numerics.censored_normal import _log_likelihood, fit_censored_norma
 
 
 @given(
-    share=st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
+    share=st.tuples(st.floats(0.01, 1.0), *4 * [st.floats(0.0, 1.0)]),
     spread=st.sampled_from([0.0, 1.0]),
-    limits=st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)),
+    limits=st.tuples(*4 * [st.floats(-1e6, 1e6)]),
 )
 def test_no_place_near_is_better(share, spread, limits):
     share = np.array(share) / sum(share)
@@ -30,7 +30,7 @@ def test_no_place_near_is_better(share, spread, limits):
 
 
 def test_derivatives():
-    given = np.array([0.3, 0.5, 0.2]), 0.7, np.array([-0.2, 1.1])
+    given = np.array([0.3, 0.4, 0.1, 0.15, 0.05]), 0.7, np.array([-0.2, 0.3, 1.1, 0.2])
     at, step = np.array([0.3, 1.7]), 1e-5
     _, gradient, curvature = _log_likelihood(at, *given)
     for k, e in enumerate(step * np.eye(2)):
@@ -40,7 +40,7 @@ def test_derivatives():
 
 
 @pytest.mark.parametrize("censored", [0.1, 0.5, 0.95])
-@pytest.mark.parametrize("side", [1, 2])
+@pytest.mark.parametrize("side", [1, 3])
 def test_against_direct_maximisation(side, censored, rng):
     """(HYP8): of the likelihood of a sample with one limit, which the moments hold all of."""
     y = rng.normal(size=400)
@@ -53,8 +53,8 @@ def test_against_direct_maximisation(side, censored, rng):
         return -norm.logpdf(seen, p[0], np.exp(p[1])).sum() - hidden
 
     best = minimize(loss, [0.0, 0.0], method="BFGS").x
-    share = np.zeros(3)
+    share = np.zeros(5)
     share[[0, side]] = len(seen) / len(y), 1.0 - len(seen) / len(y)
     mean, unit = seen.mean(), seen.std()
-    found = np.array([mean, 0.0]) + unit * np.array(fit_censored_normal(share, 1.0, np.full(2, (limit - mean) / unit)))
+    found = np.array([mean, 0.0]) + unit * np.array(fit_censored_normal(share, 1.0, np.full(4, (limit - mean) / unit)))
     np.testing.assert_allclose(found, [best[0], np.exp(best[1])], atol=0.02 if censored < 0.9 else 0.1)
