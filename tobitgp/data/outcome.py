@@ -112,20 +112,29 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
 
 
 def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any]) -> None:
-    """One warning where a single exact value makes up nearly all of the spread of the response."""
-    exact = np.flatnonzero(response.lower == response.upper)
-    values = response.lower[exact]
-    if len(values) < 10 or (log_time and values.min() <= 0.0):
+    """One warning where a single row makes up nearly all of the spread of the response, by its value or its limit.
+
+    A limit does so where its row lies beyond it and beyond all that was seen, as ``<-100`` among values near 1.
+    """
+    lower, upper = response.lower, response.upper
+    exact = lower == upper
+    seen = lower[exact]
+    if len(seen) < 10 or (log_time and seen.min() <= 0.0):
         return
+    below = np.isneginf(lower) & (upper < seen.min()) & (upper > (0.0 if log_time else -np.inf))
+    above = np.isposinf(upper) & (lower > seen.max())
+    rows = np.flatnonzero(exact | below | above)
+    values = np.where(above, lower, upper)[rows]
     modelled = np.log(values) if log_time else values
-    middle = np.median(modelled)
-    squares = np.square((modelled - middle) / max(np.abs(modelled - middle).max(), np.finfo(float).tiny))
+    distance = np.abs(modelled - np.median(modelled))
+    squares = np.square(distance / max(distance.max(), np.finfo(float).tiny))
     worst = int(squares.argmax())
     if squares[worst] > _LONE * squares.sum():
-        low, high = np.quantile(values, [0.25, 0.75])
+        low, high = np.quantile(seen, [0.25, 0.75])
+        side = "below " if below[rows[worst]] else "above " if above[rows[worst]] else ""
         warnings.warn(
-            f"Row {labels[exact[worst]]} ({values[worst]:g}) makes up nearly all of the spread of the response, half "
-            f"of which lies between {low:g} and {high:g}: correct it, drop it, or try family='student'.",
+            f"Row {labels[rows[worst]]} ({side}{values[worst]:g}) makes up nearly all of the spread of the response, "
+            f"half of which lies between {low:g} and {high:g}: correct it, drop it, or try family='student'.",
             UserWarning,
             stacklevel=user_level(),
         )

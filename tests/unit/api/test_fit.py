@@ -165,6 +165,7 @@ def test_priors_refuse_nonsense():
 UNIDENTIFIED = {
     "every row left-censored": ({"x": np.arange(20.0), "y": np.zeros(20)}, "No row is exact"),
     "one exact row": ({"x": np.arange(20.0), "y": np.r_[np.zeros(19), 1.0]}, "Only one row is exact"),
+    "few exact rows": ({"x": np.arange(40.0), "y": np.r_[np.zeros(37), 1.0, 1.4, 0.8]}, "Only 3 of 40 rows are exact"),
     "constant response": ({"x": np.arange(20.0), "y": np.full(20, 3.0)}, "response is constant"),
     "constant input": ({"x": np.ones(20), "y": np.linspace(1, 2, 20)}, "input x of"),
     "all rows alike": ({"x": np.ones(5), "y": np.ones(5)}, "constant"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from support.responses import response
 
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import outcome, warn_outlier
 from tobitgp.errors import DataError
 
 INF = np.inf
@@ -54,3 +54,33 @@ def test_times_must_be_positive():
 def test_rows_go_by_their_labels():
     with pytest.raises(DataError, match=r"row b holds 0\."):
         outcome(response([1.0, 0.0], [1.0, 0.0]), log_time=True, labels=np.array(["a", "b"]))
+
+
+def spread_about_one(**rows):
+    """30 values near 1, and one row more."""
+    y = 1.0 + 0.3 * np.sin(np.arange(30.0))
+    return response(np.append(y, rows["lower"]), np.append(y, rows["upper"]))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        (-100.0, -100.0, r"Row 30 \(-100\)"),
+        (-INF, -100.0, r"Row 30 \(below -100\)"),
+        (100.0, INF, r"Row 30 \(above 100\)"),
+    ],
+)
+def test_a_row_that_makes_up_the_spread_is_named(lower, upper, words):
+    with pytest.warns(UserWarning, match=words):
+        warn_outlier(spread_about_one(lower=lower, upper=upper), log_time=False, labels=np.arange(31))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-INF, 1e6), (-1e6, INF), (0.2, INF), (-INF, 0.9), (-1e6, 1e6)])
+def test_a_limit_that_says_nothing_makes_up_nothing(lower, upper):
+    warn_outlier(spread_about_one(lower=lower, upper=upper), log_time=False, labels=np.arange(31))
+
+
+def test_many_rows_at_a_far_limit_are_no_mistake():
+    y = 1.0 + 0.3 * np.sin(np.arange(30.0))
+    rows = response(np.append(y, np.full(20, 1e3)), np.append(y, np.full(20, INF)))
+    warn_outlier(rows, log_time=False, labels=np.arange(50))
