@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from support.audit import bounded
-from support.hostile_files import is_same, tried, zipped
+from support.hostile_files import DATA, is_same, tried, zipped
 
 
 class Trap:
@@ -194,3 +194,19 @@ def test_entries_that_share_their_bytes(saved):
         table += first[:28] + struct.pack("<H", len(name)) + first[30:46] + name
     end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1001, 1001, len(table), start, 0)
     assert tried(saved.data[:start] + table + end, saved) is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308, -1.0], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_that_no_fit_has(saved, value):
+    """An array that holds one is refused, or no prediction rests on it."""
+    places = [name for name in saved.parts if name.startswith("arrays/")]
+    for place in places:
+        numbers = np.load(io.BytesIO(saved.parts[place]))
+        if numbers.dtype != np.float64 or not numbers.size:
+            continue
+        numbers[(0,) * numbers.ndim] = value
+        name = "a" + place.removeprefix("arrays/").removesuffix(".npy")
+        results = tried(saved.rewrite(**{name: npy(numbers)}), saved)
+        if results is not None and not np.isfinite(value):
+            assert np.isfinite(results.predict(DATA.head(3), "median")).all(axis=None), place

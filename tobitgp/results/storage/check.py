@@ -70,6 +70,7 @@ def check_regression(parts: TobitParts) -> None:
     wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
     wanted |= {name: (getattr(maximum, name), (k, k)) for name in ("information", "inverse_information")}
     _check_shapes(wanted)
+    _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
     if (maximum.df is None) != (not isinstance(parts.family.law, Student)) or not (
@@ -110,6 +111,7 @@ def check_mixture(parts: MixtureParts) -> None:
         raise MalformedError("its units make no sense")
     wanted["covariance"] = (parts.covariance, (p, p))
     _check_shapes(wanted)
+    _check_finite({name: wanted[name][0] for name in ("weights", "components")})
     if sorted(fit.order.tolist()) != list(range(k)):
         raise MalformedError("the order of its components is none")
     tried = parts.tried
@@ -150,10 +152,13 @@ def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
         if columns or not parts.state.levels:
             filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}
             try:
-                results.predict(pd.DataFrame(filled, index=pd.RangeIndex(1)), se=True)
+                found = results.predict(pd.DataFrame(filled, index=pd.RangeIndex(1)), se=True)
             except TobitGPError:
                 # A row put together from several may lie where the model says nothing.
                 return
+            # The mean of a mixture of heavy tails may be infinite.
+            if not (isinstance(results, MixtureResults) or np.isfinite(found.to_numpy(dtype=float)[0, 0])):
+                raise MalformedError("its numbers give no finite prediction")
 
 
 def _check_process_arrays(parts: Parts) -> None:
@@ -167,6 +172,15 @@ def _check_process_arrays(parts: Parts) -> None:
     for j, point in enumerate(fitted.points):
         wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k).items()}
     _check_shapes(wanted)
+    _check_finite(
+        {name: values for name, (values, _) in wanted.items() if " of point " in name and "theta" not in name}
+    )
+    for point in fitted.points:
+        for block in point.blocks:
+            held = {name: getattr(block, name, None) for name in ("parameters", "Z", "L")}
+            _check_finite({name: values for name, values in held.items() if values is not None})
+    if not ((fitted.weights >= 0.0).all() and math.isclose(fitted.weights.sum(), 1.0, rel_tol=1e-6)):
+        raise MalformedError("the weights of its points are no probabilities")
     if J == 0 or fitted.n_linear != p or (gp.linear is None) != (p == 0) or len(fitted.parameters.roles) != k:
         raise MalformedError("its parts do not belong together")
     if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
@@ -178,6 +192,13 @@ def _check_shapes(wanted: Shapes) -> None:
     for name, (values, shape) in wanted.items():
         if values.shape != shape:
             raise MalformedError(f"{name} has the shape {values.shape}, not {shape}")
+
+
+def _check_finite(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Refuse arrays of numbers that no fit has."""
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise MalformedError(f"{name} holds numbers that are not finite")
 
 
 def _point_arrays(point: Posterior, k: int) -> Shapes:
