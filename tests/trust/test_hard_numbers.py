@@ -269,3 +269,33 @@ def test_numbers_whose_squares_are_none_are_refused():
         for formula in (CURVE, "y ~ x | censor(l)", "y ~ mixture(2) | censor(l)"):
             with pytest.raises(TobitGPError, match="response"):
                 fit(formula, data)
+
+
+def times_seen_only_at_the_start():
+    """A curve through five times that rises into rows of which only a limit is known."""
+    rng = np.random.default_rng(9)
+    x = np.sort(rng.uniform(0, 1, 40))
+    time = np.exp(np.sin(6 * x) + 0.4 * rng.normal(size=40))
+    data = pd.DataFrame({"x": x, "time": time, "event": 1})
+    data.loc[5:, ["time", "event"]] = [1e4, 0]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("formula", "what"),
+    [
+        ("Surv(time, event) ~ gp(x)", "median"),
+        ("Surv(time, event) ~ gp(x)", "uncensored"),
+        ("Surv(time, event) ~ gp(x)", "conditional"),
+        ("time ~ gp(x) | censor(upper=1e4)", "observed"),
+        ("time ~ gp(x) | censor(.001)", "observed"),
+    ],
+)
+def test_times_whose_squares_leave_the_numbers(formula, what):
+    """Nothing is known above: an upper end or a standard deviation may be infinite, none is NaN."""
+    data = times_seen_only_at_the_start()
+    res = fit(formula, data, family="lognormal")
+    predicted = res.predict(what=what, interval=0.95)
+    assert predicted.notna().all(axis=None)
+    assert np.isfinite(predicted["lower"]).all()
+    assert (predicted["upper"] > 0.99e4).any()
