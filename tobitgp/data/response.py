@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.data.detects import holds_limits, read_detects
 from tobitgp.data.ends import check_ends, open_far, open_rows, read_end, read_ends
-from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.evaluate import bare_column, call_by_name, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import RowNames, Table
@@ -235,7 +235,7 @@ def _read_value(spec: ModelSpec, table: Table) -> Array:
     y = finite(evaluate(spec.response.value, table), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
     if time and (y < 0).any():
-        raise DataError(f"The time {text} is negative in {table.rows(y < 0)}")
+        raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}")
     return y
 
 
