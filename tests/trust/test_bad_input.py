@@ -111,6 +111,7 @@ ERRORS = {
     # shape
     "57 empty": (LINE, rows().head(0), {}, DataError, "[Nn]o row"),
     "58 all dropped": (LINE, rows(y=np.nan), {}, DataError, r"'y' \(30\)"),
+    "61 a kernel matrix too large": ("y ~ gp(x)", rows(6000), {"inducing": None}, SpecError, "6000 x 6000.*'auto'"),
     "64 more components than rows": ("y ~ mixture(40)", rows(), {}, SpecError, r"mixture\(40\)"),
     "59 one row, regression": (LINE, rows().head(1), {}, DataError, "only 1 row: 'Intercept', 'x', 'z'"),
     "65 negative weight": (
