@@ -23,6 +23,7 @@ from tobitgp.inference.given import Given, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
+from tobitgp.numerics.linalg import breakdown_in_words
 from tobitgp.options import (
     MLE,
     choose_family,
@@ -356,7 +357,7 @@ class Model:
             )
         assert isinstance(self._family, Family)
         groups = read_groups(cov_type, cov_kwds, self._source, self._read.kept)
-        with progress_bar(progress) as on_step:
+        with breakdown_in_words(), progress_bar(progress) as on_step:
             results = fit_tobit(
                 self.spec,
                 self._read,
@@ -379,7 +380,8 @@ class Model:
         progress: bool | Callable[[str, int, float], None],
     ) -> MixtureResults:
         assert not isinstance(self._family, Family)
-        with progress_bar(progress, "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}") as on_step:
+        shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
+        with breakdown_in_words(), progress_bar(progress, shown) as on_step:
             return fit_components(
                 self.spec,
                 self.training,

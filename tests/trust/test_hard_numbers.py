@@ -191,6 +191,62 @@ def test_weights_of_a_million(method):
 
 
 @methods
+def test_weights_that_cannot_be_computed_with_are_named(method):
+    with pytest.raises(NumericalError, match=r"Look at the weights, which are 1e\+300"):
+        fit("y ~ gp(x) | censor(l)", rows(60), weights=np.full(60, 1e300), **METHODS[method])
+
+
+@pytest.mark.parametrize("method", ["ep", "laplace"])
+def test_weights_far_apart_are_named(method):
+    """Where all of the search is done, which a row of a million leads to less and less noise."""
+    data = rows(60)
+    data.loc[40, "y"] = 3.0
+    heavy = np.where(np.arange(60) == 40, 1e6, 1.0)
+    with pytest.raises(NumericalError, match=r"Look at the weights, which go from 1 to 1e\+06"):
+        fit("y ~ gp(x) | censor(l)", data, weights=heavy, **METHODS[method])
+
+
+@pytest.mark.parametrize("weight", [1e3, 1e5])
+def test_a_heavy_row_is_fitted(weight):
+    """The data hold so many rows at one value that no noise is left: the curve goes through it."""
+    data = rows(25)
+    data.loc[7, "y"] = 2.0
+    w = np.where(np.arange(25) == 7, weight, 1.0)
+    res = fit(CURVE, data, weights=w, method="laplace")
+    np.testing.assert_allclose(res.predict()[7], 2.0, atol=0.01)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x | censor(upper=.5)", "y ~ mixture(2) | censor(upper=.5)"])
+def test_huge_weights_outside_processes(formula):
+    """A regression does not mind them; a mixture refuses them."""
+    data = rows(60).assign(w=1e300)
+    try:
+        res = fit(formula, data, weights="w")
+    except NumericalError:
+        return
+    np.testing.assert_allclose(res.params, fit(formula, data).params, rtol=1e-6)
+
+
+def test_a_given_sigma_beyond_numbers_is_refused():
+    for sigma in (1e200, 1e-200):
+        with pytest.raises(TobitGPError, match=r"fixed=.'sigma': 1e[+-]200"):
+            tg.fit("y ~ x | censor(l)", rows(), fixed={"sigma": sigma})
+
+
+@methods
+@pytest.mark.parametrize("written", ["y ~ gp(x) | truncate(-5, {})", "y ~ gp(x) | censor(l, {})"])
+def test_ends_that_stand_for_none(method, written):
+    """The largest double, as often written for no end, is none."""
+    data = rows().assign(l=-0.41)
+    options = {"hyper": "maximize", **METHODS[method]}
+    far, none = (fit(written.format(end), data, **options) for end in ("1e300", "inf"))
+    np.testing.assert_array_equal(far.params, none.params)
+    if "censor" in written:
+        new = data.assign(x=data["x"] + 0.01)
+        np.testing.assert_array_equal(far.predict(new, what="observed"), none.predict(new, what="observed"))
+
+
+@methods
 def test_boolean_inputs(method):
     data = rows(12)
     values = {"sd(gp(b))": 1.0, "lengthscale(gp(b))": 0.7, "sigma": 0.3}
@@ -269,3 +325,33 @@ def test_numbers_whose_squares_are_none_are_refused():
         for formula in (CURVE, "y ~ x | censor(l)", "y ~ mixture(2) | censor(l)"):
             with pytest.raises(TobitGPError, match="response"):
                 fit(formula, data)
+
+
+def times_seen_only_at_the_start():
+    """A curve through five times that rises into rows of which only a limit is known."""
+    rng = np.random.default_rng(9)
+    x = np.sort(rng.uniform(0, 1, 40))
+    time = np.exp(np.sin(6 * x) + 0.4 * rng.normal(size=40))
+    data = pd.DataFrame({"x": x, "time": time, "event": 1})
+    data.loc[5:, ["time", "event"]] = [1e4, 0]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("formula", "what"),
+    [
+        ("Surv(time, event) ~ gp(x)", "median"),
+        ("Surv(time, event) ~ gp(x)", "uncensored"),
+        ("Surv(time, event) ~ gp(x)", "conditional"),
+        ("time ~ gp(x) | censor(upper=1e4)", "observed"),
+        ("time ~ gp(x) | censor(.001)", "observed"),
+    ],
+)
+def test_times_whose_squares_leave_the_numbers(formula, what):
+    """Nothing is known above: an upper end or a standard deviation may be infinite, none is NaN."""
+    data = times_seen_only_at_the_start()
+    res = fit(formula, data, family="lognormal")
+    predicted = res.predict(what=what, interval=0.95)
+    assert predicted.notna().all(axis=None)
+    assert np.isfinite(predicted["lower"]).all()
+    assert (predicted["upper"] > 0.99e4).any()

@@ -49,11 +49,27 @@ def read_data(path: Path) -> pd.DataFrame:
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
     try:
-        return pd.read_parquet(path, engine="pyarrow") if parquet else pd.read_csv(path)
+        return pd.read_parquet(path, engine="pyarrow") if parquet else _read_csv(path)
     except ImportError:
         raise DataError(f"{str(path)!r} cannot be read: {_NO_PYARROW}.") from None
     except Exception as error:  # of pandas, pyarrow, or whatever unpacks a compressed file
-        raise DataError(f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {error}") from None
+        raise DataError(
+            f"{str(path)!r} cannot be read as {'Parquet' if parquet else 'CSV'}: {str(error).strip()}"
+        ) from None
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Read a table whose columns are called what the file calls them: pandas makes y and y.1 of y and y."""
+    import pandas as pd
+
+    data = pd.read_csv(path)
+    if path.is_file():  # what comes through a pipe is read once
+        head = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
+        if len(head) == len(data.columns) and len(set(head)) < len(head):
+            data.columns = pd.Index(
+                [old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)]
+            )
+    return data
 
 
 def date_columns(parts: Iterable[LinearPart]) -> list[str]:
@@ -83,7 +99,7 @@ def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
     read = {}
     for name in names:
-        if name in data.columns and pd.api.types.infer_dtype(data[name], skipna=True) == "string":
+        if list(data.columns).count(name) == 1 and pd.api.types.infer_dtype(data[name], skipna=True) == "string":
             dates = pd.to_datetime(data[name], format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
             wrong = data[name][dates.isna() & data[name].notna()]
             if len(wrong):

@@ -154,9 +154,11 @@ def _inducing(text: str) -> str | int | None:
 
 
 def _assignments(option: str, pairs: Sequence[str]) -> dict[str, float]:
-    out = {}
+    out: dict[str, float] = {}
     for pair in pairs:
         name, _, value = pair.rpartition("=")
+        if name in out:
+            raise SpecError(f"{option} {pair}: {name} is given twice; leave one out.")
         try:
             out[name] = float(value)
         except ValueError:

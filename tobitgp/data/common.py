@@ -24,7 +24,7 @@ def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
     Returns
     -------
     str or None
-        None where no column tells these rows from the others by up to three values.
+        None without such rows, and where no column tells them from the others by up to three values.
 
     Examples
     --------
@@ -32,6 +32,8 @@ def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
     >>> in_common(frame, frame["g"].isin(["a", "c"]).to_numpy())
     "of levels 'a', 'c' of 'g'"
     """
+    if not rows.any():
+        return None
     for name in frame.columns:
         inside = frame.loc[rows, name].drop_duplicates().tolist()
         if len(inside) > _MOST or frame.loc[~rows, name].isin(inside).any():

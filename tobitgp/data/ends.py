@@ -11,6 +11,8 @@ from tobitgp.formula.spec import Expression, ModelSpec
 from tobitgp.formula.syntax import read_expression, used_names
 from tobitgp.typing import Array, BoolArray
 
+FAR = 1e140  # squares are formed of ends, and of their ratios to what is small
+
 
 def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Ends of each row of ``interval(lo, hi)``.
@@ -72,11 +74,29 @@ def check_ends(lower: Array, upper: Array, table: Table) -> None:
         raise DataError(f"The lower end is above the upper end in {table.rows(wrong)} ({shown})")
 
 
+def open_far(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Ends beyond what can be computed with, 1e140 in size, as infinite ones; equal ends stay what they are.
+
+    Parameters
+    ----------
+    lower, upper : (n,) array
+        Of rows, of limits or of windows; NaN where they are not known.
+
+    Examples
+    --------
+    >>> largest = np.finfo(float).max
+    >>> open_far(np.array([-largest, 2.0]), np.array([1.0, largest]))
+    (array([-inf,   2.]), array([ 1., inf]))
+    """
+    same = lower == upper
+    return np.where((lower < -FAR) & ~same, -np.inf, lower), np.where((upper > FAR) & ~same, np.inf, upper)
+
+
 def open_rows(spec: ModelSpec, table: Table) -> BoolArray:
     """Rows of ``interval(lo, hi)`` with both ends open, which say nothing of the value."""
     assert spec.response.upper is not None
     lower, upper = evaluate(spec.response.value, table), evaluate(spec.response.upper, table)
-    nothing: BoolArray = (np.isnan(lower) | np.isneginf(lower)) & (np.isnan(upper) | np.isposinf(upper))
+    nothing: BoolArray = (np.isnan(lower) | (lower < -FAR)) & (np.isnan(upper) | (upper > FAR))
     return nothing & ~(_broken(spec.response.value, lower, table) | _broken(spec.response.upper, upper, table))
 
 

@@ -78,6 +78,18 @@ def bare_column(expression: Expression, table: Table) -> Column | None:
     return None
 
 
+def call_by_name(what: str, expression: Expression, table: Table) -> str:
+    """What messages call a column, or an expression of columns.
+
+    Examples
+    --------
+    >>> call_by_name("time", Expression("t / 12", 0), Table({}, None))
+    "The time 't / 12'"
+    """
+    column = bare_column(expression, table)
+    return f"The {what} {expression.text!r}" if column is None else f"The {what} column {column.name!r}"
+
+
 def finite(values: Array, table: Table, what: str) -> Array:
     """Return values that are all finite, or refuse them.
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from tobitgp.data.evaluate import bare_column, evaluate
+from tobitgp.data.evaluate import bare_column, call_by_name, evaluate
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import CODES, STATUS_WORDS, Flag, ModelSpec
@@ -86,7 +86,7 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
             words = {-1: "left", 0: "exact", 1: "right", 2: "interval"}
             meaning = ", ".join(f"{code:g} ({words[kind]})" for code, kind in sorted(known.items()))
             raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place})")
-        what = f"The event {flag.text}" if flag.codes == "event" else flag.text
+        what = call_by_name("event", flag.expression, table) if flag.codes == "event" else flag.text
         meaning = "value is a detection limit" if flag.codes == "nondetect" else "value is an event"
         remedy = f"say which {meaning}, as in {flag.how}{flag.text} == {values.max():g})"
         raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {remedy}")

@@ -163,7 +163,8 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
             raise DataError(f"Column {name!r} of the {part} is 0 in every row; leave it out")
         check_size(f"column {name!r} of the {part}", float(size))
     if p > n:
-        raise DataError(f"The {part} has {p} columns, but there are only {n} rows: {_quoted(columns)}")
+        have = "is only 1 row" if n == 1 else f"are only {n} rows"
+        raise DataError(f"The {part} has {p} columns, but there {have}: {_quoted(columns)}")
     R: Array = found.triangle / np.sqrt(np.einsum("ij,ij->j", found.triangle, found.triangle))
     dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
     if len(dependent) == 0:

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from tobitgp.data.detects import holds_limits, read_detects
-from tobitgp.data.ends import check_ends, open_rows, read_end, read_ends
-from tobitgp.data.evaluate import bare_column, evaluate, finite
+from tobitgp.data.ends import check_ends, open_far, open_rows, read_end, read_ends
+from tobitgp.data.evaluate import bare_column, call_by_name, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import RowNames, Table
@@ -110,11 +110,14 @@ def read_response(
         beyond = (y < limit_lower) | (y > limit_upper)
         side = (y >= limit_upper).astype(np.intp) - (y <= limit_lower).astype(np.intp)
         lower, upper = _one_sided(np.where(side < 0, limit_lower, np.where(side > 0, limit_upper, y)), side)
+    lower, upper = open_far(lower, upper)
+    limit_lower, limit_upper = open_far(limit_lower, limit_upper)
+    entry, exit = open_far(*read_window(spec, table))
     kind = _kinds(lower, upper)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
-    return CensoredResponse(lower, upper, limit_lower, limit_upper, *read_window(spec, table), weight), kind, beyond
+    return CensoredResponse(lower, upper, limit_lower, limit_upper, entry, exit, weight), kind, beyond
 
 
 def warn_beyond(rows: RowNames) -> None:
@@ -232,7 +235,7 @@ def _read_value(spec: ModelSpec, table: Table) -> Array:
     y = finite(evaluate(spec.response.value, table), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
     if time and (y < 0).any():
-        raise DataError(f"The time {text} is negative in {table.rows(y < 0)}")
+        raise DataError(f"{call_by_name('time', spec.response.value, table)} is negative in {table.rows(y < 0)}")
     return y
 
 

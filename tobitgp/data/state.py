@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.checks import check_dates, check_inputs, require_columns
+from tobitgp.data.ends import open_far
 from tobitgp.data.inputs import check_slopes, process_inputs
 from tobitgp.data.levels import Level, find_groups, group_levels, unseen_error
 from tobitgp.data.linear import LinearState
@@ -143,7 +144,7 @@ class DesignState:
             raise SpecError(f"The limits of this model are columns of the data; the new data lack {listed}")
         table = read_table(new_data, names)
         check_dates(self.spec, table, ("limit",))
-        return read_limits(self.spec, table if usable is None else table.take(usable))
+        return open_far(*read_limits(self.spec, table if usable is None else table.take(usable)))
 
     def recode(self, table: Table) -> Table:
         """A table of inputs with the levels of the training data.

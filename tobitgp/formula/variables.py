@@ -11,6 +11,8 @@ from tobitgp.formula.spec import Role, Variable
 from tobitgp.formula.syntax import Syntax
 from tobitgp.formula.terms import Terms
 
+_LISTED = 12  # names in a message
+
 
 def columns_of_dot(
     syntax: Syntax, terms: Terms, columns: Collection[str] | None, used: Iterable[str]
@@ -92,11 +94,21 @@ def check_columns(formula: str, variables: Iterable[Variable], terms: Terms, col
 
 
 def unknown_column(formula: str, name: str, start: int, columns: Iterable[object]) -> FormulaError:
-    """Error for a name that is no column, with the nearest that are."""
-    known = [column for column in columns if isinstance(column, str)]
-    close = nearest(name, known)
-    listed = "" if close else f"; the columns are {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
-    return FormulaError(f"The data have no column {name!r}{close}{listed}", formula, start)
+    """Error for a name that is no column, with the nearest that are, or those that are not text."""
+    given = list(columns)
+    known = [column for column in given if isinstance(column, str)]
+    others = [column for column in given if not isinstance(column, str)]
+    said = close = nearest(name, known)
+    if known and not close:
+        said = f"; the columns are {_some(known)}"
+    if others and not close:
+        said += f"; names of columns must be text, and these are not: {_some(map(repr, others))}"
+    return FormulaError(f"The data have no column {name!r}{said}", formula, start)
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:_LISTED]) + ", ..." * (len(listed) > _LISTED)
 
 
 def _dot(syntax: Syntax) -> int | None:

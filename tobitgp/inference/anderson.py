@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tobitgp.errors import NumericalError
 from tobitgp.typing import Array
 
 MEMORY = 8
@@ -33,6 +34,8 @@ def normal_equations(history: History) -> tuple[Array, Array]:
 
 def weights(gram: Array, right: Array) -> Array:
     """``gamma`` (k,) from the equations summed over all coordinates."""
+    if not (np.isfinite(gram).all() and np.isfinite(right).all()):
+        raise NumericalError("The sites of the rows are not finite.")
     gram = gram.copy()
     gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
     return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-14)[0], dtype=np.float64)

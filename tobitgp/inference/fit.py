@@ -32,6 +32,7 @@ from tobitgp.typing import Array
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
 NEAR = 0.5
+HEAVY = 1e4  # weights that many times others, or 1, are named where a computation breaks down
 
 
 def fit_gp(
@@ -82,7 +83,7 @@ def fit_gp(
     with single_blas_thread():
         settings = settings or Settings()
         search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
-        with named_suspects(parameters):
+        with named_suspects(parameters, problem.weight):
             return _finish(search, *search.run())
 
 
@@ -106,18 +107,23 @@ def begin_search(
 
 
 @contextmanager
-def named_suspects(parameters: Parameters) -> Iterator[None]:
-    """Tell of computations that break down what to look at."""
+def named_suspects(parameters: Parameters, weight: Array) -> Iterator[None]:
+    """Tell of computations that break down what to look at: weights (n,) where they are huge or far apart."""
     try:
         yield
-    except NumericalError as error:
+    except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
         suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
+        least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
         if too_little_noise(parameters):
             unit = parameters.units[parameters.roles.index("sigma")]
-            least = f"{np.exp(LEAST_NOISE) * unit:.1g}"
-            suspects = f"sigma, whose square rounding drowns: fixed={{'sigma': {least}}} or more keeps clear of that"
-        raise NumericalError(f"The computation broke down: {error} Look at {suspects}.") from None
+            enough = f"{np.exp(LEAST_NOISE) * unit:.1g}"
+            suspects = f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
+        elif most > HEAVY * min(least, 1.0):
+            apart = f"which go from {least:g} to {most:g}" if most > least else f"which are {most:g}"
+            suspects = f"the weights, {apart}: a weight counts how many rows like this one were seen"
+        text = str(error).rstrip(".")
+        raise NumericalError(f"The computation broke down: {text}. Look at {suspects}.") from None
 
 
 def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:

@@ -6,6 +6,9 @@ called directly. Matrices go in and come out in Fortran order where they are squ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -15,6 +18,15 @@ from tobitgp.typing import Array
 
 _potrf, _pstrf, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtri
 _trsm = blas.dtrsm
+
+
+@contextmanager
+def breakdown_in_words() -> Iterator[None]:
+    """What numpy says of matrices that it cannot take apart, as an error of ours."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise NumericalError(f"The computation broke down: {error}. Look at the scale of the data.") from None
 
 
 def cholesky(B: Array) -> Array:

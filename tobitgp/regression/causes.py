@@ -15,6 +15,10 @@ from tobitgp.regression.working import Chunk, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
 LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
+_FLAT = (
+    "The likelihood is flat: beside sigma the rows tell as good as nothing of the coefficients. Give another sigma, or "
+    "express the response in other units."
+)
 _FAR_TAIL = (
     "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so location "
     "and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
@@ -96,6 +100,8 @@ def explain(cause: str, state: State, working: Working, outcome: Outcome, design
         return part or (_FAR_TAIL if windows else _all_of_sigma(state, working, exact))
     if cause == "flat":
         rows, directions = _running(state, working, design)
+        if not rows.any():
+            return _FLAT
         if not (windows and rows.all()):
             return _separation(rows, directions, outcome, design, names)
     if windows:

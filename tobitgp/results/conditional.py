@@ -258,15 +258,23 @@ def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
     weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
     J, n = seen.mean.shape
     g, weight = (values.transpose(1, 0, 2).reshape(n, J * NODES) for values in (g, weight))
-    with np.errstate(invalid="ignore"):
-        mean = np.einsum("nk,nk->n", weight, g)
-        sd = np.sqrt(np.einsum("nk,nk->n", weight, np.square(g - mean[:, None])))
+    sd = _weighted_sd(weight, g)
     if not tails:
         return [sd]
     order = np.argsort(g, axis=1)
     g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
     cdf = np.cumsum(weight, axis=1) - 0.5 * weight
     return [sd, *(np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in tails)]
+
+
+def _weighted_sd(weight: Array, g: Array) -> Array:
+    """Standard deviation of values with weights, (n,) each of (n, k); infinite where it is beyond all numbers."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.abs(g).max(axis=1, keepdims=True)
+        part = np.divide(g, size, out=np.zeros_like(g), where=size > 0.0)
+        mean = np.einsum("nk,nk->n", weight, part)
+        sd = size[:, 0] * np.sqrt(np.einsum("nk,nk->n", weight, np.square(part - mean[:, None])))
+    return np.where(np.isposinf(size[:, 0]), np.inf, sd)
 
 
 def _nodes(seen: Seen) -> tuple[Array, Array]:

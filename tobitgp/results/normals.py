@@ -85,6 +85,28 @@ def total_sd(weight: Array, mean: Array, variance: Array) -> Array:
     return np.sqrt(weight @ (variance + between * between))
 
 
+def exponential_sd(weight: Array, mean: Array, sd: Array) -> Array:
+    """Standard deviation (n,) of the exponential of a mixture of normals; infinite where it is beyond all numbers.
+
+    Parameters
+    ----------
+    weight : (J,) array
+    mean, sd : (J, n) array
+        On the log scale.
+
+    Examples
+    --------
+    >>> exponential_sd(np.ones(1), np.array([[0.0, 700.0]]), np.array([[1.0, 9.0]])).round(6)
+    array([2.161197,      inf])
+    """
+    variance = sd * sd
+    top = (mean + variance).max(axis=0)  # half the log of the largest second moment
+    share = np.exp(mean + 0.5 * variance - top)
+    within = np.exp(2.0 * (mean + variance - top)) * -np.expm1(-variance)
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.exp(top + np.log(total_sd(weight, share, within)))
+
+
 def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
     """Quantile of a mixture of normals, by Newton's method on its cdf, (PRE3) of the theory pages.
 

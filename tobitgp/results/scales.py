@@ -18,7 +18,7 @@ from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
 from tobitgp.results.noisy import clipped_moments
-from tobitgp.results.normals import Mixture, average, normal_quantile, solve_quantile, total_sd
+from tobitgp.results.normals import Mixture, average, exponential_sd, normal_quantile, solve_quantile, total_sd
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -78,9 +78,7 @@ def shifted_sd(q: Mixture, shift: Array) -> Array:
         return np.full(q.mean.shape[1], np.nan)
     if not q.log_time:
         return total_sd(q.weight, moved, q.sd * q.sd)
-    with np.errstate(over="ignore"):
-        mean = np.exp(moved + 0.5 * q.sd * q.sd)
-        return total_sd(q.weight, mean, mean * mean * np.expm1(q.sd * q.sd))
+    return exponential_sd(q.weight, moved, q.sd)
 
 
 def shifted_quantile(q: Mixture, shift: Array, p: float) -> Array:
@@ -163,7 +161,10 @@ def observed_sd(q: Mixture) -> Array:
     sigma = q.sigma[:, None]
     sd = np.sqrt(q.sd * q.sd + sigma * sigma)
     mean = clipped_mean(q.mean, sd, lower, upper, log_time=q.log_time)
-    return total_sd(q.weight, mean, smoothed_variance(q.mean, q.sd, sigma, lower, upper, log_time=q.log_time))
+    variance = smoothed_variance(q.mean, q.sd, sigma, lower, upper, log_time=q.log_time)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = total_sd(q.weight, mean, variance)
+    return np.where(np.isnan(found), np.inf, found) if q.log_time else found
 
 
 def observed_quantile(q: Mixture, p: float) -> Array:

@@ -253,7 +253,7 @@ def test_families_of_components_need_a_mixture(y):
         ("interval(lo, hi) ~ mixture(2)", "exponential", -1.0, "left-censored at or below 0: row r2 holds -1"),
         ("interval(lo, hi) ~ mixture(2)", "weibull", 0.0, "left-censored at or below 0: row r2 holds 0"),
         ("interval(lo, hi) ~ mixture(2)", "poisson", -1.0, "count cannot lie below 0: row r2 holds -1"),
-        ("Surv(y, seen) ~ mixture(2)", "exponential", -1.0, "time y is negative"),
+        ("Surv(y, seen) ~ mixture(2)", "exponential", -1.0, "time column 'y' is negative"),
     ],
 )
 def test_impossible_rows_are_named(formula, family, bad, words):

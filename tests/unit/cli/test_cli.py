@@ -54,6 +54,8 @@ REFUSALS = {
     "bound of no method": ([FORMULA, "--bound", "local"], "goes with method='vi'"),
     "bad inducing": ([FORMULA, "--inducing", "some"], "--inducing some"),
     "bad fixed": ([FORMULA, "--fixed", "sigma"], "--fixed sigma"),
+    "fixed twice": ([FORMULA, "--fixed", "sigma=1", "--fixed", "sigma=2"], "--fixed sigma=2: sigma is given twice"),
+    "start twice": ([FORMULA, "--start", "sigma=1", "--start", "sigma=1"], "--start sigma=1: sigma is given twice"),
     "bad start": ([FORMULA, "--start", "sigma=x"], "--start sigma=x"),
     "unknown start": ([FORMULA, "--start", "sigmo=1"], "Did you mean 'sigma'"),
     "no folder for the fit": ([FORMULA, "--save", "nowhere/fit.tgp"], "--save nowhere/fit.tgp: there is no folder"),

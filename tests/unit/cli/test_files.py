@@ -96,3 +96,39 @@ def test_fit_reads_folders_and_patterns(dated, pattern, tmp_path, capsys):
 def test_pictures_of_fits_without_rows_are_refused_before_the_fit(tmp_path, capsys):
     assert main(["fit", FORMULA, str(tmp_path), "--plot", str(tmp_path / "fit.png")]) != 0
     assert "fit.png: fits to a folder or a pattern hold no rows to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("header", ["x,y,y", '"x","y","y"', "\n x,y,y".replace(" ", "")])
+def test_two_columns_of_one_name_are_refused(header, tmp_path, capsys):
+    path = tmp_path / "twice.csv"
+    path.write_text(header + "\n" + "".join(f"{i},{i % 3},{i % 5}\n" for i in range(20)))
+    assert main(["fit", "y ~ x", str(path)]) == 2
+    assert "several columns named 'y'" in capsys.readouterr().err
+
+
+def test_columns_of_one_name_that_are_not_used_may_stay(tmp_path, capsys):
+    path = tmp_path / "twice.csv"
+    path.write_text("x,y,note,note,,\n" + "".join(f"{i},{i % 3},a,b,1,2\n" for i in range(20)))
+    assert main(["fit", "y ~ x", str(path)]) == 0
+    capsys.readouterr()
+
+
+def test_two_columns_of_dates_of_one_name_are_refused(tmp_path, capsys):
+    path = tmp_path / "twice.csv"
+    path.write_text("day,day,y\n" + "".join(f"2020-01-{i + 1:02},2021-01-01,{i % 3}\n" for i in range(20)))
+    assert main(["fit", "y ~ decimal_year(day)", str(path)]) == 2
+    assert "several columns named 'day'" in capsys.readouterr().err
+
+
+def test_the_names_of_a_file_are_kept_where_pandas_would_make_the_same(tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text("y,y.1\n1,2\n")
+    assert list(read_data(path).columns) == ["y", "y.1"]
+
+
+def test_a_ragged_table_is_told_of_in_one_line(tmp_path):
+    path = tmp_path / "ragged.csv"
+    path.write_text("a,b\n1,2\n1,2,3,4\n")
+    with pytest.raises(DataError, match="line 3, saw 4") as caught:
+        read_data(path)
+    assert len(str(caught.value).splitlines()) == 1

@@ -188,3 +188,33 @@ def test_limits_of_the_instrument_are_unknown(formula):
     data = rows(lo=LOWER, hi=UPPER, y=Y, d=[1, 0, 0, 1, 0], text=["<1", "2", "3", "4", ">5"])
     with pytest.raises(SpecError, match="The limits are unknown"):
         ready(formula, data).state.limits(data)
+
+
+LARGEST = np.finfo(float).max
+FAR = {
+    "window": "y ~ x | truncate(-2, far)",
+    "window below": "y ~ x | truncate(-far, 9)",
+    "limit": "y ~ x | censor(1, far)",
+    "limit below": "y ~ x | censor(-far, 4)",
+    "interval": "interval(y, hi) ~ x",
+    "interval below": "interval(-hi, -y) ~ x",
+    "Surv": "Surv(y, hi, k, type='interval') ~ x",
+}
+
+
+@pytest.mark.parametrize("far", [1e155, 1e300, LARGEST])
+@pytest.mark.parametrize("written", FAR)
+def test_ends_beyond_what_can_be_computed_with_are_infinite(written, far):
+    data = rows(y=Y, k=[3, 1, 3, 1, 3])
+    here, infinite = (
+        ready(FAR[written], data.assign(far=end, hi=[end, *Y[1:2], end, *Y[3:4], 9.0])) for end in (far, INF)
+    )
+    for name in ("lower", "upper", "limit_lower", "limit_upper", "entry", "exit"):
+        np.testing.assert_array_equal(getattr(here.response, name), getattr(infinite.response, name))
+    assert here.counts == infinite.counts
+
+
+def test_rows_between_ends_that_are_both_too_far_say_nothing():
+    data = rows(lo=[-LARGEST, *LOWER[1:]], hi=[LARGEST, *UPPER[1:]])
+    with pytest.warns(UserWarning, match="dropped"):
+        assert ready("interval(lo, hi) ~ x", data).counts["dropped"] == 1

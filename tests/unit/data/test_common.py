@@ -30,3 +30,7 @@ FRAME = pd.DataFrame(
 )
 def test_words_for_rows(rows, columns, words):
     assert in_common(FRAME[list(columns)], np.isin(np.arange(6), rows)) == words
+
+
+def test_no_rows_have_nothing_in_common():
+    assert in_common(FRAME, np.zeros(6, dtype=bool)) is None

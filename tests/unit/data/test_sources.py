@@ -116,7 +116,7 @@ def _error(call, *args, **kwargs):
         ({}, "y ~ x + I(2 * x)", "determined by"),
         ({}, "y ~ x + k:x + I(x * k)", "determined by"),
         ({}, "y ~ I(0 * x) + z", "0 in every row"),
-        ({}, "Surv(t, k) ~ x", "In partition 0: The event k must be 0 or 1"),
+        ({}, "Surv(t, k) ~ x", "In partition 0: The event column 'k' must be 0 or 1"),
     ],
 )
 def test_bad_rows_are_named_with_their_piece(frame, change, formula, words):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tobitgp.results.normals import normal_quantile, solve_quantile, total_sd
+from tobitgp.results.normals import exponential_sd, normal_quantile, solve_quantile, total_sd
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.025, 0.5, 0.9, 0.999])
@@ -51,3 +51,21 @@ def test_solver_with_a_flat_cdf():
     low, high = np.array([0.0]), np.array([4.0])
     step = solve_quantile(lambda x: ((x > 3.0) * 1.0, np.zeros_like(x)), 0.5, low=low, high=high, start=low)
     assert np.allclose(step, 3.0, atol=1e-8)
+
+
+def test_exponential_sd_is_that_of_log_normal_moments(rng):
+    weight, mean, sd = rng.dirichlet(np.ones(4)), rng.normal(size=(4, 6)), rng.uniform(0.0, 2.0, size=(4, 6))
+    first, second = np.exp(mean + 0.5 * sd**2), np.exp(2 * mean + 2 * sd**2)
+    np.testing.assert_allclose(exponential_sd(weight, mean, sd), np.sqrt(weight @ second - (weight @ first) ** 2))
+
+
+@pytest.mark.parametrize("shift", [-500.0, 600.0])
+def test_exponential_sd_where_squares_leave_the_numbers(shift):
+    weight, mean, sd = np.array([0.3, 0.7]), np.array([[0.1], [0.4]]), np.array([[1.2], [0.0]])
+    here = exponential_sd(weight, mean, sd)
+    np.testing.assert_allclose(exponential_sd(weight, mean + shift, sd), here * np.exp(shift), rtol=1e-12)
+
+
+def test_exponential_sd_beyond_all_numbers_is_infinite():
+    found = exponential_sd(np.array([0.5, 0.5]), np.array([[0.0, 900.0], [1.0, 900.0]]), np.array([[30.0, 0.0]] * 2))
+    np.testing.assert_array_equal(found, [np.inf, 0.0])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.common import in_common
+from tobitgp.data.ends import FAR
 from tobitgp.data.facts import remember
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
@@ -164,6 +165,11 @@ def _fixed(
         value = _number(SIGMA, fixed[SIGMA])
         if value <= 0.0:
             raise SpecError(f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a positive number is needed.")
+        if not 1.0 / FAR < value < FAR:
+            raise SpecError(
+                f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
+                "the response in units in which sigma is nearer to 1."
+            )
         gamma[0] = np.log(value)
     return coefficients, gamma
 
