@@ -69,8 +69,9 @@ ATTACKS = {
     "memory": Attack("a thousand fits in one process", ("tests/trust/test_memory.py",)),
     "long runs": Attack("marginals against long elliptical slice sampling", ("tests/simulation/test_long_runs.py",)),
     "oldest": Attack("all quick tests on the oldest releases allowed", versions=("oldest",)),
-    "newest": Attack("all quick tests on the newest releases", versions=("newest",)),
-    "pandas 3": Attack("all quick tests on pandas 3", versions=("newest", "--with", "pandas>=3")),
+    "newest": Attack(
+        "all quick tests on the newest releases, pandas 3 among them", versions=("newest", "--with", "pandas>=3")
+    ),
 }
 
 
