@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import NumericalError, TobitGPError
+from tobitgp.errors import ConvergenceWarning, NumericalError, TobitGPError
 
 METHODS = {
     "ep": {"method": "ep"},
@@ -231,6 +231,14 @@ def test_a_given_sigma_beyond_numbers_is_refused():
     for sigma in (1e200, 1e-200):
         with pytest.raises(TobitGPError, match=r"fixed=.'sigma': 1e[+-]200"):
             tg.fit("y ~ x | censor(l)", rows(), fixed={"sigma": sigma})
+
+
+def test_a_sigma_beside_which_the_data_are_nothing():
+    """A regression says so, and names no rows that run off where there are none."""
+    data = rows()
+    tiny = data.assign(y=1e-40 * data["y"], l=-0.4e-40)
+    with pytest.warns(ConvergenceWarning, match="beside sigma the rows tell as good as nothing"):
+        tg.fit("y ~ x | censor(l)", tiny, fixed={"sigma": 1e120})
 
 
 @methods

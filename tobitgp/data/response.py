@@ -69,7 +69,7 @@ def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResp
 def read_response(
     spec: ModelSpec, table: Table, weight: Array, *, censored: Censored = "model"
 ) -> tuple[CensoredResponse, IntArray, BoolArray]:
-    """Say what is known of y in every row.
+    """Say what is known of y in every row; ends beyond 1e140 in size, which stand for none, are infinite.
 
     Parameters
     ----------
