@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tobitgp.datasets.sources import SOURCES
-from tobitgp.datasets.tidy import BEIJING_FIRST_HOUR, BEIJING_STATIONS
+from tobitgp.datasets.tidy import BEIJING_FIRST_HOUR, BEIJING_STATIONS, TO_THE_LAST_DIGIT
 
 KEPT = Path(os.environ.get("TOBITGP_DATA", "no such folder"))
 
@@ -53,7 +53,7 @@ def publish_deepsurv(name):
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         for split, table in zip(("train", "test"), SOURCES[name].tables, strict=True):
-            frame = pd.read_csv(io.BytesIO(table_of(table)), float_precision="round_trip")
+            frame = pd.read_csv(io.BytesIO(table_of(table)), **TO_THE_LAST_DIGIT)
             group = file.create_group(split)
             group["x"] = frame.iloc[:, :-2].to_numpy("float32")
             group["t"] = frame["time"].to_numpy("float32")

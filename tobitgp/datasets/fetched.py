@@ -9,6 +9,7 @@ import pandas as pd
 from tobitgp.datasets.bundled import available, unknown
 from tobitgp.datasets.cache import read_tables
 from tobitgp.datasets.sources import SOURCES
+from tobitgp.datasets.tidy import TO_THE_LAST_DIGIT
 from tobitgp.errors import DataError
 
 
@@ -104,4 +105,4 @@ def fetch(name: str) -> pd.DataFrame:
 
 def _frame(table: bytes) -> pd.DataFrame:
     """Only an empty field is missing: "None" and "NA" are words."""
-    return pd.read_csv(io.BytesIO(table), keep_default_na=False, na_values=[""], float_precision="round_trip")
+    return pd.read_csv(io.BytesIO(table), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+# To the nearest double, as newer releases of pandas read by themselves; they warn of being told so.
+TO_THE_LAST_DIGIT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 BEIJING_START = pd.Timestamp(2013, 3, 1)
 BEIJING_FIRST_HOUR = 16056
@@ -131,9 +135,7 @@ def tidy_flchain(raw: Sequence[bytes]) -> list[bytes]:
     """
     head, _, body = raw[0].partition(b"@data\n")
     names = [line.split()[1] for line in head.decode("ascii").splitlines() if line.startswith("@attribute")]
-    table = pd.read_csv(
-        io.BytesIO(body), names=names, keep_default_na=False, na_values=["?"], float_precision="round_trip"
-    )
+    table = pd.read_csv(io.BytesIO(body), names=names, keep_default_na=False, na_values=["?"], **TO_THE_LAST_DIGIT)
     table = table.rename(columns=lambda name: name.replace(".", "_")).rename(
         columns={"futime": "time", "death": "event"}
     )
@@ -205,7 +207,7 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
 
 
 def _read(content: bytes) -> pd.DataFrame:
-    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], float_precision="round_trip")
+    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
 
 
 def _write(table: pd.DataFrame, float_format: str | None = None) -> bytes:

@@ -28,7 +28,11 @@ def expected_moments(res):
     f = mean.to_numpy()[:, None] + np.sqrt(np.diag(covariance))[:, None] * z
     sigma, row = res.hyperparameters["sigma"], res.parts.rows.response
     exact = row.lower == row.upper
-    value = np.log(stats.norm.cdf((row.upper[:, None] - f) / sigma) - stats.norm.cdf((row.lower[:, None] - f) / sigma))
+    below, above = ((end[:, None] - f) / sigma for end in (row.upper, row.lower))
+    value = np.log(stats.norm.cdf(below) - stats.norm.cdf(above))
+    value = np.where(
+        np.isinf(above), stats.norm.logcdf(below), np.where(np.isinf(below), stats.norm.logsf(above), value)
+    )
     value = np.where(exact[:, None], stats.norm(f, sigma).logpdf(np.where(exact, row.lower, 0.0)[:, None]), value)
     return value @ weight / weight.sum()
 
