@@ -32,7 +32,10 @@ def test_a_frame_is_tidy(name):
     assert frame.columns.is_unique
     assert all(column.isidentifier() and column == column.lower() for column in frame)
     pd.testing.assert_index_equal(frame.index, pd.RangeIndex(len(frame)))
-    assert frame.select_dtypes(exclude=["number", "bool"]).map(lambda cell: isinstance(cell, str)).all(axis=None)
+    words = frame.loc[
+        :, [pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype) for dtype in frame.dtypes]
+    ]
+    assert words.map(lambda cell: isinstance(cell, str)).all(axis=None)
     if "event" in frame:
         assert set(frame["event"]) == {0, 1}
 
