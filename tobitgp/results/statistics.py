@@ -32,7 +32,7 @@ class Rest(Protocol):
     def interval(self, alpha: float) -> Array: ...  # noqa: D102
 
 
-def count_infos() -> dict[str, Callable[[Any], str]]:
+def _count_infos() -> dict[str, Callable[[Any], str]]:
     """How rows of ``summary_col`` give the number of observations and of rows of each kind."""
 
     def counter(name: str) -> Callable[[Any], str]:
@@ -58,6 +58,28 @@ class Statistics:
     @property
     def _columns(self) -> Sequence[str]:
         raise NotImplementedError
+
+    def _criterion(self) -> tuple[str, str]:
+        """What the fit is compared by, and its value in words."""
+        raise NotImplementedError
+
+    @property
+    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
+        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
+
+        Returns
+        -------
+        dict of str to callable
+            By the label of the row, what makes its text of results.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> list(res.default_model_infos)
+        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
+        """
+        return {**_count_infos(), self._criterion()[0]: lambda res: str(res._criterion()[1])}
 
     @property
     def _names(self) -> list[str]:

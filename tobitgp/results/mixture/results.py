@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tobitgp.results.mixture.questions import MixtureQuestions
 from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.statistics import Statistics
 from tobitgp.results.trust.check import Checked, mixture_findings
 from tobitgp.results.trust.findings import Finding
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS
@@ -222,25 +222,10 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         n = np.full(len(index), self.nobs)
         return rank_table(index, tried.values, kinds, n, tried.converged.tolist(), tried.by)
 
-    @property
-    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
-
-        Returns
-        -------
-        dict of str to callable
-            By the label of the row, what makes its text of results.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("nh4 ~ mixture(1) | censor(limit)", tg.datasets.load("nh4"), family="lognormal")
-        >>> list(res.default_model_infos)
-        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log evidence']
-        """
+    def _criterion(self) -> tuple[str, str]:
         if not self._parts.bayes:
-            return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
-        return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f}"}
+            return "Log likelihood", f"{self.llf:.2f}"
+        return "Log evidence", f"{self.log_evidence:.2f}"
 
     # -- the estimates ------------------------------------------------------------------------------------------------
 

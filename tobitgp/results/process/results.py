@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.questions import Questions
 from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.statistics import Statistics
 from tobitgp.results.terms import columns_together
 from tobitgp.results.trust.check import Checked, process_findings
 from tobitgp.results.trust.findings import Finding
@@ -182,23 +182,8 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         """Name of the method that made the posterior."""
         return str(self._parts.fitted.method.name)
 
-    @property
-    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
-
-        Returns
-        -------
-        dict of str to callable
-            By the label of the row, what makes its text of results.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
-        >>> list(res.default_model_infos)
-        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log evidence']
-        """
-        return {**count_infos(), "Log evidence": lambda res: f"{res.log_evidence:.2f} ({res.evidence_kind})"}
+    def _criterion(self) -> tuple[str, str]:
+        return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
 
     # -- tables -------------------------------------------------------------------------------------------------------
 

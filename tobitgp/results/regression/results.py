@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
 from tobitgp.results.regression.questions import TobitQuestions
 from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics, count_infos
+from tobitgp.results.statistics import Statistics
 from tobitgp.results.trust.check import Checked, posterior_findings
 from tobitgp.results.trust.findings import Finding
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
@@ -138,23 +138,8 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         """Kind of covariance: ``"nonrobust"``, ``"HC0"``, ``"HC1"`` or ``"cluster"``."""
         return self._parts.cov_type
 
-    @property
-    def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
-
-        Returns
-        -------
-        dict of str to callable
-            By the label of the row, what makes its text of results.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
-        >>> list(res.default_model_infos)
-        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
-        """
-        return {**count_infos(), "Log likelihood": lambda res: f"{res.llf:.2f}"}
+    def _criterion(self) -> tuple[str, str]:
+        return "Log likelihood", f"{self.llf:.2f}"
 
     @property
     def prsquared(self) -> float:
