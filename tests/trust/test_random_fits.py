@@ -23,7 +23,7 @@ def test_every_fit_is_refused_or_warns_or_is_right(case):
 
 
 @pytest.mark.slow
-@settings(**(CALM | {"max_examples": int(WANTED)} if WANTED else FIXED | {"max_examples": 150}))
+@settings(**(CALM | {"max_examples": int(WANTED)} if WANTED else FIXED | {"max_examples": 200}))
 @given(cases() if WANTED else cases(most=16, easy=True))
 def test_more_fits(case):
     judge(case, *fit_case(case))
