@@ -16,7 +16,7 @@ from support.hostile_files import DATA, Saved, is_same, load, replaced, tried, z
 import tobitgp as tg
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
-from tobitgp.results.storage.formula import Formulas, plain_formulas
+from tobitgp.results.storage.formula import plain_spec
 
 
 def test_every_cut_is_refused(saved):
@@ -94,7 +94,7 @@ def escaped(saved, formula):
     except TobitGPError:
         pass
     else:
-        specification |= plain_formulas(Formulas(spec), [*DATA.columns])
+        specification |= plain_spec(spec, [*DATA.columns])
     return saved.rewrite(document)
 
 

@@ -43,7 +43,6 @@ from tobitgp.regression import Maximum
 from tobitgp.results.mixture.parts import Tried
 from tobitgp.results.storage.codec import Codec, Hook, MalformedError
 from tobitgp.results.storage.fits import fits
-from tobitgp.results.storage.formula import Formulas
 from tobitgp.typing import Array
 
 # Written field by field, checked against the types that the class declares. A class must not hold functions, nor text
@@ -98,24 +97,23 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 }
 
 
-def fit_codec(formulas: Formulas, levels: Mapping[str, Any]) -> Codec:
+def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
     """Codec of the parts of a fit.
 
     Parameters
     ----------
-    formulas : Formulas
-        Stand wherever a part refers to them; never written here.
+    spec : ModelSpec
+        Stands wherever a part refers to it; never written here.
     levels : mapping
         Levels of each factor among the inputs; only needed to write.
     """
-    spec = formulas.spec
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
     hooks["$family"] = _with_known_df(hooks["$family"])
     hooks |= {
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
         "$term": Hook(GPTerm, spec.gps.index, _position(spec)),
         "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), _linear(spec)),
-        "$scale": Hook(PartState, lambda part: _plain_scale(part, levels), _scale(formulas.scale)),
+        "$scale": Hook(PartState, lambda part: _plain_scale(part, levels), _scale(spec.scale)),
         "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
     }

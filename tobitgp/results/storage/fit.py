@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
@@ -18,7 +19,7 @@ from tobitgp.results.storage.check import try_results
 from tobitgp.results.storage.classes import fit_codec
 from tobitgp.results.storage.codec import MalformedError
 from tobitgp.results.storage.fits import describe_type, fits
-from tobitgp.results.storage.formula import Formulas, Functions, plain_formulas, restore_formulas
+from tobitgp.results.storage.formula import Functions, plain_spec, restore_spec
 from tobitgp.results.storage.kinds import KINDS, Kind, kind_of
 
 FORMAT, VERSION = "tobitgp fit", 1
@@ -31,10 +32,8 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
     place = _path(path)
     kind = kind_of(parts)
     rowless, arrays = kind.without_rows(parts), list[np.ndarray[Any, Any]]()
-    scale = parts.state.scale
-    formulas = Formulas(parts.spec, None if scale is None else scale.spec)
-    specification = plain_formulas(formulas, parts.facts.names)
-    codec = fit_codec(formulas, parts.state.levels)
+    specification = plain_spec(parts.spec, parts.facts.names)
+    codec = fit_codec(parts.spec, parts.state.levels)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -96,9 +95,9 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
             document = read_document(archive, os.fstat(file.fileno()).st_size)
             _check_head(document)
             kind = _kind(document["kind"])
-            formulas = restore_formulas(document["specification"], functions)
-            values = fit_codec(formulas, {}).decode(document["parts"], read_arrays(archive))
-        results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, formulas, values))
+            spec = restore_spec(document["specification"], functions)
+            values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
+        results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, spec, values))
         try_results(results)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error
@@ -153,14 +152,14 @@ def _kind(name: Any) -> Kind:
     return KINDS[name]
 
 
-def _assemble(kind: Kind, formulas: Formulas, values: Any) -> Any:
+def _assemble(kind: Kind, spec: ModelSpec, values: Any) -> Any:
     if not isinstance(values, dict) or set(values) != set(kind.fields):
         raise MalformedError(f"it has not exactly the parts {', '.join(kind.fields)}")
     for name, hint in kind.fields.items():
         if not fits(values[name], hint):
             raise MalformedError(f"its part {name!r} is no {describe_type(hint)}")
-    parts = kind.parts(spec=formulas.spec, **values)
-    if (parts.state.scale is None) != (formulas.scale is None):
+    parts = kind.parts(spec=spec, **values)
+    if (parts.state.scale is None) != (spec.scale is None):
         raise MalformedError("its noise scale is not that of the formula")
     kind.check(parts)
     return parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
@@ -21,27 +21,12 @@ Functions = Mapping[str, Callable[..., Any]]
 LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind",)}
 
 
-@dataclass(frozen=True, slots=True)
-class Formulas:
-    """What was written.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    scale : ScaleSpec or None
-        Of the noise scale.
-    """
-
-    spec: ModelSpec
-    scale: ScaleSpec | None = None
-
-
-def plain_formulas(formulas: Formulas, columns: Sequence[str]) -> dict[str, Any]:
+def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     """Specification as JSON.
 
     Parameters
     ----------
-    formulas : Formulas
+    spec : ModelSpec
     columns : sequence of str
         Columns of the data that the formula of the model names or ``.`` stands for.
 
@@ -50,18 +35,18 @@ def plain_formulas(formulas: Formulas, columns: Sequence[str]) -> dict[str, Any]
     SpecError
         If a formula cannot be read again from this.
     """
-    spec, scale = formulas.spec, formulas.scale
-    called = dict.fromkeys(name for part in (spec, scale) if part is not None for name in _called(part))
+    parts = (spec,) if spec.scale is None else (spec, spec.scale)
+    called = dict.fromkeys(name for part in parts for name in _called(part))
     document = {
         "formula": spec.formula,
         "columns": columns_of(spec, columns),
         "functions": list(called),
         "learned": _learned(spec),
         "reads": _reading(spec),
-        "scale": None if scale is None else _plain_scale(scale, columns),
+        "scale": None if spec.scale is None else _plain_scale(spec.scale, columns),
     }
     try:
-        known = restore_formulas(document, dict(spec.functions)) == formulas
+        known = restore_spec(document, dict(spec.functions)) == spec
     except (MalformedError, TobitGPError):
         known = False
     if not known:
@@ -73,7 +58,7 @@ def _plain_scale(scale: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
     return {"formula": scale.formula, "columns": columns_of(scale, columns), "reads": _reading(scale)}
 
 
-def restore_formulas(document: Any, functions: Functions | None) -> Formulas:
+def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
     """Specification from its document.
 
     Raises
@@ -96,8 +81,9 @@ def restore_formulas(document: Any, functions: Functions | None) -> Formulas:
     spec = _relearn(spec, values)
     if list(values) or _reading(spec) != document["reads"]:
         raise MalformedError("its formula is read otherwise by this version of tobitgp")
-    scale = None if document["scale"] is None else _restore_scale(document["scale"], spec, functions)
-    return Formulas(replace(spec, scale=scale), scale)
+    if document["scale"] is None:
+        return spec
+    return replace(spec, scale=_restore_scale(document["scale"], spec, functions))
 
 
 def _restore_scale(document: Any, spec: ModelSpec, functions: Functions | None) -> ScaleSpec:
