@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from support.processes import environment
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -58,12 +59,10 @@ def test_an_interrupt_leaves_nothing(job, tmp_path):
     temporary.mkdir()
     if job == "in pieces":
         pytest.importorskip("pyarrow")
-    environment = {**os.environ, "TMPDIR": str(temporary), "JOBLIB_TEMP_FOLDER": str(temporary)}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     process = subprocess.Popen(
         [sys.executable, "-c", DATA + JOBS[job]],
         cwd=work,
-        env=environment,
+        env=environment(TMPDIR=str(temporary), JOBLIB_TEMP_FOLDER=str(temporary)),
         start_new_session=True,
         preexec_fn=heed_interrupts,
         stdout=subprocess.PIPE,

@@ -4,9 +4,6 @@ import contextlib
 import gc
 import inspect
 import json
-import os
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import numpy as np
 import pytest
 from support import tally
 from support.hostile_files import DATA, FITS
+from support.processes import environment, printed_by
 
 import tobitgp as tg
 from tobitgp.cli import main
@@ -50,12 +48,10 @@ REPEATED = {
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process as Linux tells it")
 @pytest.mark.parametrize("kind", REPEATED)
 def test_memory_is_flat_over_a_thousand_fits(kind):
-    command = [sys.executable, "-c", MANY, json.dumps([*REPEATED[kind], [200, 1000]])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    asked = json.dumps([*REPEATED[kind], [200, 1000]])
+    printed = printed_by("-c", MANY, asked, env=environment(OPENBLAS_NUM_THREADS="1"))
     tally.add(1000)
-    early, late = map(float, done.stdout.split())
+    early, late = map(float, printed.split())
     assert late - early < 3, f"{early} MB after 200 fits, {late} after 1000"
 
 

@@ -2,12 +2,10 @@
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from support.processes import environment, printed_by
 
 SCRIPT = """
 import json, sys, tempfile, warnings
@@ -58,11 +56,7 @@ print(json.dumps({name: [float(v) for v in values] for name, values in found.ite
 
 def run(threads, jobs, hashes):
     settings = {"OPENBLAS_NUM_THREADS": str(threads), "PYTHONHASHSEED": str(hashes)}
-    environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", SCRIPT, str(jobs)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(printed_by("-c", SCRIPT, jobs, env=environment(**settings)).splitlines()[-1])
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """What importing the package costs and offers."""
 
-import subprocess
-import sys
+from support.processes import printed_by
 
 import tobitgp as tg
 
@@ -10,8 +9,7 @@ HEAVY = ["statsmodels", "lifelines", "matplotlib", "scipy.stats", "formulaic", "
 
 def test_import_loads_none_of_the_heavy_friends():
     code = f"import sys, tobitgp; print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed_by("-c", code).strip() == "[]"
 
 
 def test_public_names_are_importable_and_documented():

@@ -1,8 +1,7 @@
 """The command line: what it prints, writes and refuses."""
 
-import sys
-
 import pytest
+from support.processes import printed_by
 
 import tobitgp as tg
 from tobitgp.cli import main
@@ -93,11 +92,7 @@ def test_unknown_commands_exit_with_2(capsys):
 
 
 def test_module_is_the_command_line():
-    import subprocess
-
-    done = subprocess.run([sys.executable, "-m", "tobitgp", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "demo" in done.stdout
+    assert "demo" in printed_by("-m", "tobitgp", "--help")
 
 
 def test_maximum_likelihood(table, tmp_path, capsys):

@@ -1,10 +1,9 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.processes import printed_by
 
 from tobitgp.datasets import available, load
 from tobitgp.datasets.bundled import DATASETS
@@ -147,8 +146,7 @@ def test_loading_imports_no_heavy_friend():
         "import sys, tobitgp.datasets as d; [d.load(name) for name in d.available()];"
         "print(*sorted({'lifelines', 'matplotlib', 'statsmodels', 'scipy.stats'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
+    assert printed_by("-c", script).strip() == ""
 
 
 def test_missing_lifelines_is_a_clear_error(monkeypatch):

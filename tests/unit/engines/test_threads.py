@@ -1,12 +1,11 @@
 """One thread for BLAS while anybody needs it, and the number from before when nobody does."""
 
 import os
-import subprocess
-import sys
 import threading
 from types import SimpleNamespace
 
 import pytest
+from support.processes import environment, run_python
 
 from tobitgp.engines import threads
 
@@ -95,9 +94,7 @@ assert blas() == {2}
 
 
 def run(script):
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", START + script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = run_python("-c", START + script, env=environment(OPENBLAS_NUM_THREADS="2"), timeout=60)
     if done.returncode == 77:
         pytest.skip(done.stdout)
     assert done.returncode == 0, done.stderr

@@ -1,14 +1,13 @@
 import inspect
-import subprocess
-import sys
+
+from support.processes import printed_by
 
 import tobitgp as tg
 
 
 def test_is_loaded_at_its_first_use():
     code = "import sys, tobitgp as tg; n = 'tobitgp.metrics'; print(n in sys.modules, tg.metrics.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "tobitgp.metrics"]
+    assert printed_by("-c", code).split() == ["False", "tobitgp.metrics"]
 
 
 def test_every_name_has_an_example_or_fields():

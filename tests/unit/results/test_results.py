@@ -1,11 +1,9 @@
 """The object a fit returns."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+from support.processes import printed_by
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -125,5 +123,4 @@ def test_import_stays_light():
         "import sys, tobitgp.results.process.results, tobitgp.report.summary, tobitgp.report.plots;"
         "print([m for m in ('statsmodels', 'matplotlib', 'scipy.stats', 'lifelines') if m in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+    assert printed_by("-c", code).strip() == "[]"

@@ -4,14 +4,13 @@ import copy
 import io
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.processes import environment, printed_by
 from support.stored import LINEAR, again, assert_same, quiet_fit
 
 import tobitgp as tg
@@ -177,8 +176,7 @@ def test_same_bytes_in_another_process(stored, tmp_path):
     (tmp_path / "fit.pickle").write_bytes(pickle.dumps(stored[0]))
     for seed in ("1", "2"):
         path = tmp_path / f"{seed}.tgp"
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", code, tmp_path / "fit.pickle", path], check=True, env=environment)
+        printed_by("-c", code, tmp_path / "fit.pickle", path, env=environment(PYTHONHASHSEED=seed))
         assert path.read_bytes() == stored[1]
 
 
