@@ -136,6 +136,8 @@ def fit(
         If the data cannot be used.
     SpecError
         If an option is not offered or names no parameter.
+    NumericalError
+        If the computation breaks down, as with weights beyond all measure.
 
     Warns
     -----

@@ -211,6 +211,8 @@ class Model:
         SpecError
             If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
             ended, and data in pieces with it.
+        NumericalError
+            If the computation breaks down, as with weights beyond all measure.
 
         Examples
         --------

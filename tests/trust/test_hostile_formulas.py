@@ -1,5 +1,6 @@
 """Formulas are data: whatever the text, it is fitted or refused in words; nothing runs, hangs or eats memory."""
 
+import contextlib
 import os
 import warnings
 
@@ -38,6 +39,21 @@ def rows(n=12):
 
 
 DATA = rows()
+WORDS = (
+    "y x z g `a b` log C(g) re(g) (1|g) gp(x) gp(x,z) gp(x,by=g) z:gp(x) offset(z) bs(x,df=4) poly(x,2) log(x) I(x+z)"
+)
+WORDS += " censor(1.5) censor(1.2,upper=1.8) truncate(0) Surv(x,z) interval(x,z) mixture(2) mixture(range(1,4)) exp(x)"
+WORDS += " ~ ~ + - * : ** / | %in% == < , ( ) [ ] { } . ` ' 0 1 2 -1 1e9 inf nan None where(x>1.5,z,x) decimal_year(x)"
+WORDS += " kernel='rq' period=2 by=g __ x.y lambda for := f' # ; \\ é ｘ \x00 𝐱 ∞"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """What is imported at its first use is imported, so that later imports are strange."""
+    for word in WORDS.split(" "):
+        with contextlib.suppress(TobitGPError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            str(tg.Model(f"y ~ {word}", DATA).spec)
 
 
 @pytest.mark.parametrize("formula", ESCAPES, ids=lambda formula: ascii(formula)[:60])
@@ -63,12 +79,6 @@ def test_columns_named_like_functions_are_columns(name):
     np.testing.assert_allclose(res.params, tg.fit("y ~ v", DATA.rename(columns={name: "v"})).params)
 
 
-WORDS = (
-    "y x z g `a b` log C(g) re(g) (1|g) gp(x) gp(x,z) gp(x,by=g) z:gp(x) offset(z) bs(x,df=4) poly(x,2) log(x) I(x+z)"
-)
-WORDS += " censor(1.5) censor(1.2,upper=1.8) truncate(0) Surv(x,z) interval(x,z) mixture(2) mixture(range(1,4)) exp(x)"
-WORDS += " ~ ~ + - * : ** / | %in% == < , ( ) [ ] { } . ` ' 0 1 2 -1 1e9 inf nan None where(x>1.5,z,x) decimal_year(x)"
-WORDS += " kernel='rq' period=2 by=g __ x.y lambda for := f' # ; \\ é ｘ \x00 𝐱 ∞"
 PIECES = st.sampled_from([*WORDS.split(" "), "\n", "\t"])
 TEXTS = st.one_of(
     st.lists(PIECES, max_size=8).map(" ".join),

@@ -27,12 +27,12 @@ from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.weights import words_for_heavy
 from tobitgp.typing import Array
 
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
 NEAR = 0.5
-HEAVY = 1e4  # weights that many times others, or 1, are named where a computation breaks down
 
 
 def fit_gp(
@@ -114,14 +114,12 @@ def named_suspects(parameters: Parameters, weight: Array) -> Iterator[None]:
     except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
         suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
-        least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
         if too_little_noise(parameters):
             unit = parameters.units[parameters.roles.index("sigma")]
             enough = f"{np.exp(LEAST_NOISE) * unit:.1g}"
             suspects = f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
-        elif most > HEAVY * min(least, 1.0):
-            apart = f"which go from {least:g} to {most:g}" if most > least else f"which are {most:g}"
-            suspects = f"the weights, {apart}: a weight counts how many rows like this one were seen"
+        else:
+            suspects = words_for_heavy(weight) or suspects
         text = str(error).rstrip(".")
         raise NumericalError(f"The computation broke down: {text}. Look at {suspects}.") from None
 

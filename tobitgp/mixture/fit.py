@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.ascent import Climb, Stop, climb, evaluate
 from tobitgp.mixture.checks import check_number
 from tobitgp.mixture.families import read_prior, resolve_mixture_family
@@ -25,6 +25,7 @@ from tobitgp.mixture.stochastic import Stream, partial_fit, run
 from tobitgp.mixture.units import choose_units, crude_values
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
+from tobitgp.numerics.weights import words_for_heavy
 from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
@@ -100,7 +101,11 @@ def fit_mixture(
     working = arrange(rows, raw, units)
     model = _model(rows, raw, units, k, method, weights, prior)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
-        best, ends = _ascend(model, working, k, method, rng)
+        try:
+            best, ends = _ascend(model, working, k, method, rng)
+        except NumericalError as error:
+            suspects = words_for_heavy(raw.weight)
+            raise NumericalError(f"{error} Look at {suspects}." if suspects else str(error)) from None
         return describe(model, method, working, best, ends, raw)
 
 

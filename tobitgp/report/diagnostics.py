@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.report.axes import closing_what_fails
+from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, GREEN, GREY, INK, ORANGE, VERMILION
 from tobitgp.report.grid import curve_words
 from tobitgp.report.protocols import Drawn, Fit
@@ -101,10 +101,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
         history = history[history["stage"] != "search"]
     if not len(history):
         raise SpecError("This fit has no history to draw.")
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    ax = given_or_new(ax, (6.4, 4.0))
     ax.plot(history["total"], history["log_posterior"], "o-", color=BLUE, linewidth=1.4, markersize=5)
     for k, row in enumerate(history.itertuples()):
         side, reach = ("right", -4) if k == len(history) - 1 > 0 else ("left", 4)

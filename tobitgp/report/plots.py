@@ -9,7 +9,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.axes import closing_what_fails
+from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE
 from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
@@ -71,6 +71,7 @@ def plot_fit(
             raise SpecError(
                 f"ax= takes one panel, and this fit has {len(columns)}: choose one of {_listed(columns)} by x=."
             )
+        ax = given_or_new(ax)
         curves = draw_panel(ax, results, terms, columns[0], interval)
         ax.set_ylabel(as_label(results.model.endog_names))
         ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.report.axes import closing_what_fails
+from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, VERMILION
 from tobitgp.report.text import as_label
 from tobitgp.typing import Array
@@ -48,11 +48,7 @@ def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> A
     found = [re.fullmatch(r"mixture\((\d+)\)", name) for name in names]
     numbers = [int(match.group(1)) for match in found if match is not None]
     along = len(numbers) == len(names)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = (6.4, 4.0) if along else (6.4, 1.2 + 0.34 * len(names))
-        _, ax = plt.subplots(figsize=size, layout="constrained")
+    ax = given_or_new(ax, (6.4, 4.0) if along else (6.4, 1.2 + 0.34 * len(names)))
     heights: Array = np.asarray(values.reindex(list(names)), dtype=np.float64)
     best = list(names).index(str(values.index[0]))
     if along:

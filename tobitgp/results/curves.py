@@ -250,7 +250,7 @@ class Curves(Calibration):
         Raises
         ------
         SpecError
-            For ``p`` outside 0 to 1, negative times, a dask DataFrame, or lacking training rows.
+            For ``p`` outside 0 to 1, times that are not finite, a dask DataFrame, or lacking training rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
 
@@ -289,7 +289,7 @@ class Curves(Calibration):
         Raises
         ------
         SpecError
-            For negative times, a dask DataFrame, or lacking training rows.
+            For times that are not finite, a dask DataFrame, or lacking training rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
 

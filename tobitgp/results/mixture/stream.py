@@ -121,6 +121,8 @@ class MixtureStream:
         ------
         DataError
             If the batch cannot be used; what was learned before stays as it is.
+        FormulaError
+            If it lacks a column.
 
         Examples
         --------
