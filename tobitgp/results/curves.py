@@ -12,7 +12,8 @@ import pandas as pd
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.lazy import is_dask
-from tobitgp.results.scores import Scores, check_score, concordance
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.scores import Scored, Scores, check_score, concordance, read_scored
 from tobitgp.results.survival import (
     TimeRows,
     curve_table,
@@ -562,3 +563,28 @@ class Curves(Calibration):
     def _ends_or_none(self) -> tuple[Array, Array, Array] | None:
         """Ends and weights of the training rows, where they are held."""
         return None if self._parts.training is None else self._training_ends()
+
+
+class RowCurves(Curves):
+    """Survival of a fit in which every row has a law of its own.
+
+    A kind of results says what that law is (`_times_of`), and how likely new rows are (`_likelihoods`).
+    """
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        raise NotImplementedError
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        """Log likelihoods (m,)."""
+        raise NotImplementedError
+
+    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
+        return self._times_of(ask(self._parts, df, exclude))
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        rows = read_scored(self._parts, df)
+        if scoring_method == "log_likelihood":
+            values = self._likelihoods(rows)
+        else:
+            values = self._times_of(rows.asked).law.percentile(0.5, None)
+        return Scores(rows.asked.usable, rows.response.lower, rows.response.upper, values)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.results.curves import RowCurves
 from tobitgp.results.groups import group_table
 from tobitgp.results.joint import JointQuestions
 from tobitgp.results.lazy import is_dask, predict_lazily
@@ -16,15 +17,18 @@ from tobitgp.results.process.draws import ProcessDraws, draw_process
 from tobitgp.results.process.law import ProcessLaw
 from tobitgp.results.process.margins import effects_table
 from tobitgp.results.process.residuals import residual_table
-from tobitgp.results.process.survival import ProcessCurves
+from tobitgp.results.process.survival import times_of_rows
+from tobitgp.results.rows import Asked
+from tobitgp.results.scores import Scored, process_likelihoods
+from tobitgp.results.survival import TimeRows
 from tobitgp.results.tables import predict_table
 from tobitgp.results.trust.k_hat import KHat, process_k_hat
 from tobitgp.results.trust.validation import Approximated, Rng
 from tobitgp.results.views import Parts
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
-class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
+class Questions(JointQuestions, Predictions, RowCurves, Approximated):
     """The questions that :class:`GPResults` answers."""
 
     _parts: Parts
@@ -32,6 +36,12 @@ class Questions(JointQuestions, Predictions, ProcessCurves, Approximated):
     @property
     def _joint(self) -> ProcessLaw:
         return ProcessLaw(self._parts)
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        return times_of_rows(self._parts, asked)
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        return process_likelihoods(self._parts, rows)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ProcessDraws:
         return draw_process(self._parts, draws, rng, question=question)

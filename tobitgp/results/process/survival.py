@@ -12,17 +12,15 @@ from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.numerics.falling import rises_to
 from tobitgp.regression.survival import SOON, hazard_at_zero, since
 from tobitgp.results import predictive
-from tobitgp.results.curves import Curves, Excluded
 from tobitgp.results.normals import Mixture, total_sd
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.process.bands import conditional_band, hazard_band, survival_band
 from tobitgp.results.process.hazards import log_survival, rate
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked
 from tobitgp.results.scales import SCALES, uncensored_mean
-from tobitgp.results.scores import Scores, process_likelihoods, read_scored
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame, IntArray
+from tobitgp.typing import Array, IntArray
 
 _CELLS = 60_000  # of components, rows and times that a chunk works on
 _MORE_CELLS = 3_000_000  # the same where tails are interpolated
@@ -137,21 +135,6 @@ def times_of_rows(parts: Parts, asked: Asked) -> TimeRows:
     _, first, which = np.unique(np.vstack([mean, sd]), axis=1, return_index=True, return_inverse=True)
     q = Mixture(fitted.weights, mean[:, first], sd[:, first], sigma, gp.family.log_time, laws=noise_laws(fitted, gp))
     return TimeRows.of(asked, PredictiveTimes(q, which.ravel()))
-
-
-class ProcessCurves(Curves):
-    """Survival of a process."""
-
-    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
-        return times_of_rows(self._parts, ask(self._parts, df, exclude))
-
-    def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        rows = read_scored(self._parts, df)
-        if scoring_method == "log_likelihood":
-            values = process_likelihoods(self._parts, rows)
-        else:
-            values = times_of_rows(self._parts, rows.asked).law.percentile(0.5, None)
-        return Scores(rows.asked.usable, rows.response.lower, rows.response.upper, values)
 
 
 def _survival(q: Mixture, end: Array, start: Array | None, tails: tuple[float, ...]) -> list[Array]:

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.results.curves import RowCurves
 from tobitgp.results.joint import JointQuestions
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.regression.draws import EstimateDraws, draw_estimates
 from tobitgp.results.regression.law import EstimateLaw
 from tobitgp.results.regression.parts import TobitParts
-from tobitgp.results.regression.survival import EstimateCurves
+from tobitgp.results.regression.survival import times_of_rows
+from tobitgp.results.rows import Asked
+from tobitgp.results.scores import Scored, estimate_likelihoods
+from tobitgp.results.survival import TimeRows
 from tobitgp.results.trust.k_hat import KHat, regression_k_hat
 from tobitgp.results.trust.validation import Approximated, Rng
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
-class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
+class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
     """The questions that :class:`TobitResults` answers."""
 
     _parts: TobitParts
@@ -34,6 +38,12 @@ class TobitQuestions(JointQuestions, Predictions, EstimateCurves, Approximated):
     @property
     def _joint(self) -> EstimateLaw:
         return EstimateLaw(self._parts)
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        return times_of_rows(self._parts, asked)
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        return estimate_likelihoods(self._parts, rows)
 
     def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
         return draw_estimates(self._parts, draws, rng, question=question)

@@ -10,13 +10,11 @@ import numpy as np
 from tobitgp.regression.delta import delta_se, df_slope, interval
 from tobitgp.regression.scales import Predictor, Quantity, observed, uncensored
 from tobitgp.regression.survival import CURVES, cumulative_hazard, remaining
-from tobitgp.results.curves import Curves, Excluded
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
-from tobitgp.results.rows import Asked, ask
-from tobitgp.results.scores import Scores, estimate_likelihoods, read_scored
+from tobitgp.results.rows import Asked
 from tobitgp.results.survival import TimeRows, columns_of
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +85,3 @@ def times_of_rows(parts: TobitParts, asked: Asked) -> TimeRows:
     """Rows and the law of their times."""
     rows, W = law_of_rows(parts, asked.design)
     return TimeRows.of(asked, EstimatedTimes(parts, rows, asked.design.H - parts.centre, W))
-
-
-class EstimateCurves(Curves):
-    """Survival of a regression."""
-
-    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
-        return times_of_rows(self._parts, ask(self._parts, df, exclude))
-
-    def _scores(self, df: Frame, scoring_method: str) -> Scores:
-        rows = read_scored(self._parts, df)
-        if scoring_method == "log_likelihood":
-            values = estimate_likelihoods(self._parts, rows)
-        else:
-            values = times_of_rows(self._parts, rows.asked).law.percentile(0.5, None)
-        return Scores(rows.asked.usable, rows.response.lower, rows.response.upper, values)
