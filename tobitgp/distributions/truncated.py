@@ -9,6 +9,7 @@ import numpy as np
 from tobitgp.distributions.base import LimitedNormal
 from tobitgp.distributions.read import read_rng, read_size
 from tobitgp.distributions.window import log_tails, quantile
+from tobitgp.numerics.draws import open_uniform
 from tobitgp.typing import Array, BoolArray
 
 
@@ -83,8 +84,7 @@ class TruncatedNormal(LimitedNormal):
         >>> TruncatedNormal(0.0, 1.0, lower=[0.0, 9.0]).rvs((1000, 2), rng=1).mean(axis=0).round(1)
         array([0.8, 9.1])
         """
-        q = read_rng(rng).uniform(size=read_size(size, self.shape))
-        return self.ppf(np.maximum(q, 2.0**-54))  # an infinite end is never drawn
+        return self.ppf(open_uniform(read_rng(rng), read_size(size, self.shape)))
 
     def _log_density(self, x: Array) -> Array:
         seen = self._window

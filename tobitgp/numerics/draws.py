@@ -8,6 +8,7 @@ from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
 _OWN = 0x746F6269  # no child that a user spawns
+_LEAST = 2.0**-54  # half of the least step between uniform numbers
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -48,3 +49,25 @@ def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
     """
     stream = rng if isinstance(rng, np.random.Generator) else generator(rng).spawn(1)[0]
     return stream.uniform(size=n)
+
+
+def open_uniform(stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every law.
+
+    Those of ``stream.random``, save 0, in whose place is :math:`2^{-54}`.
+
+    Parameters
+    ----------
+    stream : numpy.random.Generator
+    shape : tuple of int
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> open_uniform(np.random.default_rng(1), (2,)).round(3)
+    array([0.512, 0.95 ])
+    """
+    return np.maximum(stream.random(shape), _LEAST)

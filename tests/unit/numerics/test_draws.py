@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator, random_points
+from tobitgp.numerics.draws import generator, open_uniform, random_points
 
 
 def test_none_is_the_same_each_time_and_nobody_elses():
@@ -22,6 +22,20 @@ def test_a_seed_is_what_numpy_makes_of_it_but_for_residuals():
     assert np.intersect1d(random_points(3, 100), np.random.default_rng(3).random(100)).size == 0
     stream = np.random.default_rng(3)
     assert generator(stream) is stream
+
+
+class Zeros(np.random.Generator):
+    """A stream of nothing but the number that has no quantile."""
+
+    def random(self, size=None, dtype=np.float64, out=None):
+        return np.zeros(size)
+
+
+def test_open_uniform_numbers_are_those_of_the_stream_but_for_zero():
+    np.testing.assert_array_equal(
+        open_uniform(np.random.default_rng(3), (5, 2)), np.random.default_rng(3).random((5, 2))
+    )
+    np.testing.assert_array_equal(open_uniform(Zeros(np.random.PCG64(0)), (3,)), np.full(3, 2.0**-54))
 
 
 @pytest.mark.parametrize("rng", [-1, True, 2.0, "3", np.random.RandomState(0)])

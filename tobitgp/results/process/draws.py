@@ -11,11 +11,10 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.side import SIDES
 from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.numerics.draws import open_uniform
 from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
-
-_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class ProcessDraws:
         """See `Draws`."""
         family, scale = self.parts.family, self.parts.gp.problem.units.scale
         for rows, f, rng in self._latent():
-            uniform = np.maximum(rng.random(f.shape), _LEAST)
+            uniform = open_uniform(rng, f.shape)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
                 f[:, at] += scale * point.sigma * family.law_at(point.theta).ppf(uniform[:, at])

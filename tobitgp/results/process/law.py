@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
-
-_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class ProcessLaw:
                 variance = variance + point.sigma**2
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
             if noise and law.name != "normal":
-                f += point.sigma * law.ppf(np.maximum(rng.random(f.shape), _LEAST))
+                f += point.sigma * law.ppf(open_uniform(rng, f.shape))
             out[:, at] = known[:, None] + scale * f
         return out
 

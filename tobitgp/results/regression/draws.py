@@ -11,14 +11,13 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.law import normal_root
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.typing import Array
-
-_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class EstimateDraws:
         """See `Draws`."""
         laws = self._laws()
         for (rows, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
-            uniform = np.maximum(np.random.default_rng(seed).random(eta.shape), _LEAST)
+            uniform = open_uniform(np.random.default_rng(seed), eta.shape)
             if len(laws) == 1:
                 noise = laws[0].ppf(uniform)
             else:

@@ -8,13 +8,12 @@ import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
-
-_LEAST = 2.0**-54  # a uniform number of 0 would be noise without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class EstimateLaw:
         if not noise:
             return eta
         tau = rows.tau[:, None] + W @ change[p : p + q]
-        uniform = np.maximum(rng.random(eta.shape), _LEAST)
+        uniform = open_uniform(rng, eta.shape)
         return eta + np.exp(tau) * _noise(rows.law, uniform, change[p + q :])
 
 
