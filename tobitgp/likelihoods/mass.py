@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.likelihoods.laws import Law
+from tobitgp.numerics.arithmetic import log_difference
 from tobitgp.typing import Array
 
 _CLOSE = -0.1
@@ -39,7 +40,7 @@ def _log_interval(law: Law, a: Array, b: Array) -> Array:
     cdf, survival = law.log_cdf, law.log_sf
     near, far = np.where(left, cdf(b), survival(a)), np.where(left, cdf(a), survival(b))
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.where(np.isneginf(near), -np.inf, near + np.log(-np.expm1(np.minimum(far - near, 0.0))))
+        out = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
     close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
     if len(close):
         weight = narrow_rule(law, a[close], b[close])[1]

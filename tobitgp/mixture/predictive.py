@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.law import Law
+from tobitgp.numerics.arithmetic import log_difference
 from tobitgp.numerics.draws import generator
 from tobitgp.typing import Array
 
@@ -247,6 +248,5 @@ def log_masses(law: Law, lower: Array, upper: Array) -> Array:
         left = below < above
         near = np.where(left, below, above)
         far = np.where(left, law.log_cdf(low), law.log_sf(high))
-        inside = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
-        out[:, ~exact] = np.where(np.isneginf(near), -np.inf, inside)
+        out[:, ~exact] = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
     return out

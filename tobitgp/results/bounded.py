@@ -18,6 +18,7 @@ import numpy as np
 from tobitgp.likelihoods.excess import log_excess
 from tobitgp.likelihoods.laws import Law
 from tobitgp.likelihoods.mass import log_mass, narrow_rule
+from tobitgp.numerics.arithmetic import log_difference, weighted
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
 from tobitgp.typing import Array, BoolArray
@@ -223,7 +224,7 @@ def _log_low(rows: Rows) -> Array:
         beyond = log_excess(rows.law, rows.b, rows.tilt, above=True)
         assert beyond is not None
         far = np.where(np.isposinf(rows.upper), -np.inf, beyond + rows.law.log_sf(rows.b))
-        out = rows.front + _log_difference(near, far)
+        out = rows.front + log_difference(near, far)
         both = np.isposinf(far)
         if both.any():
             rest = _pick(rows, both)
@@ -243,7 +244,7 @@ def _log_high(rows: Rows) -> Array:
         under = log_excess(rows.law, rows.a, rows.tilt, above=False)
         assert under is not None
         far = np.where(rows.a <= -_FAR, -np.inf, under + rows.law.log_cdf(rows.a))
-        return rows.front + _log_difference(near, far)
+        return rows.front + log_difference(near, far)
 
 
 def _observed(rows: Rows) -> Array:
@@ -258,20 +259,11 @@ def _slope(rows: Rows, log_low: Array, log_high: Array) -> Array:
     S_a, S_b, F_a, F_b = (np.exp(tail(z)) for tail in (survival, cdf) for z in (rows.a, rows.b))
     if not rows.log_time:
         return np.where(rows.a > 0.0, S_a - S_b, F_b - F_a)
-    from_lower = np.exp(log_low) + rows.lower * S_a - _times(rows.upper, S_b)
-    from_upper = _times(rows.upper, F_b) - rows.lower * F_a - np.exp(log_high)
+    from_lower = np.exp(log_low) + rows.lower * S_a - weighted(rows.upper, S_b)
+    from_upper = weighted(rows.upper, F_b) - rows.lower * F_a - np.exp(log_high)
     return np.where(log_low <= log_high, from_lower, from_upper)
 
 
 def _pick(rows: Rows, at: BoolArray) -> Rows:
     arrays = {name: getattr(rows, name)[at] for name in ("f", "sigma", "lower", "upper", "a", "b")}
     return rows._replace(**arrays)
-
-
-def _times(value: Array, probability: Array) -> Array:
-    return np.where(probability > 0.0, value, 0.0) * probability
-
-
-def _log_difference(x: Array, y: Array) -> Array:
-    """``log(exp x - exp y)``."""
-    return x + np.log(-np.expm1(np.minimum(y - x, 0.0)))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from tobitgp.numerics.arithmetic import log_difference, weighted
 from tobitgp.numerics.interval import log_interval_mass
 from tobitgp.numerics.normal import mills
 from tobitgp.typing import Array
@@ -53,7 +54,7 @@ def clipped_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time
         if log_time:
             a, b = _log_ends(mean, sd, lower, upper)
             inside = np.exp(mean + 0.5 * sd * sd + _log_mass(a - sd, b - sd))
-            value = _times(np.maximum(lower, 0.0), ndtr(a)) + _times(upper, ndtr(-b)) + inside
+            value = weighted(np.maximum(lower, 0.0), ndtr(a)) + weighted(upper, ndtr(-b)) + inside
         else:
             t_l, t_u = _standardise(mean, sd, lower), _standardise(mean, sd, upper)
             from_lower = np.where(np.isfinite(lower), lower, 0.0) + sd * (_psi(t_l) - _psi(t_u))
@@ -68,13 +69,13 @@ def clipped_variance(mean: Array, sd: Array, lower: Array, upper: Array, *, log_
         if log_time:
             a, b = _log_ends(mean, sd, lower, upper)
             low = np.maximum(lower, 0.0)
-            square = _times(low * low, ndtr(a)) + _times(upper * upper, ndtr(-b))
+            square = weighted(low * low, ndtr(a)) + weighted(upper * upper, ndtr(-b))
             square = square + np.exp(2.0 * mean + 2.0 * sd * sd + _log_mass(a - 2.0 * sd, b - 2.0 * sd))
             return np.maximum(square - clipped_mean(mean, sd, lower, upper, log_time=True) ** 2, 0.0)
         a, b = -_standardise(mean, sd, lower), -_standardise(mean, sd, upper)
         phi_a, phi_b, P_l, P_u = _phi(a), _phi(b), ndtr(a), ndtr(-b)
-        first = _times(a, P_l) + _times(b, P_u) - (phi_b - phi_a)
-        second = _times(a * a, P_l) + _times(b * b, P_u) + (1.0 - P_l - P_u) - (b * phi_b - a * phi_a)
+        first = weighted(a, P_l) + weighted(b, P_u) - (phi_b - phi_a)
+        second = weighted(a * a, P_l) + weighted(b * b, P_u) + (1.0 - P_l - P_u) - (b * phi_b - a * phi_a)
         return np.asarray(sd * sd * np.maximum(second - first * first, 0.0))
 
 
@@ -152,7 +153,7 @@ def logit(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool)
         for side, present in ((1.0, has_lower), (-1.0, has_upper)):
             if present:
                 near, far = (lower, upper) if side > 0 else (upper, lower)
-                part = _log_difference(excess(f, sigma, near, side), excess(f, sigma, far, side))
+                part = log_difference(excess(f, sigma, near, side), excess(f, sigma, far, side))
                 value += side * part
                 slope += np.exp(log_slope - part)
     return value, slope
@@ -176,11 +177,6 @@ def _log_call(f: Array, sigma: Array, log_limit: Array, side: float) -> Array:
     edge = f + 0.5 * sigma * sigma if side > 0 else np.full_like(f, -np.inf)
     none = np.full_like(f, -np.inf) if side > 0 else np.full_like(f, np.inf)
     return np.where(np.isneginf(log_limit), edge, np.where(np.isposinf(log_limit), none, value))
-
-
-def _log_difference(x: Array, y: Array) -> Array:
-    """``log(exp x - exp y)``."""
-    return x + np.log(-np.expm1(np.minimum(y - x, 0.0)))
 
 
 def _ratio(x: Array) -> Array:
@@ -231,8 +227,3 @@ def _psi(t: Array) -> Array:
 
 def _phi(t: Array) -> Array:
     return np.asarray(np.exp(-0.5 * t * t - _HALF_LOG_2PI))
-
-
-def _times(value: Array, probability: Array) -> Array:
-    """Product that is 0 where the probability is."""
-    return np.where(probability > 0.0, value, 0.0) * probability
