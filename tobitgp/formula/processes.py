@@ -26,7 +26,7 @@ def holds_process(syntax: Syntax, node: ast.expr) -> bool:
             pending += [item.left, item.right]
         elif isinstance(item, ast.UnaryOp):
             pending.append(item.operand)
-        elif _called(syntax, item) in PROCESSES:
+        elif syntax.called(item) in PROCESSES:
             return True
     return False
 
@@ -70,7 +70,7 @@ def _read(syntax: Syntax, node: ast.expr, found: ProcessFound) -> GPTerm:
         case ast.BinOp(op=ast.BitOr()):
             return read_bar(syntax, node, found.re)
         case ast.Call():
-            name = _called(syntax, node)
+            name = syntax.called(node)
             if name == "gp":
                 return read_gp(syntax, node, found)
             return read_re(syntax, node, found.re) if name == "re" else read_alias(syntax, node, found)
@@ -90,7 +90,3 @@ def _check_label(syntax: Syntax, node: ast.expr, term: GPTerm, taken: Sequence[s
     elif term.read_as:
         remedy = f'write {term.read_as[:-1]}, name="short") for this one'
     syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}")
-
-
-def _called(syntax: Syntax, node: ast.expr) -> str:
-    return syntax.name(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""

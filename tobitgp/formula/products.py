@@ -65,11 +65,7 @@ def refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     """
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
         syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
-    calls = [
-        syntax.name(item.func)
-        for item in ast.walk(node)
-        if isinstance(item, ast.Call) and isinstance(item.func, ast.Name)
-    ]
+    calls = [name for item in ast.walk(node) if (name := syntax.called(item))]
     if "re" in calls or any(isinstance(item, ast.BitOr) for item in ast.walk(node)):
         syntax.fail(node, "A random intercept is a term by itself, added by '+'; a curve for each group is gp(x, by=g)")
     simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))

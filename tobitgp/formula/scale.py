@@ -124,8 +124,8 @@ def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
     places: list[tuple[int, str, str]] = []
     for node in ast.walk(root):
         start = syntax.span(node)[0] if isinstance(node, ast.expr) else 0
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and syntax.name(node.func) in PROCESSES:
-            name = syntax.name(node.func)
+        name = syntax.called(node)
+        if name in PROCESSES:
             places.append((start, f"{name}(...)", _LEVELS if name == "re" else _CURVE))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
             places.append((start, f"({syntax.text(node)})", _LEVELS))

@@ -58,6 +58,10 @@ class Syntax:
         first, last = self.span(node)
         return self.formula[first:last].strip("`")
 
+    def called(self, node: ast.AST) -> str:
+        """Name of the function that a node calls; empty where it is no call of a name."""
+        return self.name(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
     def is_quoted(self, node: ast.Name) -> bool:
         """Tell whether a name stands in backticks."""
         return self.formula[self.span(node)[0]] == "`"

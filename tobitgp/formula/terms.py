@@ -79,7 +79,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
         For anything outside the language.
     """
     terms, signed = Terms(), _flatten(node)
-    mixed = [term for _, term in signed if _called(syntax, term) == "mixture"]
+    mixed = [term for _, term in signed if syntax.called(term) == "mixture"]
     if mixed:
         terms.mixture, terms.intercept = _read_lone_mixture(syntax, mixed[0], signed), False
         return terms
@@ -87,7 +87,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
         if isinstance(term, ast.Constant):
             terms.intercept = _read_constant(syntax, term) == (sign > 0)
             continue
-        name = _called(syntax, term)
+        name = syntax.called(term)
         process = holds_process(syntax, term)
         if (process or name == "offset") and sign < 0:
             what = f"{name}(...)" if name else "A process"
@@ -162,10 +162,6 @@ def _flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
         else:
             terms.append((sign, item))
     return terms
-
-
-def _called(syntax: Syntax, term: ast.expr) -> str:
-    return syntax.name(term.func) if isinstance(term, ast.Call) and isinstance(term.func, ast.Name) else ""
 
 
 def _read_lone_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:
