@@ -99,7 +99,7 @@ def _normal_variance(z: Array, t: Array) -> Array:
 
 def predictive_quantile(q: Mixture, p: float) -> Array:
     """Quantile of order ``p`` of a new y*, (n,)."""
-    return _response(q, predictive.quantile(q, p))
+    return q.response(predictive.quantile(q, p))
 
 
 def choose_scales(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Scale], bool]:
@@ -154,8 +154,3 @@ def _latent_limit(q: Mixture, limit: float) -> float:
     if not q.log_time:
         return limit
     return float(np.log(limit)) if limit > 0.0 else -np.inf
-
-
-def _response(q: Mixture, f: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.exp(f) if q.log_time else f

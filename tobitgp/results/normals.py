@@ -59,6 +59,11 @@ class Mixture:
         """Whether all components have the same noise."""
         return len(self.sigma) == 1 or (bool(np.ptp(self.sigma) == 0.0) and len(set(self.laws)) == 1)
 
+    def response(self, f: Array) -> Array:
+        """Values of f on the scale of the response."""
+        with np.errstate(over="ignore"):
+            return np.exp(f) if self.log_time else f
+
     def take(self, rows: BoolArray) -> Mixture:
         """Some of the rows."""
         if rows.all():

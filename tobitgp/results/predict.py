@@ -135,8 +135,15 @@ def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[
     return out
 
 
-def check_what(what: str | None) -> str:
-    """Name of a scale; ``"latent"`` for None.
+def check_what(what: str | None, offered: Sequence[str] = WHATS, of: str = "") -> str:
+    """Name of a scale; the first that is offered for None.
+
+    Parameters
+    ----------
+    what : str or None
+    offered : sequence of str
+    of : str
+        What offers them, for the message.
 
     Raises
     ------
@@ -149,9 +156,9 @@ def check_what(what: str | None) -> str:
     'latent'
     """
     if what is None:
-        return "latent"
-    if not isinstance(what, str) or what not in WHATS:
-        raise SpecError(f"what={what!r} is not offered; choose one of {', '.join(map(repr, WHATS))}.")
+        return offered[0]
+    if not isinstance(what, str) or what not in offered:
+        raise SpecError(f"what={what!r} is not offered{of}; choose one of {', '.join(map(repr, offered))}.")
     return what
 
 

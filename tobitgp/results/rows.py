@@ -48,6 +48,10 @@ class Asked:
         out[self.usable] = values
         return out
 
+    def table(self, columns: dict[str, Array]) -> pd.DataFrame:
+        """Columns (n,) of the usable rows under the labels of all, NaN elsewhere."""
+        return pd.DataFrame({name: self.spread(values) for name, values in columns.items()}, index=self.index)
+
     @property
     def labels(self) -> pd.Index:
         """Labels of the usable rows."""

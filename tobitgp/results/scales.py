@@ -88,12 +88,12 @@ def shifted_quantile(q: Mixture, shift: Array, p: float) -> Array:
     if p >= share or np.isnan(shift).any():
         return np.full(q.mean.shape[1], np.nan if np.isnan(shift).any() else np.inf)
     moved = q.mean[finite] + shift[finite, None]
-    return _response(q, normal_quantile(p / share, q.weight[finite] / share, moved, q.sd[finite]))
+    return q.response(normal_quantile(p / share, q.weight[finite] / share, moved, q.sd[finite]))
 
 
 def median_point(q: Mixture) -> Array:
     """Median of a new ``y*``: of the mixture with the noise in it; its exponential for log-time families."""
-    return _response(q, predictive.quantile(q, 0.5))
+    return q.response(predictive.quantile(q, 0.5))
 
 
 def median_sd(q: Mixture) -> Array:
@@ -261,11 +261,6 @@ def _limits(q: Mixture) -> tuple[Array, Array]:
     assert q.lower is not None
     assert q.upper is not None
     return q.lower, q.upper
-
-
-def _response(q: Mixture, f: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.exp(f) if q.log_time else f
 
 
 SCALES: dict[str, Scale] = {

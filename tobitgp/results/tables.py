@@ -11,11 +11,11 @@ from tobitgp.errors import SpecError
 from tobitgp.results.conditional import conditional_statistics, seen_in_new, seen_in_training, with_response
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_level, check_what, predict_rows, statistics
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import ask
 from tobitgp.results.scales import SCALES
 from tobitgp.results.terms import find_terms, term_mixtures
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 
 def predict_table(
@@ -51,15 +51,11 @@ def predict_table(
         skip=asked.skip,
     )
     if not listed:
-        table = _table(asked, columns[0])
+        table = asked.table(columns[0])
         return table if bands else table["mean"].rename(what)
     if bands:
-        return pd.concat([_table(asked, c) for c in columns], axis=1, keys=list(scales), names=["value", "statistic"])
+        return pd.concat([asked.table(c) for c in columns], axis=1, keys=list(scales), names=["value", "statistic"])
     return pd.DataFrame({k: asked.spread(c["mean"]) for k, c in zip(scales, columns, strict=True)}, index=asked.index)
-
-
-def _table(asked: Asked, columns: dict[str, Array]) -> pd.DataFrame:
-    return pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
 
 
 def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
@@ -72,7 +68,7 @@ def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: 
     else:
         asked = with_response(parts, new, asked)
         seen = seen_in_new(parts, new, asked)
-    return _table(asked, conditional_statistics(seen, level, se))
+    return asked.table(conditional_statistics(seen, level, se))
 
 
 def _terms_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
@@ -81,7 +77,7 @@ def _terms_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float 
     left_out = {term.name for term in find_terms(parts, exclude)}
     mixtures = term_mixtures(parts, asked.design, asked.skip)
     tables = {
-        name: _table(asked, statistics(SCALES["latent"], q, level, se))
+        name: asked.table(statistics(SCALES["latent"], q, level, se))
         for name, q in mixtures.items()
         if name not in left_out
     }

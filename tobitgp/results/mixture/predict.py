@@ -16,7 +16,7 @@ from tobitgp.results.distribution import choose_scales
 from tobitgp.results.mixture import scales
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
 from tobitgp.results.mixture.scales import MixtureQuantity
-from tobitgp.results.predict import check_level
+from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -36,7 +36,7 @@ def predict_mixture(
     exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see ``MixtureResults.predict``."""
-    what, level = _check_what(what), check_level(interval)
+    what, level = check_what(what, WHATS, " of a mixture"), check_level(interval)
     bands = bool(se) or level is not None
     keys, listed = choose_scales(what, q, below, above)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
@@ -117,14 +117,6 @@ def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.
     return pd.DataFrame(asked.spread(values), index=asked.index, columns=columns)
 
 
-def _check_what(what: str | None) -> str:
-    if what is None:
-        return "uncensored"
-    if not isinstance(what, str) or what not in WHATS:
-        raise SpecError(f"what={what!r} is not offered of a mixture; choose one of {', '.join(map(repr, WHATS))}.")
-    return what
-
-
 def _quantity(parts: MixtureParts, what: str, key: Any, *, above: bool) -> MixtureQuantity:
     if what == "uncensored":
         return scales.mean(parts.fit)
@@ -151,5 +143,5 @@ def _among(known: BoolArray, values: Array) -> Array:
 
 
 def _table(what: str, asked: Asked, columns: dict[str, Array], *, bands: bool) -> pd.Series[float] | pd.DataFrame:
-    table = pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
+    table = asked.table(columns)
     return table if bands else table["mean"].rename(what)

@@ -77,7 +77,7 @@ class PredictiveTimes:
     def percentile(self, p: float, after: Array | None) -> Array:
         """See `TimeLaw`."""
         if after is None:
-            return _response(self.q, predictive.quantile(self.q, 1.0 - p))[self.which]
+            return self.q.response(predictive.quantile(self.q, 1.0 - p))[self.which]
         kinds, starts, back = self._different(after)
         assert starts is not None
 
@@ -178,11 +178,6 @@ def _take(q: Mixture, rows: IntArray) -> Mixture:
 def _on_scale(q: Mixture, times: Array) -> Array:
     """Times on the scale of f."""
     return np.log(np.maximum(times, 0.0)) if q.log_time else times
-
-
-def _response(q: Mixture, f: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.exp(f) if q.log_time else f
 
 
 _CURVES: dict[str, Callable[[Mixture, Array, Array | None, tuple[float, ...]], list[Array]]] = {

@@ -65,10 +65,10 @@ def predict_tobit(
             columns |= {end: np.clip(columns[end], *asked.limits()) for end in ("lower", "upper")}
     if not listed:
         (only,) = tables.values()
-        table = _table(asked, only)
+        table = asked.table(only)
         return table if bands else table["mean"].rename(what)
     if bands:
-        made = [_table(asked, columns) for columns in tables.values()]
+        made = [asked.table(columns) for columns in tables.values()]
         return pd.concat(made, axis=1, keys=list(tables), names=["value", "statistic"])
     return pd.DataFrame({key: asked.spread(columns["mean"]) for key, columns in tables.items()}, index=asked.index)
 
@@ -103,10 +103,6 @@ def _columns(
     return out
 
 
-def _table(asked: Asked, columns: dict[str, Array]) -> pd.DataFrame:
-    return pd.DataFrame({name: asked.spread(values) for name, values in columns.items()}, index=asked.index)
-
-
 def _terms_table(parts: TobitParts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
     """Partial effects, a group of columns for each term that is not excluded."""
     asked = ask(parts, new, exclude)
@@ -120,8 +116,8 @@ def _terms_table(parts: TobitParts, new: Frame | None, exclude: Any, *, level: f
         value = design.offset if term.name == OFFSET else H @ parts.coefficients
         one, none = np.ones(len(value)), np.zeros(len(value))
         quantity = Quantity(value, one, none, "identity")
-        tables[term.name] = _table(
-            asked, _columns(parts, quantity, H @ parts.uncentring, np.zeros((len(value), 1)), level, se=se)
+        tables[term.name] = asked.table(
+            _columns(parts, quantity, H @ parts.uncentring, np.zeros((len(value), 1)), level, se=se)
         )
     assert tables or INTERCEPT not in parts.columns
     return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)
@@ -155,4 +151,4 @@ def _conditional(
         with np.errstate(over="ignore"):
             ends = [np.exp(end) if parts.family.log_time else end for end in (seen.lower, seen.upper)]
         columns |= {end: np.clip(columns[end], *ends) for end in ("lower", "upper")}
-    return _table(asked, columns)
+    return asked.table(columns)
