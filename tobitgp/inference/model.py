@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +45,6 @@ from tobitgp.likelihoods import Family
 from tobitgp.prior.block import Grouping, Inputs
 from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.prior.kernel import GPPrior
 from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
 from tobitgp.prior.moving import Inducing
@@ -94,54 +93,6 @@ class GPModel:
         return mean if self.linear is None else mean + (design.H - self.linear.centre) @ self.linear.mean
 
 
-def assemble(
-    spec: ModelSpec,
-    response: CensoredResponse,
-    design: Design,
-    *,
-    family: Family,
-    labels: npt.NDArray[Any] | None = None,
-    inducing: Any = "auto",
-    fixed: Mapping[str, float] | None = None,
-    start: Mapping[str, float] | None = None,
-    priors: Mapping[str, LogNormal | Normal | None] | None = None,
-    side_noises: Literal["shared", "row"] | None = None,
-) -> GPModel:
-    """Standardise, and settle every parameter's name, unit, prior and freedom.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    response : CensoredResponse
-    design : Design
-    family : Family
-    labels : (n,) array, optional
-        Of the rows, for messages.
-    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
-        Locations in the user's units.
-    fixed, start : mapping of parameter name to value, optional
-        Natural scale, the user's units.
-    priors : mapping of parameter name to prior, optional
-        None: weak priors on all; an empty mapping: on none; an entry of None drops one.
-    side_noises : {"shared", "row"}, optional
-        Whether ``sigma_lower`` and ``sigma_upper`` are parameters where rows are censored on their sides, or one of
-        them for each such row.
-
-    Returns
-    -------
-    GPModel
-
-    Raises
-    ------
-    SpecError
-        For names that are not parameters of the model, values that are not allowed, or an ``inducing`` that does not
-        fit.
-    """
-    given = Given.read(inducing, fixed, start, priors, side_noises)
-    plan, rows = plan_rows(spec, response, design, family, given, labels)
-    return plan.build(rows)
-
-
 def plan_rows(
     spec: ModelSpec,
     response: CensoredResponse,
@@ -150,7 +101,29 @@ def plan_rows(
     given: Given,
     labels: npt.NDArray[Any] | None = None,
 ) -> tuple[Plan, KnownRows]:
-    """The plan of a model whose rows are all here, and these; see :func:`assemble`."""
+    """Plan a model whose rows are all here: units, and every parameter's name, prior and freedom.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    response : CensoredResponse
+    design : Design
+    family : Family
+    given : Given
+    labels : (n,) array, optional
+        Of the rows, for messages.
+
+    Returns
+    -------
+    plan : Plan
+    rows : KnownRows
+        What ``plan.build`` makes the model of.
+
+    Raises
+    ------
+    SpecError
+        For names that are not parameters of the model, or values that are not allowed.
+    """
     known = outcome(response, log_time=family.log_time, labels=labels)
     rows = KnownRows(response, known, design)
     return make_plan(spec, design.columns, LocalPieces([rows]), family, given, row_noises(known, given, labels)), rows
@@ -190,7 +163,13 @@ class Plan:
     level: bool
 
     def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
-        """The model on some of the rows, or all."""
+        """The model on some of the rows, or all.
+
+        Raises
+        ------
+        SpecError
+            For values that are not allowed, or an ``inducing`` that does not fit.
+        """
         problem, units = scale_problem(rows, self.standard, limits), self.standard.units
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]

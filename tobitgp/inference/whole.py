@@ -36,7 +36,7 @@ def assemble_pieces(
     size: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> tuple[Plan, GPModel, Whole | None]:
-    """Standardise rows where they are; see :func:`tobitgp.inference.model.assemble`.
+    """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`.
 
     Parameters
     ----------

@@ -10,7 +10,8 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.model import assemble
+from tobitgp.inference.given import Given
+from tobitgp.inference.model import plan_rows
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.distributions import LogNormal, Normal
 
@@ -26,9 +27,10 @@ def frame(rng):
 
 
 def model_of(frame, formula="y ~ z + gp(x) | censor(low, high)", family="gaussian", **options):
-    spec = parse_formula(formula, list(frame))
-    training = prepare(spec, frame)
-    return assemble(spec, training.response, training.design, family=FAMILIES[family], **options), training
+    training = prepare(parse_formula(formula, list(frame)), frame)
+    spec, given = training.state.spec, Given.read(**options)
+    plan, rows = plan_rows(spec, training.response, training.design, FAMILIES[family], given, training.labels)
+    return plan.build(rows), training
 
 
 def fitted_by(frame, method, formula="y ~ z + gp(x) | censor(low, high)", **options):
