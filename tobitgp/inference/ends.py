@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +13,32 @@ from tobitgp.typing import Array
 
 APART, VALLEY = 0.3, 0.1
 
-End = tuple[float, Array, Objective]
-"""Value, free parameters (k_free,), and the objective that gave it."""
+
+class End(NamedTuple):
+    """Where a start leads.
+
+    Attributes
+    ----------
+    value : float
+    free : (k_free,) array
+        Free parameters.
+    objective : Objective
+        Which has that value there.
+    """
+
+    value: float
+    free: Array
+    objective: Objective
+
+    @property
+    def theta(self) -> Array:
+        """All parameters (k,)."""
+        return self.objective.theta(self.free)
 
 
 def value_of(found: End) -> float:
     """What ends are ordered by."""
-    return found[0]
+    return found.value
 
 
 def those_that_lead_somewhere(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
@@ -36,12 +56,12 @@ def those_that_lead_somewhere(end: Callable[[Array], End], candidates: Sequence[
 
 def other_maxima(found: End, ends: Sequence[End]) -> list[tuple[float, Array]]:
     """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
-    value, best, objective = found
+    objective = found.objective
     others: list[tuple[float, Array]] = []
-    for less, end, _ in sorted(ends, key=value_of, reverse=True):
-        seen = [best, *(theta[objective.parameters.free] for _, theta in others)]
-        if all(np.abs(end - place).max(initial=0.0) > APART for place in seen) and (
-            objective.value(0.5 * (best + end)) < less - VALLEY
+    for end in sorted(ends, key=value_of, reverse=True):
+        seen = [found.free, *(theta[objective.parameters.free] for _, theta in others)]
+        if all(np.abs(end.free - place).max(initial=0.0) > APART for place in seen) and (
+            objective.value(0.5 * (found.free + end.free)) < end.value - VALLEY
         ):
-            others.append((value - less, objective.theta(end)))
+            others.append((found.value - end.value, objective.theta(end.free)))
     return others

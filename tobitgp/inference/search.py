@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -125,45 +125,20 @@ class Search:
         if many:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
-        free = self.parameters.free
-        made: list[Objective] = []
-
-        rows_sought = cut(problem, prior.inputs)
-
-        def at(start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
-            """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
-            here = theta.copy()
-            here[free] = start
-            precision = _guess(problem, here) if last is None else _precision(last)
-            whole = rows_sought if last is None else last.whole
-            objective = self._objective("search", whole, prior, here, precision, self.first_cap, tol)
-            made.append(objective)
-            return objective
-
-        def rough_value(start: Array) -> float:
-            return at(start, tol=ROUGH).value(start)
-
+        tries = _Tries(self, problem, prior, cut(problem, prior.inputs), theta)
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
-        candidates = starts(self.parameters, self.settings.n_starts, rough_value, short=short, periods=periods)
-
-        def end(start: Array) -> End:
-            objective = at(start)
-            end = climb(objective, start, tol=0.1, max_iter=self.settings.max_iter)
-            again = at(end, objective)
-            return again.value(end), end, again
-
-        ends = those_that_lead_somewhere(end, candidates)
+        candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
+        ends = those_that_lead_somewhere(tries.end, candidates)
         found = max(ends, key=value_of)
         if periods:
-            others = other_octaves(self.parameters, found[2].theta(found[1]), periods)
-            found = max([found, *(end(start) for start in others)], key=value_of)
+            others = other_octaves(self.parameters, found.theta, periods)
+            found = max([found, *(tries.end(start) for start in others)], key=value_of)
         self.others = other_maxima(found, ends)
-        value, best, objective = found
-        self.stages.append(("search", sum(o.evaluations for o in made), sum(o.sweeps for o in made), value))
+        self.stages.append(("search", *tries.work, found.value))
         of_rows = f", {problem.n} rows" if many else ""
-        self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, value - less) for less, _ in self.others]
-        return objective.theta(best), whitening(objective, best) if many else None
+        self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, found.value - less) for less, _ in self.others]
+        return found.theta, whitening(found.objective, found.free) if many else None
 
     def _grow(self, theta: Array, scale: Array) -> tuple[Array, Array]:
         """Better place, and the curvature there, on a larger subset."""
@@ -335,6 +310,57 @@ class Search:
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tries:
+    """What a search tries, on the same rows: each start with inducing inputs of its own.
+
+    Attributes
+    ----------
+    search : Search
+    problem : Problem
+    prior : Prior
+    whole : Whole
+        The rows.
+    theta : (k,) array
+        Holds the parameters that are not free.
+    made : list of Objective
+        All that were tried.
+    """
+
+    search: Search
+    problem: Problem
+    prior: Prior
+    whole: Whole
+    theta: Array
+    made: list[Objective] = field(default_factory=list)
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Evaluations and sweeps of all tries."""
+        return sum(o.evaluations for o in self.made), sum(o.sweeps for o in self.made)
+
+    def rough_value(self, start: Array) -> float:
+        """Value at a start, for a first choice among many."""
+        return self._at(start, tol=ROUGH).value(start)
+
+    def end(self, start: Array) -> End:
+        """Where a start leads."""
+        objective = self._at(start)
+        free = climb(objective, start, tol=0.1, max_iter=self.search.settings.max_iter)
+        again = self._at(free, objective)
+        return End(again.value(free), free, again)
+
+    def _at(self, start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
+        """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
+        search, here = self.search, self.theta.copy()
+        here[search.parameters.free] = start
+        precision = _guess(self.problem, here) if last is None else _precision(last)
+        whole = self.whole if last is None else last.whole
+        objective = search._objective("search", whole, self.prior, here, precision, search.first_cap, tol)
+        self.made.append(objective)
+        return objective
 
 
 class _EPFailure(Exception):
