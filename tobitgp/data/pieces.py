@@ -15,11 +15,11 @@ from tobitgp.data.inputs import check_slopes
 from tobitgp.data.levels import group_levels
 from tobitgp.data.linear import Independence, check_independence
 from tobitgp.data.parts import learn_part
-from tobitgp.data.piece import Seen, describe, first, keep_rows, make_rows, pick_rows, read_piece, second
+from tobitgp.data.piece import Learnt, Seen, describe, first, keep_rows, make_rows, pick_rows, read_piece, second
 from tobitgp.data.prepare import check_request, recognise, text_names
 from tobitgp.data.response import Censored
+from tobitgp.data.schema import Schema, merge_schemas, recode
 from tobitgp.data.schema import head as head_of
-from tobitgp.data.schema import merge_schemas, recode
 from tobitgp.data.sources import Source
 from tobitgp.data.state import DesignState, input_names
 from tobitgp.data.table import Column, Table, join_tables
@@ -116,32 +116,20 @@ def prepare_pieces(
     names = tuple(dict.fromkeys((*spec.names(), *inputs)))
     frames = source.choose([*names, *([weights] if weights and weights not in names else [])])
     tables = frames.map(read_piece, spec, inputs, names, weights, store)
-    described = tables.collect(describe, inputs)
-    if not sum(n for n, _ in described):
-        raise DataError("The data have no rows")
-    schema = merge_schemas([item for _, item in described], text_names(spec, inputs))
-    spec = recognise(spec, scale, head_of(schema))
+    spec, schema = _learn_schema(spec, scale, inputs, tables)
 
     kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, log_time, store)
-    seen: list[Seen] = kept.collect(second)
-    reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
-    counted = reduce(Counted.merge, [item.counted for item in seen])
-    counted.judge(missing)
-
+    seen, counted = _count(kept, missing)
     state = _learn(spec, scale, inputs, seen)
     made = kept.map(make_rows, state, store)
-    learnt = made.collect(second)
-    for i, learned in enumerate(state.parts):
-        found = reduce(Independence.merge, [item.independence[i] for item in learnt])
-        check_independence(found, learned.linear.columns, learned.spec.part)
-    check_slopes(spec, tuple(np.max(X, axis=0)[None] for X in zip(*(item.largest for item in learnt), strict=True)))
+    facts = _judge_designs(made, state)
     examples = kept.collect(pick_rows, _some([item.counted.used for item in seen]))
     n_data = sum(item.complete.n for item in seen)
     data = PiecesData(
         made.map(first),
         state.linear.columns,
         state,
-        reduce(RowFacts.merge, [item.facts for item in learnt]),
+        facts,
         state.recode(join_tables(examples)),
         {**counted.kinds, "dropped": n_data - sum(counted.kinds.values())},
         store,
@@ -158,6 +146,26 @@ def _check_weights(weights: Any, columns: Sequence[Any]) -> None:
         raise SpecError("weights= of data in pieces is the name of one of their columns.")
     if weights not in columns:
         raise DataError(f"The data have no column {weights!r} for the weights{nearest(weights, list(columns))}")
+
+
+def _learn_schema(
+    spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], tables: Pieces
+) -> tuple[ModelSpec, Schema]:
+    """What the columns of all pieces hold, and the formula as it reads once that is known."""
+    described = tables.collect(describe, inputs)
+    if not sum(n for n, _ in described):
+        raise DataError("The data have no rows")
+    schema = merge_schemas([item for _, item in described], text_names(spec, inputs))
+    return recognise(spec, scale, head_of(schema)), schema
+
+
+def _count(kept: Pieces, missing: Literal["drop", "raise"]) -> tuple[list[Seen], Counted]:
+    """A pass over the rows as typed columns: what they tell before there is a design, and how many are used."""
+    seen: list[Seen] = kept.collect(second)
+    reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
+    counted = reduce(Counted.merge, [item.counted for item in seen])
+    counted.judge(missing)
+    return seen, counted
 
 
 def _learn(spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], seen: Sequence[Seen]) -> DesignState:
@@ -178,6 +186,17 @@ def _learn(spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], seen
     return DesignState(
         spec, levels, states[0].coded, states[0].linear, groups, states[1] if scale is not None else None
     )
+
+
+def _judge_designs(made: Pieces, state: DesignState) -> RowFacts:
+    """A pass over the rows as arrays: refuse columns that say the same, and remember what is asked of rows later."""
+    learnt: list[Learnt] = made.collect(second)
+    for i, learned in enumerate(state.parts):
+        found = reduce(Independence.merge, [item.independence[i] for item in learnt])
+        check_independence(found, learned.linear.columns, learned.spec.part)
+    largest = zip(*(item.largest for item in learnt), strict=True)
+    check_slopes(state.spec, tuple(np.max(X, axis=0)[None] for X in largest))
+    return reduce(RowFacts.merge, [item.facts for item in learnt])
 
 
 def _union(columns: Sequence[Column]) -> Column:
