@@ -184,7 +184,31 @@ def _prior(results: Fit, i: int) -> str:
 def _notes(results: Fit) -> list[str]:
     """What a reader should know, most urgent first."""
     fitted, gp = results.parts.fitted, results.parts.gp
-    J, counts = len(fitted.points), results.counts
+    notes = [*_doubts(results), *_censoring_notes(results)]
+    if gp.family.log_time:
+        notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
+    else:
+        notes += times_note(results.model.spec, gp.family.name)
+    if gp.columns:
+        notes.append(_linear_note(results, len(fitted.points)))
+    centred = _centred(results)
+    if centred:
+        notes.append(
+            f"predict(what='terms') and plot_terms() measure {', '.join(centred)} from the average over the rows. "
+            "Their intercept takes up that level; the coefficient of the intercept above does not."
+        )
+    if fitted.parameters.n_free:
+        notes.append(
+            "Hyper-parameters: value at the maximum, standard error and interval from the curvature of the log "
+            "posterior in their logarithms; priors are lognormal(median, sd of the logarithm), and no part of the "
+            "evidence."
+        )
+    return notes
+
+
+def _doubts(results: Fit) -> list[str]:
+    """How far the numbers are to be trusted."""
+    fitted = results.parts.fitted
     notes = []
     if not fitted.trace.converged:
         notes.append(f"NOT CONVERGED: {fitted.trace.message} Read no number here as final.")
@@ -202,36 +226,21 @@ def _notes(results: Fit) -> list[str]:
         )
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])
-    if not counts[["left", "right", "interval"]].any():
-        noise = "Gaussian " if gp.family.law.name == "normal" else ""
-        notes.append(f"No row is censored: this is ordinary {noise}regression.")
-    elif results.evidence_kind == "exact":
-        rows = int(counts[["left", "right", "interval"]].sum())
-        dropped = results.parts.facts.n == int(counts["exact"])
-        notes.append(
-            f"{rows} censored rows were left out (censored='drop')."
-            if dropped
-            else f"The limits of {rows} censored rows were taken as values (censored='ignore')."
-        )
-    if gp.family.log_time:
-        notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
-    else:
-        notes += times_note(results.model.spec, gp.family.name)
-    if gp.columns:
-        notes.append(_linear_note(results, J))
-    centred = _centred(results)
-    if centred:
-        notes.append(
-            f"predict(what='terms') and plot_terms() measure {', '.join(centred)} from the average over the rows. "
-            "Their intercept takes up that level; the coefficient of the intercept above does not."
-        )
-    if fitted.parameters.n_free:
-        notes.append(
-            "Hyper-parameters: value at the maximum, standard error and interval from the curvature of the log "
-            "posterior in their logarithms; priors are lognormal(median, sd of the logarithm), and no part of the "
-            "evidence."
-        )
     return notes
+
+
+def _censoring_notes(results: Fit) -> list[str]:
+    """Say of a fit without censoring whether there was any in the data, and what became of it."""
+    counts = results.counts
+    rows = int(counts[["left", "right", "interval"]].sum())
+    if not rows:
+        noise = "Gaussian " if results.parts.gp.family.law.name == "normal" else ""
+        return [f"No row is censored: this is ordinary {noise}regression."]
+    if results.evidence_kind != "exact":
+        return []
+    if results.parts.facts.n == int(counts["exact"]):
+        return [f"{rows} censored rows were left out (censored='drop')."]
+    return [f"The limits of {rows} censored rows were taken as values (censored='ignore')."]
 
 
 def times_note(spec: ModelSpec, family: str) -> list[str]:
