@@ -26,14 +26,14 @@ from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.linalg import breakdown_in_words
 from tobitgp.options import (
     MLE,
+    PROCESS_OPTIONS,
+    FitOptions,
     choose_family,
     choose_method,
     means_mle,
     read_groups,
     read_hyper,
-    read_positive,
     read_rng,
-    read_whole,
     refuse_noise,
     refuse_with_mle,
     refuse_without_mle,
@@ -222,43 +222,30 @@ class Model:
         {'ep': -34.55, 'vi': -34.57, 'laplace': -34.52}
         """
         self._refuse_closed()
-        asked = {"bound": bound, "inducing": inducing, "hyper": hyper, "start": start, "priors": priors}
-        asked |= {"n_starts": n_starts, "tol": tol}
-        seed = read_rng(rng)
-        n_starts = None if n_starts is None else read_whole("n_starts", n_starts)
-        max_iter = None if max_iter is None else read_whole("max_iter", max_iter)
-        tol = None if tol is None else read_positive("tol", tol)
+        asked = FitOptions(
+            method=method,
+            bound=bound,
+            inducing=inducing,
+            hyper=hyper,
+            fixed=fixed,
+            start=start,
+            priors=priors,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            rng=rng,
+            progress=progress,
+            cov_type=cov_type,
+            cov_kwds=cov_kwds,
+        )
         if self.spec.mixture is not None:
-            beside = {name: asked[name] for name in ("bound", "inducing", "hyper", "start")}
-            refuse_with_mixture({**beside, "fixed": fixed, "cov_type": cov_type, "cov_kwds": cov_kwds})
-            chosen = choose_mixture_method(method, n_starts=n_starts, max_iter=max_iter, tol=tol)
-            return self._fit_mixture(chosen, priors, seed, progress)
+            return self._fit_mixture(asked)
         if isinstance(self._read, TrainingData):
             assert isinstance(self._family, Family)
             warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
-        if means_mle(method, self.spec, asked):
-            refuse_with_mle(method, asked)
-            return self._fit_mle(fixed, cov_type, cov_kwds, max_iter or MAX_ITER, progress)
-        refuse_without_mle(cov_type, cov_kwds, scale=self._read.state.scale is not None)
-        inference = choose_method(method, bound)
-        assert isinstance(self._family, Family)
-        refuse_noise(inference, self._family)
-        settings = Settings(
-            integrate=read_hyper(hyper), n_starts=n_starts or 2, max_iter=max_iter or MAX_ITER, tol=tol, rng=seed
-        )
-        given = Given.read(inducing, fixed, start, priors, inference.side_noises)
-        with progress_bar(progress) as on_step:
-            return fit_process(
-                self.spec,
-                self._read,
-                self._family,
-                self._source,
-                self._columns,
-                method=inference,
-                given=given,
-                settings=settings,
-                on_step=on_step,
-            )
+        if means_mle(method, self.spec, asked.named(PROCESS_OPTIONS)):
+            return self._fit_mle(asked)
+        return self._fit_process(asked)
 
     def evidence(
         self,
@@ -344,53 +331,69 @@ class Model:
                 "another tg.Model."
             )
 
-    def _fit_mle(
-        self,
-        fixed: Mapping[str, float] | None,
-        cov_type: str,
-        cov_kwds: Mapping[str, Any] | None,
-        max_iter: int,
-        progress: bool | Callable[[str, int, float], None],
-    ) -> TobitResults:
+    def _fit_process(self, asked: FitOptions) -> GPResults:
+        refuse_without_mle(asked.cov_type, asked.cov_kwds, scale=self._read.state.scale is not None)
+        inference = choose_method(asked.method, asked.bound)
+        assert isinstance(self._family, Family)
+        refuse_noise(inference, self._family)
+        settings = Settings(
+            integrate=read_hyper(asked.hyper),
+            n_starts=asked.n_starts or 2,
+            max_iter=asked.max_iter or MAX_ITER,
+            tol=asked.tol,
+            rng=asked.rng,
+        )
+        given = Given.read(asked.inducing, asked.fixed, asked.start, asked.priors, inference.side_noises)
+        with progress_bar(asked.progress) as on_step:
+            return fit_process(
+                self.spec,
+                self._read,
+                self._family,
+                self._source,
+                self._columns,
+                method=inference,
+                given=given,
+                settings=settings,
+                on_step=on_step,
+            )
+
+    def _fit_mle(self, asked: FitOptions) -> TobitResults:
+        refuse_with_mle(asked.method, asked.named(PROCESS_OPTIONS))
         if isinstance(self._read, PiecesData):
             raise SpecError(
                 "Maximum likelihood needs all rows in memory for now, and these data come in pieces: give a DataFrame, "
                 "or ask for a posterior by method='ep'."
             )
         assert isinstance(self._family, Family)
-        groups = read_groups(cov_type, cov_kwds, self._source, self._read.kept)
-        with breakdown_in_words(), progress_bar(progress) as on_step:
+        groups = read_groups(asked.cov_type, asked.cov_kwds, self._source, self._read.kept)
+        with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             results = fit_tobit(
                 self.spec,
                 self._read,
                 self._family,
                 self._source,
-                fixed=fixed,
-                cov_type=cov_type,
+                fixed=asked.fixed,
+                cov_type=asked.cov_type,
                 groups=groups,
-                max_iter=max_iter,
+                max_iter=asked.max_iter or MAX_ITER,
             )
             if on_step is not None:
                 on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
         return results
 
-    def _fit_mixture(
-        self,
-        method: MixtureMethod,
-        priors: Any,
-        seed: int | np.random.Generator | None,
-        progress: bool | Callable[[str, int, float], None],
-    ) -> MixtureResults:
+    def _fit_mixture(self, asked: FitOptions) -> MixtureResults:
+        refuse_with_mixture(asked.named(("bound", "inducing", "hyper", "start", "fixed", "cov_type", "cov_kwds")))
+        method = choose_mixture_method(asked.method, n_starts=asked.n_starts, max_iter=asked.max_iter, tol=asked.tol)
         assert not isinstance(self._family, Family)
         shown = "{stage}: {passes} passes over {rows:,} rows, objective {value:.3f}"
-        with breakdown_in_words(), progress_bar(progress, shown) as on_step:
+        with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
             return fit_components(
                 self.spec,
                 self.training,
                 self._family,
                 self._source,
                 method=method,
-                priors=priors,
-                rng=seed,
+                priors=asked.priors,
+                rng=asked.rng,
                 on_step=on_step,
             )

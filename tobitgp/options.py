@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from tobitgp.mixture.families import resolve_mixture_family
 from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.draws import generator
+from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
@@ -33,6 +35,43 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "tol": None,
 }
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """What a call of :func:`fit` asks for: seed and numbers checked, the rest as it was given.
+
+    Attributes
+    ----------
+    method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
+        As in :func:`fit`; numbers that were not given are None.
+    """
+
+    method: str | Method | MixtureMethod
+    bound: str | None
+    inducing: Any
+    hyper: str
+    fixed: Mapping[str, float] | None
+    start: Mapping[str, float] | None
+    priors: Mapping[str, LogNormal | Normal | float | None] | None
+    n_starts: int | None
+    max_iter: int | None
+    tol: float | None
+    rng: int | np.random.Generator | None
+    progress: bool | Callable[[str, int, float], None]
+    cov_type: str
+    cov_kwds: Mapping[str, Any] | None
+
+    def __post_init__(self) -> None:
+        read_rng(self.rng)
+        for name, read in (("n_starts", read_whole), ("max_iter", read_whole), ("tol", read_positive)):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, read(name, value))
+
+    def named(self, names: Iterable[str]) -> dict[str, Any]:
+        """Some of the options by name."""
+        return {name: getattr(self, name) for name in names}
 
 
 def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
