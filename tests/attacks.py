@@ -44,7 +44,9 @@ class Attack:
 
 
 ATTACKS = {
-    "input": Attack("bad input: tables, columns, options", ("tests/trust/test_bad_input.py",)),
+    "input": Attack(
+        "bad input: tables, columns, options", ("tests/trust/test_bad_input.py", "tests/trust/test_odd_input.py")
+    ),
     "formulas": Attack("formulas that try to execute, hang or fill memory", ("tests/trust/test_hostile_formulas.py",)),
     "output": Attack(
         "names that try to become code in tables, pages, pictures", ("tests/trust/test_hostile_output.py",)
