@@ -1,8 +1,11 @@
 """Saved fits of each kind, and files made from them that were tampered with."""
 
 import copy
+import inspect
 import io
 import json
+import re
+import struct
 import sys
 import warnings
 import zipfile
@@ -13,16 +16,30 @@ import pandas as pd
 
 import tobitgp as tg
 from support.audit import watched
-from tobitgp.errors import TobitGPError
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula import parse_formula
+from tobitgp.results.storage import codec
+from tobitgp.results.storage.classes import fit_codec
 
 RNG = np.random.default_rng(3)
 DATA = pd.DataFrame({"x": RNG.uniform(0, 5, 31), "z": RNG.normal(size=31), "g": RNG.choice(list("ab"), 31)})
 DATA["y"] = np.maximum(np.sin(DATA["x"]) + 0.3 * RNG.normal(size=31), -0.5)
 DATA["t"] = np.exp(DATA["y"])
+DATA["k"] = np.arange(31) % 3 + 1
+DATA["low"] = np.where(DATA["y"] > -0.5, -0.6, -0.5)
+DATA["clipped"] = DATA["y"].clip(upper=1.0)
 FITS = {
     "process": ("y ~ z + C(g) + gp(x) + re(g) | censor(-0.5)", {"hyper": "maximize"}),
     "regression": ("y ~ bs(x, df=4) + g | censor(-0.5)", {"sigma": "~ z"}),
     "mixture": ("t ~ mixture(2)", {"family": "lognormal"}),
+}
+# Files with more in them: what was learned of splines, two limits, a family by its number, factors of the scale.
+RICH = {
+    "rich process": ("clipped ~ bs(z, df=4) + g + gp(x) + re(g) | censor(low, 1)", {"hyper": "maximize"}),
+    "rich regression": (
+        "clipped ~ bs(z, df=4) + g | censor(low, 1)",
+        {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
+    ),
 }
 
 
@@ -30,7 +47,7 @@ class Saved:
     """A fit of one kind: the bytes of its file, and what is in it."""
 
     def __init__(self, kind, folder):
-        formula, options = FITS[kind]
+        formula, options = (FITS | RICH)[kind]
         self.kind, self.path = kind, folder / f"{kind}.tgp"
         self.results = tg.fit(formula, DATA, **options)
         self.results.save(self.path)
@@ -58,13 +75,44 @@ def zipped(entries, **options):
     return out.getvalue()
 
 
+def npy(values):
+    """Bytes of an array, of one that pickles too."""
+    out = io.BytesIO()
+    np.lib.format.write_array(out, values, version=(1, 0), allow_pickle=True)
+    return out.getvalue()
+
+
+def header(text, version=b"\x01\x00"):
+    """What stands before the numbers of an array."""
+    size = struct.pack("<H" if version[0] == 1 else "<I", len(text))
+    return b"\x93NUMPY" + version + size + text.encode("latin1")
+
+
+def tags():
+    """All tags that a document may hold: those of the hooks, and those that the codec reads itself."""
+    own = re.findall(r'"(\$\w+)"', inspect.getsource(codec))
+    return sorted({*own, *fit_codec(parse_formula("y ~ x"), {}).hooks})
+
+
+def places(document, route=()):
+    """Routes to a value and all within it, and what stands there."""
+    yield route, document
+    if isinstance(document, dict | list):
+        for key, item in document.items() if isinstance(document, dict) else enumerate(document):
+            yield from places(item, (*route, key))
+
+
+def leaves(document):
+    """Routes to what holds nothing else."""
+    return [route for route, value in places(document) if not (isinstance(value, dict | list) and value)]
+
+
 @contextmanager
 def nothing_else(path):
     """Fail where anything is written, run, imported or read that is neither the file nor the package's own."""
     own = (".py", ".pyc", ".so", ".dist-info/METADATA")  # the last is the version of the package itself
     known = {name.partition(".")[0] for name in sys.modules}
-    with watched("read", "import") as seen, warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with watched("read", "import") as seen:
         yield
         found = list(seen)
     for event, *what in found:
@@ -81,7 +129,7 @@ def load(path):
     with nothing_else(path):
         try:
             return tg.load(path)
-        except TobitGPError as error:
+        except (DataError, SpecError) as error:
             said = str(error)
     assert str(path) in said
     assert len(said) < 1000 + len(str(path))
@@ -90,13 +138,16 @@ def load(path):
 
 def answers(results):
     """Ask a fit that was loaded: it answers, or complains in our words."""
-    asked = (results.summary, lambda: results.predict(DATA.head(3), se=True), results.conf_int, results.loo)
+    asked = [results.summary, results.conf_int, results.loo]
+    asked += [lambda: results.predict(DATA.head(3), se=True), lambda: results.predict(DATA, "terms", se=True)]
+    if hasattr(results, "marginal_effects"):
+        asked.append(lambda: results.marginal_effects(at="mean"))
     for ask in asked:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
                 ask()
-            except TobitGPError:
+            except (DataError, SpecError):
                 continue
 
 

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 from support.audit import bounded
-from support.hostile_files import DATA, is_same, tried, zipped
+from support.hostile_files import DATA, header, is_same, npy, tried, zipped
 
 
 class Trap:
@@ -17,17 +17,6 @@ class Trap:
 
     def __reduce__(self):
         return open, ("escaped", "w")
-
-
-def npy(values):
-    out = io.BytesIO()
-    np.lib.format.write_array(out, values, version=(1, 0), allow_pickle=True)
-    return out.getvalue()
-
-
-def header(text, version=b"\x01\x00"):
-    size = struct.pack("<H" if version[0] == 1 else "<I", len(text))
-    return b"\x93NUMPY" + version + size + text.encode("latin1")
 
 
 def with_header(descr="'<f8'", shape="(3,)", more=""):

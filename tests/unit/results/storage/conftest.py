@@ -5,6 +5,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from support.hostile_files import zipped
 
 import tobitgp as tg
 
@@ -57,12 +58,6 @@ def stored_regression(rich, tmp_path_factory):
     return res, path.read_bytes()
 
 
-@pytest.fixture(scope="session", params=["stored", "stored_regression"])
-def saved(request):
-    """A fit of each kind, and the bytes of its file."""
-    return request.getfixturevalue(request.param)
-
-
 @pytest.fixture
 def rewrite(stored, tmp_path):
     """Make a file whose document or arrays were changed, and give its path."""
@@ -84,9 +79,7 @@ def rewriter(data, folder):
             parts["fit.json"] = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
         parts = entries(parts) if entries else parts
         path = folder / "changed.tgp"
-        with zipfile.ZipFile(path, "w", compression) as new:
-            for name, content in parts.items():
-                new.writestr(name, content)
+        path.write_bytes(zipped(parts.items(), compression=compression))
         return path
 
     return make
