@@ -35,8 +35,6 @@ from tobitgp.results.storage.codec import field_names
 from tobitgp.results.storage.formula import plain_spec
 
 RICH_AND_MIXTURE = pytest.mark.parametrize("saved", [*RICH, "mixture"], indirect=True)
-# A mixture whose `ends` are one number without a dimension is loaded, and has no summary.
-ENDS = pytest.mark.xfail(raises=TypeError, strict=True, reason="the shape of a mixture's ends is not looked at")
 TAGS = tags()
 PLACE = st.floats(0, 1, exclude_max=True)
 
@@ -128,7 +126,7 @@ def test_anything_anywhere_in_the_document(saved, place, value):
     tried(saved.rewrite(replaced(saved.document, routes[int(place * len(routes))], value)), saved)
 
 
-@pytest.mark.parametrize("saved", [*RICH, pytest.param("mixture", marks=ENDS)], indirect=True)
+@RICH_AND_MIXTURE
 @settings(max_examples=120)
 @given(
     place=PLACE,

@@ -110,6 +110,7 @@ def check_mixture(parts: MixtureParts) -> None:
     if not (math.isfinite(fit.units.shift) and 0 < fit.units.scale < MAX_SCALE):
         raise MalformedError("its units make no sense")
     wanted["covariance"] = (parts.covariance, (p, p))
+    wanted |= {name: (getattr(fit, name), (getattr(fit, name).size,)) for name in ("ends", "trace")}
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("weights", "components")})
     if sorted(fit.order.tolist()) != list(range(k)):
