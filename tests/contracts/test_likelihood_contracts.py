@@ -292,3 +292,29 @@ def test_gumbel_expectations_in_closed_form(sd):
     assert right.value[0] == pytest.approx(-float(rise), rel=1e-13)
     assert exact.value[0] == pytest.approx(float(z - rise) - np.log(sigma), rel=1e-13)
     assert exact.d2[0] == pytest.approx(-float(rise) / sigma**2, rel=1e-13)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [(-1.0, 3.0), (-18.0, 4.0), (-60.0, 10.0)])
+def test_a_row_that_entered_late_is_not_forgotten_far_below_its_entry(mean, sd):
+    """There e^a and e^a' are both beyond all numbers, and their difference still decides: a step at the limit."""
+    at, sigma, limit = np.array([mean]), 0.016, 0.6
+    row = make_rows(np.array([limit]), np.array([np.inf]), window=(-3.8, np.inf))
+    assert GUMBEL.newton(row, at, sigma).log_Z < -1e20
+    far = np.array([limit - 1000 * sigma, limit - 400 * sigma])
+    value, slope, _ = GUMBEL.newton(
+        make_rows(np.full(2, limit), np.full(2, np.inf), window=(limit - 1.0, np.inf)), far, sigma
+    )
+    assert value[0] < value[1] < -1e100
+    assert (slope > 0.0).all()
+    # f is above the limit or so: a normal law cut there.
+    f = np.linspace(limit - 40 * sigma, limit + 12.0 * sd, 2_000_001)
+    log_density = GUMBEL.newton(
+        make_rows(np.full(len(f), limit), np.full(len(f), np.inf), window=(-3.8, np.inf)), f, sigma
+    )[0]
+    log_density = log_density - 0.5 * np.square((f - mean) / sd)
+    w = np.exp(log_density - log_density.max())
+    centre = (w @ f) / w.sum()
+    found = GUMBEL.tilted(row, at, np.array([sd**2]), sigma)
+    log_Z = log_density.max() + np.log(w.sum() * (f[1] - f[0]) / sd) - 0.5 * np.log(2.0 * np.pi)
+    np.testing.assert_allclose(found.log_Z, log_Z, rtol=1e-8)
+    np.testing.assert_allclose(mean + found.d1 * sd**2, centre, rtol=1e-6)

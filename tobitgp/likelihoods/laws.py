@@ -23,7 +23,7 @@ from tobitgp.numerics.student_table import tabulated_log_cdf
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
-_LARGEST = 300.0  # exp() of more is not taken: its square, times z squared, has to stay finite
+_LARGEST, _REST = 300.0, 1e6  # exp() of more is not taken: its square, times z squared, has to stay finite
 _SERIES = 0.5
 _MANY = 2_000
 _BERNOULLI = (-1.0 / 2.0, -1.0 / 12.0, 1.0 / 720.0, -1.0 / 30240.0, 1.0 / 1209600.0, -1.0 / 47900160.0)
@@ -192,7 +192,8 @@ class Logistic:
 class Gumbel:
     r"""The minimum-extreme-value law, :math:`S(z) = \exp(-e^z)`: log time where time is Weibull.
 
-    Right of z = 300, where log S is -1e130, e^z is held at e^300, so that sums of squares stay finite.
+    Right of z = 300, where log S is -1e130, e^z goes on as a parabola, so that sums of squares stay finite and what is
+    less likely than an entry further left stays so.
 
     Examples
     --------
@@ -209,8 +210,8 @@ class Gumbel:
 
     def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
         """See `Law`."""
-        w = np.exp(np.minimum(z, _LARGEST))
-        return (z - w, 1.0 - w, -w, -w)[: order + 1]
+        w, w1, w2 = _steep(z)
+        return (z - w, 1.0 - w1, -w2, -w2)[: order + 1]
 
     def lower_tail(self, z: Array) -> Tail:
         """See `Law`."""
@@ -226,8 +227,8 @@ class Gumbel:
 
     def upper_tail(self, z: Array) -> Tail:
         """See `Law`."""
-        w = np.exp(np.minimum(z, _LARGEST))
-        return Tail(-w, -w, -w)
+        w, w1, w2 = _steep(z)
+        return Tail(-w, -w1, -w2)
 
     def log_cdf(self, z: Array) -> Array:
         """See `Law`."""
@@ -237,12 +238,18 @@ class Gumbel:
 
     def log_sf(self, z: Array) -> Array:
         """See `Law`."""
-        return -np.exp(np.minimum(z, _LARGEST))
+        return -_steep(z)[0]
 
     def ppf(self, q: Array) -> Array:
         """See `Law`."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(-np.log1p(-q)), dtype=np.float64)
+
+
+def _steep(z: Array) -> tuple[Array, Array, Array]:
+    """``exp(z)`` with two derivatives, and its parabola at ``_LARGEST`` right of that."""
+    held, beyond = np.exp(np.minimum(z, _LARGEST)), np.clip(z - _LARGEST, 0.0, _REST)
+    return held * (1.0 + beyond * (1.0 + 0.5 * beyond)), held * (1.0 + beyond), held
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from tobitgp.typing import Array, IntArray
 _WIDTH = 3.0
 _PASSED = 0.01
 _STEEP = 100.0
+_LEAST = 2.0**-40  # of where a panel begins: what is narrower beside a kink far out is lost in rounding
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_EVALUATIONS = 100_000
@@ -147,6 +148,6 @@ def _breakpoints(low: Array, high: Array, t: Array, kinks: Array) -> Array:
         behind = np.where(gap > _PASSED, np.inf, np.abs(gap)).min(axis=1)
         step = np.minimum(_WIDTH * t, np.maximum(_WIDTH, 3.0 * behind))
         step = np.minimum(step, np.where(ahead <= 4.0 / 3.0 * _WIDTH, ahead, 0.75 * ahead))
-        p = np.minimum(p + step, high)
+        p = np.minimum(p + np.maximum(step, _LEAST * np.abs(p)), high)
         breaks.append(p)
     return np.stack(breaks)
