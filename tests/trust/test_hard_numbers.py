@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import ConvergenceWarning, NumericalError, TobitGPError
+from tobitgp.errors import ConvergenceWarning, DataError, NumericalError, TobitGPError
 
 METHODS = {
     "ep": {"method": "ep"},
@@ -219,6 +219,11 @@ def test_a_heavy_row_is_fitted(weight):
     w = np.where(np.arange(25) == 7, weight, 1.0)
     res = fit(CURVE, data, weights=w, method="laplace")
     np.testing.assert_allclose(res.predict()[7], 2.0, atol=0.01)
+
+
+def test_weights_of_next_to_nothing_are_named():
+    with pytest.raises(DataError, match=r"weights 'w' are less than 1e-100 in row 3: .* 0 leaves one out"):
+        fit(CURVE, rows().assign(w=np.where(np.arange(25) == 3, 1e-320, 1.0)), weights="w")
 
 
 def test_a_regression_does_not_mind_huge_weights():

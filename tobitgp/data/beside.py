@@ -12,6 +12,8 @@ from tobitgp.errors import DataError
 from tobitgp.formula.functions import nearest
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
+LEAST_WEIGHT = 1e-100
+
 
 def read_weights(weights: Any, data: Frame, n: int) -> Array:
     """Frequency weights of all rows.
@@ -32,7 +34,7 @@ def read_weights(weights: Any, data: Frame, n: int) -> Array:
     Raises
     ------
     DataError
-        If the column is not there, the length is wrong, or a weight is no number from 0.
+        If the column is not there, the length is wrong, or a weight is no number from 0, or nearly 0.
     """
     if weights is None:
         return np.ones(n)
@@ -43,6 +45,12 @@ def read_weights(weights: Any, data: Frame, n: int) -> Array:
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         raise DataError(f"The weights {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
+    tiny = (values > 0) & (values < LEAST_WEIGHT)
+    if tiny.any():
+        raise DataError(
+            f"The weights {column.name!r} are less than {LEAST_WEIGHT:g} in {table.rows(tiny)}: a weight counts how "
+            "many rows like this one were seen; 0 leaves one out"
+        )
     return values
 
 

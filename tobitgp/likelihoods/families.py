@@ -60,6 +60,9 @@ class Family:
         return GaussianNoise() if self.law.name == "normal" else Noise(self.law, self.estimate_df)
 
 
+FEWEST_DF, MOST_DF = 0.2, 1e10
+
+
 @dataclass(frozen=True, slots=True)
 class Student:
     """Noise with Student's t law of known degrees of freedom, given as ``family=tg.Student(df=4)``.
@@ -69,12 +72,12 @@ class Student:
     Parameters
     ----------
     df : float
-        Degrees of freedom, positive.
+        Degrees of freedom, from 0.2 to 1e10.
 
     Raises
     ------
     SpecError
-        If ``df`` is not a positive number.
+        If ``df`` is no such number.
 
     Examples
     --------
@@ -86,9 +89,10 @@ class Student:
 
     def __post_init__(self) -> None:
         number = isinstance(self.df, Real) and not isinstance(self.df, bool | np.bool_)
-        if not number or not 0.0 < float(self.df) < np.inf:
-            remedy = "; the limit of many is family='gaussian'" if number and self.df == np.inf else ""
-            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom are a positive number{remedy}.")
+        if not number or not FEWEST_DF <= float(self.df) <= MOST_DF:
+            remedy = "; the limit of many is family='gaussian'" if number and self.df > MOST_DF else ""
+            allowed = f"a number from {FEWEST_DF:g} to {MOST_DF:g}"
+            raise SpecError(f"Student(df={self.df!r}): the degrees of freedom are {allowed}{remedy}.")
 
 
 FAMILIES: dict[str, Family] = {
