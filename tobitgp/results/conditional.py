@@ -3,7 +3,7 @@ r"""The response given what was seen of each row: imputation of censored values.
 A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
 the f it has **without the row's own word**, which must not count twice: for a training row the cavity, the posterior
 with one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal
-variable, (PRE7) of the theory pages; `tobitgp.results.imputed` has noise of any law.
+variable, (PRE7) of the theory pages; `tobitgp.results.imputed` has noise of any law, and windows, inside which y* lies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.detects import spell_numbers
-from tobitgp.data.outcome import outcome
+from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table, column_names, read_table
@@ -31,7 +31,7 @@ from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, Frame, IntArray
 
 CHUNK = 128
-SEEN_ROLES = ("response", "event", "bound", "limit")
+SEEN_ROLES = ("response", "event", "bound", "limit", "window")
 _FAR = 1e100
 _OF_ROWS = ("weight", "mean", "sd", "lower", "upper", "entry", "exit")
 
@@ -96,8 +96,8 @@ def seen_in_training(parts: Parts) -> Seen:
     """Training rows: the cavity of each."""
     fitted, gp, response = parts.fitted, parts.gp, parts.rows.response
     design, units, order = parts.rows.design, gp.problem.units, gp.problem.order
-    inputs, known = gp.inputs(design), gp.known_mean(design)
-    J, n = len(fitted.points), len(known)
+    inputs, base = gp.inputs(design), gp.known_mean(design)
+    J, n = len(fitted.points), len(base)
     mean, sd = np.empty((J, n)), np.empty((J, n))
     for j, point in enumerate(fitted.points):
         lambda1, lambda2 = np.empty(n), np.empty(n)
@@ -108,11 +108,12 @@ def seen_in_training(parts: Parts) -> Seen:
             m, v_p = A.times(point.w), point.factor.variance(A)
             copies = response.weight[rows]
             v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
-            mean[j, rows] = known[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
+            mean[j, rows] = base[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
             sd[j, rows] = units.scale * np.sqrt(v_c + d)
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
-    return _seen(response, gp, weight, mean, sd, sigma, noise_laws(fitted, gp))
+    known = outcome(response, log_time=gp.family.log_time)
+    return _seen(known, gp, weight, mean, sd, sigma, noise_laws(fitted, gp))
 
 
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
@@ -125,11 +126,9 @@ def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
     return replace(asked, design=design.rows(keep), usable=usable)
 
 
-def what_was_seen(
-    parts: Source, new: Frame, asked: str = "what='conditional'", roles: tuple[str, ...] = SEEN_ROLES
-) -> Table:
-    """Columns of the response and the censoring, or of other roles, which what is ``asked`` needs."""
-    names = parts.spec.names(*roles)
+def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
+    """Columns of the response, the censoring and the window, which what is ``asked`` needs."""
+    names = parts.spec.names(*SEEN_ROLES)
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
@@ -138,15 +137,17 @@ def what_was_seen(
 
 
 def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
-    """New rows: their predictive distribution, components weighted by what they say of the row; windows are not read.
+    """New rows: their predictive distribution, components weighted by what they say of the row inside its window.
 
     Raises
     ------
     SpecError
-        If the new data lack columns of the response or the censoring.
+        If the new data lack columns of the response, the censoring or the window.
+    DataError
+        If a row cannot have been seen inside its window.
     """
     table = what_was_seen(parts, new).take(asked.usable)
-    response = build_response(replace(parts.spec, truncation=None), table, np.ones(table.n))
+    response = build_response(parts.spec, table, np.ones(table.n))
     seen = predicted_rows(parts, response, asked)
     log_weight = log_predictive(seen)
     weight = np.exp(log_weight - log_weight.max(axis=0))
@@ -159,14 +160,14 @@ def predicted_rows(parts: Parts, response: CensoredResponse, asked: Asked) -> Se
     args = gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     mean, sd, sigma = moments(parts.fitted, *args)
     same = np.repeat(parts.fitted.weights[:, None], mean.shape[1], axis=1)
-    return _seen(response, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
+    known = outcome(response, log_time=gp.family.log_time, labels=asked.labels.to_numpy())
+    return _seen(known, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
 
 
 def _seen(
-    response: CensoredResponse, gp: GPModel, weight: Array, mean: Array, sd: Array, sigma: Array, laws: tuple[Law, ...]
+    known: Outcome, gp: GPModel, weight: Array, mean: Array, sd: Array, sigma: Array, laws: tuple[Law, ...]
 ) -> Seen:
     log_time = gp.family.log_time
-    known = outcome(response, log_time=log_time)
     return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit)
 
 

@@ -12,7 +12,7 @@ from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.scales import Predictor
-from tobitgp.results.conditional import SEEN_ROLES, log_predictive, predicted_rows, what_was_seen, with_response
+from tobitgp.results.conditional import log_predictive, predicted_rows, what_was_seen, with_response
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked, ask
@@ -86,7 +86,7 @@ def read_scored(parts: Source, df: Frame) -> Scored:
     DataError
         If the data cannot be used.
     """
-    table = what_was_seen(parts, df, "score()", (*SEEN_ROLES, "window"))
+    table = what_was_seen(parts, df, "score()")
     asked = with_response(parts, df, ask(parts, df))
     if not asked.usable.any():
         raise SpecError("score() needs rows of which something is known, and these data have none.")

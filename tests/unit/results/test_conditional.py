@@ -6,8 +6,9 @@ import pytest
 import scipy.stats
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
+from tobitgp.results.predict import moments
 from tobitgp.results.rows import ask
 
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
@@ -156,3 +157,81 @@ def test_two_ends_of_new_rows_are_read(mixed, response):
     upper = "hi" if response != "status" else "kind"
     with pytest.raises(SpecError, match=f"'{upper}'"):
         res.predict(new.drop(columns=upper), "conditional")
+
+
+def by_quadrature(seen_law, lower, upper, entry, exit, level, *, log_time):
+    """Mean, sd and quantiles of the imputed value of one row, f on a grid in every component."""
+    law, weight, mean, sd, sigma = seen_law
+    f = mean[:, None] + sd[:, None] * np.linspace(-9.0, 9.0, 1201)
+    a, b, first, last = ((end - f) / sigma[:, None] for end in (lower, upper, entry, exit))
+    word = (law.cdf(b) - law.cdf(a)) / (law.cdf(last) - law.cdf(first))
+    density = weight[:, None] * word * np.exp(-0.5 * np.linspace(-9.0, 9.0, 1201) ** 2)
+    v = (np.arange(400) + 0.5) / 400
+    u, share = 1.0 - (1.0 - v) ** 4, (1.0 - v) ** 3 / 100.0
+    y = f[..., None] + sigma[:, None, None] * law.ppf(law.cdf(a)[..., None] + (law.cdf(b) - law.cdf(a))[..., None] * u)
+    g = (np.exp(y) if log_time else y) @ share
+    g, p = g.ravel(), density.ravel() / density.sum()
+    centre, order = p @ g, np.argsort(g)
+    cdf = np.cumsum(p[order]) - 0.5 * p[order]
+    tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    return [centre, np.sqrt(p @ (g - centre) ** 2), *(np.interp(tail, cdf, g[order]) for tail in tails)]
+
+
+WINDOWED = {
+    "y ~ gp(x) | censor(0.4, 1.8) | truncate(low, 2.5)": ("gaussian", scipy.stats.norm),
+    "interval(lo, hi) ~ gp(x) | truncate(low)": ("logistic", scipy.stats.logistic),
+    "Surv(entry, time, event) ~ gp(x)": ("lognormal", scipy.stats.norm),
+}
+
+
+def windowed(rng):
+    """Rows that a window let through, under every name that a formula above has for what was seen of them."""
+    x, low = rng.uniform(size=120), rng.choice([-0.2, 0.0, 0.1], size=120)
+    y = 1.0 + np.sin(6.0 * x) + 0.7 * rng.normal(size=120)
+    data = pd.DataFrame({"x": x, "low": low, "y": y.clip(0.4, 1.8)}, index=[f"r{i}" for i in range(120)])
+    data = data.assign(lo=np.where(y <= 0.4, -np.inf, y.clip(max=1.8)))
+    data = data.assign(hi=np.where(y >= 1.8, np.inf, y.clip(min=0.4)))
+    data = data.assign(entry=np.exp(low), time=np.exp(y.clip(max=1.8)), event=(y < 1.8).astype(int))
+    return data[(y > low) & (y < 2.5)]
+
+
+@pytest.mark.parametrize("formula", WINDOWED)
+def test_new_rows_lie_in_their_windows(rng, formula):
+    """A new row says of f what a training row does, and is imputed inside what was seen of it and its window."""
+    family, law = WINDOWED[formula]
+    data = windowed(rng)
+    res = tg.fit(formula, data, family=family)
+    exit, late = (2.5 if "2.5" in formula else np.inf), formula.startswith("Surv")
+    entry = data["low"].to_numpy()
+    lower = (np.log(data["time"]) if late else data["lo"]).clip(lower=entry).to_numpy()
+    upper = np.where(late & (data["event"] == 1), lower, data["hi"].clip(upper=exit))
+    rows = np.flatnonzero(lower != upper)[:6]
+    new = data.iloc[rows].assign(x=lambda d: d["x"] + 0.03)
+    table = res.predict(new, "conditional", interval=0.9)
+    parts = res.parts
+    gp, design = parts.gp, ask(parts, new).design
+    at = gp.inputs(design), gp.known_mean(design), slice(None), gp.problem.units.scale
+    mean, sd, sigma = moments(parts.fitted, *at)
+    for i, row in enumerate(rows):
+        seen_law = law, parts.fitted.weights, mean[:, i], sd[:, i], sigma
+        truth = by_quadrature(seen_law, lower[row], upper[row], entry[row], exit, 0.9, log_time=late)
+        np.testing.assert_allclose(table.iloc[i, :2], truth[:2], rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(table.iloc[i, 2:], truth[2:], rtol=5e-3, atol=2e-4)
+        assert table["lower"].iloc[i] > (np.exp(lower[row]) if late else lower[row])
+    column = "entry" if late else "low"
+    with pytest.raises(SpecError, match=f"lack '{column}'"):
+        res.predict(new.drop(columns=column), "conditional")
+
+
+@pytest.mark.parametrize("right", ["gp(x)", "x"])
+def test_a_row_is_imputed_alike_as_training_and_new(mixed, right):
+    data = mixed[mixed["y"] > mixed["low"]].assign(y=lambda d: d["y"].clip(lower=0.2))
+    res = tg.fit(f"y ~ {right} | censor(0.2) | truncate(low)", data)
+    hidden = (data["y"] <= 0.2).to_numpy()
+    old, new = (res.predict(at, "conditional", se=True)[hidden] for at in (None, data))
+    assert np.allclose(old, new, rtol=0.0, atol=0.05)
+    row = data.index[hidden][1]
+    with pytest.raises(DataError, match=f"before its entry.* row {row} "):
+        res.predict(data.assign(low=data["low"].where(data.index != row, 0.3)), "conditional")
+    with pytest.raises(SpecError, match="lack 'low'"):
+        res.predict(data.drop(columns="low"), "conditional")

@@ -95,16 +95,17 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
 
         Values average over f, the noise and the hyper-parameters. For log-time families ``"latent"`` and ``"terms"``
         are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
-        it was seen, and elsewhere the mean of y* truncated to what is known of it, under the posterior without the
-        row's own word (new rows: under the predictive distribution, given their own columns of response and
-        censoring). Means are infinite or NaN where the noise has none, as Student's with one degree of freedom.
+        it was seen, and elsewhere the mean of y* truncated to what is known of it, inside the row's window, under the
+        posterior without the row's own word (new rows: under the predictive distribution, given their own columns of
+        response, censoring and window). Means are infinite or NaN where the noise has none, as Student's with one
+        degree of freedom.
 
         Parameters
         ----------
         new : DataFrame or dict of columns, optional
             With the columns right of ``~``, for ``"observed"`` those of the limits, and for ``"conditional"`` those of
-            response and censoring; by default the training data. Of a dask DataFrame the result is one, too: its
-            partitions are predicted when they are asked for.
+            response, censoring and window; by default the training data. Of a dask DataFrame the result is one, too:
+            its partitions are predicted when they are asked for.
         what : str, optional
             A scale of the table; ``"latent"`` by default.
         interval : float, optional

@@ -136,7 +136,7 @@ def _conditional(
         asked = with_response(parts, new, asked)
         table = what_was_seen(parts, new).take(asked.usable)
         response = build_response(parts.spec, table, np.ones(table.n))
-    seen = outcome(response, log_time=parts.family.log_time)
+    seen = outcome(response, log_time=parts.family.log_time, labels=asked.labels.to_numpy())
     rows, W = law_of_rows(parts, asked.design)
     if level is None and not se:
         values = conditional_mean(rows, seen.lower, seen.upper)

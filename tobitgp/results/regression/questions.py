@@ -69,8 +69,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         ----------
         new : DataFrame or dict of columns, optional
             With the columns right of ``~`` (and of ``sigma=``), for ``"observed"`` those of the limits, and for
-            ``"conditional"`` those of response and censoring; by default the training data. Of a dask DataFrame the
-            result is one, too: its partitions are predicted when they are asked for.
+            ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
+            the result is one, too: its partitions are predicted when they are asked for.
         what : {"latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms"}
             As in :meth:`tobitgp.GPResults.predict`, at the estimates: ``"quantile"`` and ``"prob"`` are plug-in values.
         interval : float, optional
