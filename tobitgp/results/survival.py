@@ -132,7 +132,7 @@ def restricted_table(
     """Area below survival up to ``t``, for each row and each of the times."""
     level, listed = check_level(interval), np.ndim(t) > 0
     times = read_times(t, "t")
-    if not len(times) or (times <= 0.0).any():
+    if (times <= 0.0).any():
         raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
     after = rows.after(conditional_after)
     if level is not None and after is not None:
@@ -185,7 +185,7 @@ def read_after(conditional_after: Any, n: int) -> Array | None:
 
 
 def read_times(times: Any, name: str = "times") -> Array:
-    """A list of finite times.
+    """A list of finite times, one at least.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def read_times(times: Any, name: str = "times") -> Array:
         grid = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError):
         grid = np.full((1, 1), np.nan)
-    if grid.ndim != 1 or not np.isfinite(grid).all():
+    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all():
         raise SpecError(f"{name}= takes a list of finite numbers, as {name}=[10, 20, 50].")
     return grid
 

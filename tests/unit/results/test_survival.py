@@ -186,6 +186,14 @@ def test_far_out_nothing_is_nan(fits, data, kind):
                 assert values.notna().all(axis=None)
 
 
+@every_kind
+@pytest.mark.parametrize("interval", [None, 0.9])
+def test_no_times_are_refused(fits, data, kind, interval):
+    for name in ("survival_function", "cumulative_hazard", "hazard"):
+        with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
+            getattr(fits(kind), f"predict_{name}")(data.iloc[:3], times=[], interval=interval)
+
+
 @pytest.mark.parametrize("kind", ["gp weibull", "mle weibull"])
 @pytest.mark.parametrize(
     ("options", "words"),
