@@ -1,4 +1,4 @@
-"""What is given beside the formula, a value for each row: frequency weights and clusters."""
+"""What is given beside the formula or a question, a value for each row: weights, clusters, a Series by label."""
 
 from __future__ import annotations
 
@@ -97,30 +97,43 @@ def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
             raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, column_names(data))}")
         given = data[name]
     elif isinstance(given, pd.Series) and isinstance(data, pd.DataFrame):
-        given = _by_label(what, given, data.index)
+        given = by_label(f"The {what}", what, given, data.index)
     table = read_table({name: given}, [name])
     if table.n != n:
         raise DataError(f"The {what} have {table.n} values for {n} rows")
     return table.columns[name], table
 
 
-def _by_label(what: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[Any]:
-    """Values in the order of the data's labels.
+def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[Any]:
+    """Values of a Series in the order of the rows' labels.
+
+    Parameters
+    ----------
+    what, name : str
+        What messages call the values, as "The weights", and the variable that holds them.
+    given : Series
+    index : pandas.Index
+        Labels of the rows.
 
     Raises
     ------
     DataError
-        If the labels are not those of the data, or stand in another order and occur more than once.
+        If the labels are not those of the rows, or stand in another order and occur more than once.
+
+    Examples
+    --------
+    >>> by_label("The weights", "weights", pd.Series({"b": 2.0, "a": 1.0}), pd.Index(["a", "b"])).tolist()
+    [1.0, 2.0]
     """
     if given.index.equals(index):
         return given
     if len(given) != len(index):
-        raise DataError(f"The {what} have {len(given)} values for {len(index)} rows")
-    remedy = f"give them the index of the data, or as an array in the order of its rows by {what}.to_numpy()"
+        raise DataError(f"{what} have {len(given)} values for {len(index)} rows")
+    remedy = f"give them the index of the data, or as an array in the order of its rows by {name}.to_numpy()"
     strange = given.index[~given.index.isin(index)]
     if len(strange):
-        raise DataError(f"The {what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
+        raise DataError(f"{what} are a Series with labels that the data have not, such as {strange[0]}; {remedy}")
     if not (given.index.is_unique and index.is_unique):
         twice = given.index[given.index.duplicated()].append(index[index.duplicated()])[0]
-        raise DataError(f"The {what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}")
+        raise DataError(f"{what} are a Series whose labels do not tell the rows apart: {twice} is twice; {remedy}")
     return given.reindex(index)

@@ -77,7 +77,7 @@ class Curves(Calibration):
             without ``df`` it gives one curve, called 0.
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, a; ``times`` are then remaining times, and survival is
             :math:`S(a + t) / S(a)`.
         interval : float, optional
@@ -137,7 +137,7 @@ class Curves(Calibration):
             Rows to give curves for, by default those of the training data.
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, from which the times count.
         interval : float, optional
             Probability of pointwise bands; those by the delta method are normal in the logarithm of the cumulative
@@ -192,7 +192,7 @@ class Curves(Calibration):
             Rows to give curves for, by default those of the training data.
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, from which the times count.
         interval : float, optional
             Probability of pointwise bands.
@@ -238,7 +238,7 @@ class Curves(Calibration):
             Rows to give times for, by default those of the training data.
         p : float
             Survival at the time that is asked for, between 0 and 1.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, from which the times count.
         exclude : str or list of str
             Terms to set to zero.
@@ -277,7 +277,7 @@ class Curves(Calibration):
         ----------
         df : DataFrame or dict of columns, optional
             Rows to give medians for, by default those of the training data.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already; then the median of the time that remains.
         exclude : str or list of str
             Terms to set to zero.
@@ -361,7 +361,7 @@ class Curves(Calibration):
             By default the training data.
         t : float or list of float
             Positive.
-        conditional_after : float or one for each row, optional
+        conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, a; then :math:`\int_0^t S(a + u)\,du / S(a)`, which has no bands.
         interval : float, optional
             Probability of bands, as of :meth:`predict_survival_function`.

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.beside import by_label
 from tobitgp.errors import SpecError
 from tobitgp.numerics.falling import area
 from tobitgp.results.lazy import is_dask
@@ -77,7 +78,7 @@ class TimeRows:
 
     def after(self, given: Any) -> Array | None:
         """Times survived already in the usable rows."""
-        every = read_after(given, len(self.index))
+        every = read_after(given, self.index)
         return None if every is None else every[self.usable]
 
     def spread(self, values: Array) -> Array:
@@ -98,7 +99,7 @@ def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, in
     of : str
         One of ``CURVES``.
     grid : (m,) array
-    conditional_after : float, (n_data,) array or None
+    conditional_after : float, (n_data,) array or Series, or None
     interval : float or None
 
     Returns
@@ -165,22 +166,28 @@ def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
     return area(survive, breaks)
 
 
-def read_after(conditional_after: Any, n: int) -> Array | None:
-    """Times survived already, one for each row.
+def read_after(conditional_after: Any, index: pd.Index) -> Array | None:
+    """Times survived already, one for each row; a Series finds its rows by their labels.
 
     Raises
     ------
     SpecError
         If they are neither one number nor one for each row.
+    DataError
+        If they are a Series whose labels are not those of the rows.
     """
     if conditional_after is None:
         return None
+    n = len(index)
     try:
         values = np.asarray(conditional_after, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([np.nan])
     if values.ndim > 1 or (values.ndim == 1 and len(values) != n) or not np.isfinite(values).all():
         raise SpecError(f"conditional_after= takes one finite number, or one for each of the {n} rows.")
+    if isinstance(conditional_after, pd.Series):
+        matched = by_label("The times of conditional_after=", "conditional_after", conditional_after, index)
+        values = matched.to_numpy(dtype=np.float64)
     return np.array(np.broadcast_to(values, n))
 
 

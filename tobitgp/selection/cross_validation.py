@@ -49,10 +49,11 @@ def cross_validate(
         As in :func:`tobitgp.fit`.
     data : DataFrame or dict of columns
         Never modified.
-    folds : int, str, (n,) array, or a splitter of scikit-learn
-        How many folds, into which the rows are dealt at random, censored ones evenly; a column or an array of labels,
-        the rows of a label making a fold, and ``.`` in the formula not standing for that column; or an object with
-        ``split(X, y)``, y saying of each row that is used whether it is exact.
+    folds : int, str, (n,) array or Series, or a splitter of scikit-learn
+        How many folds, into which the rows are dealt at random, censored ones evenly; a column, an array or a Series
+        (with the index of the data, in any order) of labels, the rows of a label making a fold, and ``.`` in the
+        formula not standing for that column; or an object with ``split(X, y)``, y saying of each row that is used
+        whether it is exact.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians); of

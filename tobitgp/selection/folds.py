@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.beside import by_label
 from tobitgp.errors import SpecError
 from tobitgp.model import Model
 from tobitgp.typing import BoolArray, IntArray
@@ -34,6 +35,8 @@ def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Gen
     ------
     SpecError
         If they cannot be read, or are fewer than two.
+    DataError
+        If they are a Series whose labels are not those of the data.
     """
     used = np.flatnonzero(model.training.kept)
     exact = model.training.response.lower == model.training.response.upper
@@ -65,7 +68,7 @@ def _split(folds: Any, used: IntArray, exact: Any) -> Parts:
 
 
 def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArray, list[Any]]:
-    """Fold of each row used, and the labels."""
+    """Fold of each row used, and the labels; a Series finds its rows by the labels of the data."""
     if isinstance(folds, str):
         if folds not in frame.columns:
             raise SpecError(f"folds={folds!r}: the data have no such column.")
@@ -74,6 +77,8 @@ def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArra
     labels = pd.Series(np.asarray(folds)) if flat else None
     if labels is None or len(labels) != len(kept):
         raise SpecError(f"folds= takes a number, a column, an array of {len(kept)} labels, or an object with split().")
+    if isinstance(folds, pd.Series):
+        labels = pd.Series(np.asarray(by_label("The folds", "folds", folds, frame.index)))
     if labels[kept].isna().any():
         raise SpecError("folds= has missing labels in rows that are used.")
     code, levels = pd.factorize(labels[kept], sort=True)

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import ndtri
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 
 TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
 AFTER = np.array([0.0, 100.0, 500.0])
@@ -184,6 +184,29 @@ def test_far_out_nothing_is_nan(fits, data, kind):
                 # Bands of a mixture are NaN where its slopes cannot be formed.
                 values = table.xs("mean", axis=1, level="statistic") if interval and "mixture" in kind else table
                 assert values.notna().all(axis=None)
+
+
+@every_kind
+def test_times_survived_find_their_rows_by_labels(fits, data, kind):
+    res, rows = fits(kind), data.iloc[:3]
+    given = pd.Series(AFTER, rows.index)
+    for after in (given, given.iloc[[2, 0, 1]]):
+        options = {"conditional_after": after}
+        plain = {"conditional_after": AFTER}
+        for name in ("survival_function", "cumulative_hazard", "hazard"):
+            ask = getattr(res, f"predict_{name}")
+            pd.testing.assert_frame_equal(ask(rows, TIMES, **options), ask(rows, TIMES, **plain))
+        pd.testing.assert_series_equal(res.predict_median(rows, **options), res.predict_median(rows, **plain))
+        pd.testing.assert_series_equal(
+            res.predict_restricted_mean(rows, 300.0, **options), res.predict_restricted_mean(rows, 300.0, **plain)
+        )
+    words = r"conditional_after= are a Series with labels .*, such as 0; .*conditional_after.to_numpy\(\)"
+    with pytest.raises(DataError, match=words):
+        res.predict_survival_function(rows, TIMES, conditional_after=pd.Series(AFTER))
+    with pytest.raises(DataError, match="is twice"):
+        res.predict_median(rows, conditional_after=given.set_axis(rows.index[[0, 0, 1]]))
+    with pytest.raises(SpecError, match="each of the 3 rows"):
+        res.predict_median(rows, conditional_after=given.iloc[:2])
 
 
 @every_kind

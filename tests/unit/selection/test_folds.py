@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
+from tobitgp.errors import DataError, SpecError
 from tobitgp.model import Model
 from tobitgp.selection.folds import deal, own_column, read_folds
 
@@ -65,6 +65,19 @@ def test_rows_of_a_label_make_a_fold(model, data):
         names, parts = read(folds, model, data)
         assert names in ([10, 20, 30], ["a", "b", "c"])
         assert [set(data["site"].iloc[test]) for _, test in parts] == [{10}, {20}, {30}]
+
+
+def test_folds_as_a_series_find_their_rows_by_labels(model, data):
+    shuffled = data["site"].sample(frac=1.0, random_state=1)
+    assert [at.tolist() for _, at in read(shuffled, model, data)[1]] == [
+        at.tolist() for _, at in read("site", model, data)[1]
+    ]
+    foreign = data["site"].set_axis([f"p{i}" for i in range(N)])
+    with pytest.raises(DataError, match=r"folds are a Series with labels .* such as p0; .*folds.to_numpy\(\)"):
+        read(foreign, model, data)
+    twice = data["site"].set_axis([0, 0, *range(2, N)])
+    with pytest.raises(DataError, match="do not tell the rows apart: 0 is twice"):
+        read(twice, model, data)
 
 
 def test_labels_are_needed_of_rows_used_only(model, data):
