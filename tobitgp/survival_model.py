@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
+from tobitgp.data.beside import read_weights
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}
 Excluded = str | Sequence[str]
@@ -222,7 +222,7 @@ class SurvivalModel:
         weights = None
         if weights_col is not None:
             _quoted(df, weights_col, "weights_col")
-            weights = np.asarray(df[weights_col])
+            weights = _weights(df, weights_col)
             others = {name: df[name] for name in column_names(df) if name != weights_col}
             data = df.drop(columns=weights_col) if isinstance(df, pd.DataFrame) else others
         formula = f"{response} ~ {self.rhs}{tail}"
@@ -286,7 +286,7 @@ class SurvivalModel:
         """See :meth:`tobitgp.GPResults.score`; rows count by ``weights_col`` where ``df`` holds it."""
         results, name = self.results_, self.weights_col
         held = name is not None and name in column_names(df)
-        return results._score(df, scoring_method, np.asarray(df[name], dtype=np.float64) if held else None)
+        return results._score(df, scoring_method, _weights(df, name) if held else None)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
@@ -363,6 +363,11 @@ class SurvivalModel:
             return f"SurvivalModel: {self.rhs} (not fitted)"
         words = repr(self._results).split("\n")
         return "\n".join([f"SurvivalModel: {self._results.formula}", words[1]])
+
+
+def _weights(df: Frame, name: Any) -> Array:
+    """Frequency weights in a column, which messages name."""
+    return read_weights(name, df, len(df[name]))
 
 
 def _quoted(df: Any, name: Any, of: str) -> str:

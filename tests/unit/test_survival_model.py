@@ -177,3 +177,25 @@ def test_weights_come_out_of_a_dict_of_columns_too(data):
     model = tg.SurvivalModel(".").fit(weighted, "time", "event", weights_col="w")
     again = tg.SurvivalModel(".").fit(weighted.to_dict("list"), "time", "event", weights_col="w")
     pd.testing.assert_series_equal(again.params_, model.params_)
+
+
+@pytest.mark.parametrize("form", ["frame", "dict"])
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (list("ab"), "The weights 'g' hold text"),
+        ([1.0, -2.0], "The weights 'g' are negative, .* row"),
+        ([1.0, np.nan], "'g'"),
+    ],
+)
+def test_weights_that_are_none_are_named_by_their_column(data, values, words, form):
+    bad = data.head(40).assign(g=values * 20)
+    good = bad.assign(g=1.0)
+    if form == "dict":
+        bad, good = bad.to_dict("list"), good.to_dict("list")
+    model = tg.SurvivalModel("age")
+    with pytest.raises(DataError, match=words):
+        model.fit(bad, "time", "event", weights_col="g")
+    model.fit(good, "time", "event", weights_col="g")
+    with pytest.raises(DataError, match=words):
+        model.score(bad)
