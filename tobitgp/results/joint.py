@@ -11,6 +11,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator
 from tobitgp.results.rows import Asked, ask
+from tobitgp.results.trust.posterior_draws import read_draws
 from tobitgp.typing import Array, Frame
 
 DRAWN = ("uncensored", "latent", "observed")
@@ -134,7 +135,8 @@ class JointQuestions:
         Raises
         ------
         SpecError
-            For another ``what``, limits that are unknown, or a regression without a maximum.
+            For another ``what``, more draws than can be held, limits that are unknown, or a regression without a
+            maximum.
         DataError, UnseenLevelError
             If the new data cannot be used.
 
@@ -148,15 +150,14 @@ class JointQuestions:
         """
         if what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
-        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-            raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
         asked = ask(self._parts, new, exclude)
+        size = read_draws(draws, rows=len(asked.index))
         limits = asked.limits() if what == "observed" else None
         stream = generator(rng)
-        y = self._joint.draw(asked, int(draws), noise=what != "latent", rng=stream)
+        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream)
         if what != "latent" and self._parts.family.log_time:
             with np.errstate(over="ignore"):
                 y = np.exp(y)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
-        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(int(draws), name="draw"))
+        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from support.dense import at_its_average
 
+import tobitgp as tg
 from tobitgp.errors import SpecError
 
 
@@ -72,3 +73,15 @@ def test_draws_are_reproducible(averaged, mixed):
 def test_bad_arguments(averaged, asked):
     with pytest.raises(SpecError, match=next(iter(asked))):
         averaged.sample(**asked)
+
+
+@pytest.mark.parametrize("formula", ["durable ~ gp(age) | censor(0)", "durable ~ age | censor(0)", "age ~ mixture(2)"])
+def test_more_draws_than_can_be_held_are_refused(tobin, formula):
+    res = tg.fit(formula, tobin)
+    for ask in (res.sample, res.log_likelihood_draws):
+        with pytest.raises(SpecError, match="at most 107374182 of 20 rows can be held; ask for fewer draws"):
+            ask(draws=10**12)
+    with pytest.raises(SpecError, match="draws=1000000000000: at most"):
+        res.sample(tobin.iloc[:0], draws=10**12)
+    with pytest.raises(SpecError, match="draws=1000000000000: at most"):
+        res.loo("psis", draws=10**12)

@@ -18,7 +18,7 @@ from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_
 from tobitgp.results.predict import check_flag
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.rows import ask
-from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.results.trust.validation import Rng, Validation
 from tobitgp.typing import Frame
 
@@ -159,7 +159,8 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         Raises
         ------
         SpecError
-            For another ``what``, limits that are unknown, or parameters that the rows do not determine.
+            For another ``what``, more draws than can be held, limits that are unknown, or parameters that the rows do
+            not determine.
 
         Examples
         --------
@@ -172,15 +173,14 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
 
         if not isinstance(what, str) or what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn of a mixture; choose one of {', '.join(map(repr, DRAWN))}.")
-        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-            raise SpecError(f"draws={draws!r}: a whole number of at least 1 is needed.")
         asked = ask(self._parts, new)
+        size = read_draws(draws, rows=len(asked.index))
         limits = asked.limits() if what == "observed" else None
         stream = generator(rng)
-        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), int(draws), stream)
+        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), size, stream)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
-        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(int(draws), name="draw"))
+        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
 
     def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
         """Residuals of the training rows, censored ones included, under the predictive law.

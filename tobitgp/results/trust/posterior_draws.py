@@ -18,6 +18,7 @@ from tobitgp.typing import Array
 
 CHUNK = 512
 _DIGITS = 50
+_MOST = 2**31  # numbers in a table
 
 
 class Draws(Protocol):
@@ -65,16 +66,31 @@ def training_rows(parts: Source, question: str) -> TrainingData:
     return training
 
 
-def read_draws(draws: Any, least: int = 1) -> int:
+def read_draws(draws: Any, least: int = 1, *, rows: int = 1) -> int:
     """A number of draws.
+
+    Parameters
+    ----------
+    draws : int
+    least : int
+    rows : int
+        Of the table in which the draws are columns.
 
     Raises
     ------
     SpecError
-        If it is no whole number, or too small.
+        If it is no whole number, too small, or makes a table of more than 2**31 numbers, which are 16 GiB.
+
+    Examples
+    --------
+    >>> read_draws(100, rows=20)
+    100
     """
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
         raise SpecError(f"draws={draws!r}: a whole number of at least {least} is needed.")
+    if int(draws) * max(rows, 1) > _MOST:
+        held = f"at most {_MOST // max(rows, 1)} of {rows} rows can be held"
+        raise SpecError(f"draws={draws}: {held}; ask for fewer draws, or for fewer rows at a time.")
     return int(draws)
 
 

@@ -75,7 +75,7 @@ class Validation:
         >>> res.log_likelihood_draws(200).shape
         (200, 20)
         """
-        made = self._draws(read_draws(draws), rng, "log_likelihood_draws()")
+        made = self._draws(read_draws(draws, rows=self._parts.facts.n), rng, "log_likelihood_draws()")
         values = np.concatenate([value for _, value in made.log_likelihoods()]).T
         columns = pd.Index(self._parts.rows.labels)
         return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
@@ -228,7 +228,7 @@ class Validation:
         """
         from tobitgp.results.trust.arviz import inference_data
 
-        return inference_data(self._draws(read_draws(draws), rng, "to_arviz()"), self._parts)
+        return inference_data(self._draws(read_draws(draws, rows=self._parts.facts.n), rng, "to_arviz()"), self._parts)
 
 
 class Approximated(Validation):
