@@ -495,8 +495,9 @@ class Curves(Calibration):
         """
         from tobitgp.report.survival import plot_survival
 
+        grid = None if times is None else read_times(times)
         return plot_survival(
-            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=times, interval=interval
+            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=grid, interval=interval
         )
 
     def plot_hazard(
@@ -539,8 +540,9 @@ class Curves(Calibration):
         """
         from tobitgp.report.survival import plot_hazard
 
+        grid = None if times is None else read_times(times)
         return plot_hazard(
-            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=times, interval=interval
+            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=grid, interval=interval
         )
 
     def _rows(self, df: Frame | None, exclude: Excluded = (), *, bands: bool = False) -> TimeRows:

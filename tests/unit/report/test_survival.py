@@ -64,3 +64,11 @@ def test_rows_are_given_by_name(res):
     for draw in (res.plot_survival, res.plot_hazard, res.plot_calibration, res.plot_predictive_check):
         with pytest.raises(SpecError, match="ax= takes matplotlib axes, not DataFrame"):
             draw(rows)
+
+
+def test_times_of_pictures_are_numbers(res):
+    for draw in (res.plot_survival, res.plot_hazard):
+        with pytest.raises(SpecError, match="times= takes a list of finite numbers"):
+            draw(times="a")
+    with pytest.raises(SpecError, match="takes one time"):
+        res.plot_calibration(time=[100, 200])

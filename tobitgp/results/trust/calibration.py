@@ -76,7 +76,9 @@ class Calibration:
         results: Any = self
         if time is None:
             return plot_calibration(foretold(results), ax)
-        (at,) = read_times(time, "time")
+        at, *more = read_times(time, "time")
+        if more:
+            raise SpecError("plot_calibration(time=) takes one time; draw others on axes of their own, by ax=.")
         lower, upper, weight = self._right_censored()
         survival = results.predict_survival_function(times=[at]).to_numpy()[0]
         # A mixture answers for one row.
