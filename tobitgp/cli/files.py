@@ -59,10 +59,19 @@ def read_data(path: Path) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Read a table whose columns are called what the file calls them: pandas makes y and y.1 of y and y."""
+    """Read a table whose columns are called what the file calls them.
+
+    pandas makes y and y.1 of y and y, and labels of the first fields where rows have more than the header.
+    """
     import pandas as pd
 
     data = pd.read_csv(path)
+    if not isinstance(data.index, pd.RangeIndex):
+        names, fields = len(data.columns), len(data.columns) + data.index.nlevels
+        raise ValueError(
+            f"its header has {names} name{'s' * (names != 1)}, its first row {fields} fields. Give every field a name, "
+            "that of row names too; a comma at the end of a row begins one more field."
+        )
     if path.is_file():  # what comes through a pipe is read once
         head = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
         if len(head) == len(data.columns) and len(set(head)) < len(head):

@@ -1,6 +1,9 @@
 """Tables in files: CSV with its dates, and Parquet."""
 
+import gzip
+import os
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -132,3 +135,55 @@ def test_a_ragged_table_is_told_of_in_one_line(tmp_path):
     with pytest.raises(DataError, match="line 3, saw 4") as caught:
         read_data(path)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("x,y\n1,1.1,3\n2,1.9,5\n", "its header has 2 names, its first row 3 fields"),
+        ("x,y\n1,2,\n3,4,\n", "its header has 2 names, its first row 3 fields"),
+        ('"x","y"\n"1",0.5,2\n"2",1.5,4\n', "its header has 2 names, its first row 3 fields"),
+        ("y\n1,2,3\n", "its header has 1 name, its first row 3 fields"),
+        ("x,y\n1,2,3\n4,5\n", "its header has 2 names, its first row 3 fields"),
+    ],
+    ids=["a field more", "trailing commas", "row names of R", "two fields more", "the first row alone"],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_rows_of_more_fields_than_the_header_are_refused(text, counts, suffix, tmp_path, capsys):
+    path = tmp_path / f"extra{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    assert main(["fit", "y ~ 1", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert f"extra{suffix}" in said
+    assert f"{counts}. Give every field a name" in said
+
+
+def test_a_pipe_whose_rows_have_more_fields_than_the_header_is_refused(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=("x,y\n1,1.1,3\n",))
+    writer.start()
+    with pytest.raises(DataError, match="header has 2 names, its first row 3 fields"):
+        read_data(path)
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x,y\n", 0),
+        ("x,y\n\n", 0),
+        ('x,y\n"1,3",2\n\n\n', 1),
+        ("x,y\n1\n2,3\n", 2),
+        ("x,y,\n1,2,\n3,4,\n", 2),
+        (",x,y\n7,1,2\n8,3,4\n", 2),
+    ],
+    ids=["no row", "an empty line", "quoted commas", "short rows", "commas in the header too", "row names named"],
+)
+def test_tables_whose_header_is_as_long_as_the_rows_are_read(text, rows, tmp_path):
+    path = tmp_path / "plain.csv"
+    path.write_text(text)
+    data = read_data(path)
+    pd.testing.assert_frame_equal(data.reset_index(drop=True), pd.read_csv(path))
+    assert len(data) == rows
+    assert {"x", "y"} <= set(data.columns)
