@@ -1,4 +1,4 @@
-"""Draws of the parameters of a mixture from the normal law of their estimates, on unbounded scales."""
+"""Draws of the parameters of a mixture that have the covariance of their estimates."""
 
 from __future__ import annotations
 

@@ -137,8 +137,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
     ) -> pd.DataFrame:
         """Draw rows, all of a draw together: uncertainty about the parameters is in every draw.
 
-        A draw takes the parameters first, from the normal law of their estimates on unbounded scales, with the
-        covariance of ``cov_params()``; ``predictive.rvs`` draws single values from the exact predictive law.
+        A draw takes the parameters first, with the covariance of ``cov_params()``: weights from beta laws, rates of
+        counts from gamma laws, all else from normal laws on unbounded scales. ``predictive.rvs`` draws single values
+        from the exact predictive law. Of components that are not needed ``cov_params()`` is a first approximation, so
+        that draws may spread a little further than the predictive law; fewer components mend that.
 
         Parameters
         ----------

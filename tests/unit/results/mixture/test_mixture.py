@@ -10,6 +10,7 @@ from scipy.special import logit, ndtri, stdtrit
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, DataError, SpecError
 from tobitgp.mixture import impute, linear_response, posterior_covariance
+from tobitgp.results.mixture.residuals import draw_parameters
 
 FORMULA = "y ~ mixture(2) | censor(-4, 4)"
 NEW = pd.DataFrame({"y": [-4.0, 0.5, 4.0, np.nan]}, index=list("abcd"))
@@ -274,6 +275,50 @@ def test_draws_carry_uncertainty_of_the_parameters(res):
         res.sample(what="latent")
     with pytest.raises(SpecError, match="draws="):
         res.sample(draws=0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("family", "components"), [("poisson", "2"), ("poisson", "3"), ("exponential", "2"), ("gaussian", "'dp'")]
+)
+def test_draws_of_components_that_are_not_needed_keep_to_the_predictive_law(family, components, seed):
+    """The error of a spare weight is many times the weight, so that normal logarithms of it would run to 1."""
+    rng = np.random.default_rng(seed)
+    y = {"poisson": rng.poisson(3, 80), "exponential": rng.exponential(3.0, 80), "gaussian": rng.normal(3.0, 1.0, 80)}
+    res = tg.fit(f"y ~ mixture({components})", {"y": y[family]}, family=family)
+    w, _ = draw_parameters(res.parts.fit, res.cov_params().to_numpy(), 20_000, np.random.default_rng(1))
+    assert (res.bse > res.params).iloc[: w.shape[1]].any()  # the case is what it is meant to be
+    np.testing.assert_allclose(w.sum(axis=1), 1.0)
+    np.testing.assert_allclose(w.mean(axis=0), res.parts.fit.weights, atol=0.01)
+    np.testing.assert_allclose(w.std(axis=0), res.bse.iloc[: w.shape[1]], rtol=0.12, atol=0.002)
+    y = res.sample(NEW.iloc[:1], draws=20_000, rng=1).to_numpy().ravel()
+    law = res.predictive
+    error = np.sqrt(law.var() / 80)  # of a mean of as many rows as there are
+    assert abs(y.mean() - law.mean()) < 0.6 * error
+    high = law.ppf(0.99)
+    assert abs(np.mean(y > high) - law.sf(high)) < 0.01
+
+
+def test_draws_of_components_far_apart_are_normal():
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.poisson(4, 600), rng.poisson(40, 300)])
+    res = tg.fit("y ~ mixture(2)", {"y": y}, family="poisson")
+    fit = res.parts.fit
+    w, theta = draw_parameters(fit, res.cov_params().to_numpy(), 20_000, rng)
+    drawn = np.column_stack([w, np.exp(theta[:, 0])])
+    np.testing.assert_allclose(drawn.mean(axis=0), fit.values, atol=0.03 * res.bse.max(), rtol=1e-3)
+    np.testing.assert_allclose(
+        np.cov(drawn.T), res.cov_params(), rtol=0.04, atol=0.04 * res.cov_params().max(axis=None)
+    )
+    for column, value, error in zip(drawn.T, fit.values, res.bse, strict=True):
+        assert st.kstest((column - value) / error, "norm").statistic < 0.02
+
+
+def test_a_rate_of_counts_is_drawn_from_its_posterior():
+    """One component of exact rows: linear response is exact, and so are the draws, with few rows too."""
+    res = tg.fit("y ~ mixture(1)", {"y": [0, 1, 0, 2]}, family="poisson", priors={"a": 1.0, "b": 1.0})
+    _, theta = draw_parameters(res.parts.fit, res.cov_params().to_numpy(), 20_000, np.random.default_rng(1))
+    assert st.kstest(np.exp(theta[:, 0, 0]), st.gamma(4.0, scale=0.2).cdf).pvalue > 0.01
 
 
 def test_draws_keep_shapes_positive():
