@@ -16,7 +16,7 @@ import pandas as pd
 from tobitgp.data.checks import check_size
 from tobitgp.data.evaluate import call_own
 from tobitgp.data.table import Column, Table
-from tobitgp.errors import DataError, UnseenLevelError, user_level
+from tobitgp.errors import DataError, TobitGPError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import LinearPart
 from tobitgp.typing import Array
@@ -243,11 +243,21 @@ def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[s
             message = f"A factor of the {spec.part} has a level that is not known: {warning}"
             raise UnseenLevelError(_restore(message, aliases)) from None
         except Exception as error:
+            own = _own_words(error)
+            if own is not None:
+                raise own from own.__cause__
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
     H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
     return H, matrix.model_spec
+
+
+def _own_words(error: BaseException | None) -> TobitGPError | None:
+    """The error of this package that formulaic wrapped in words of its own, if there is one."""
+    while error is not None and not isinstance(error, TobitGPError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _frame(spec: LinearPart, table: Table, aliases: Mapping[str, str]) -> pd.DataFrame:

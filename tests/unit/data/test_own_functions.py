@@ -123,3 +123,21 @@ def test_calls_that_are_refused(marked, words):
         parse_formula(marked.replace("▲", ""), list(DATA), {"half": half})
     assert words in str(caught.value)
     assert caught.value.position == marked.index("▲")
+
+
+@pytest.mark.parametrize("linear", ["f(x)", "z + C(f(x))", "f(x):z"])
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda x: None,
+            r"The function f\(\) gave an array of shape \(\) and type object; one number for each of the 4",
+        ),
+        (lambda x: 1 // 0, r"The function f\(\) failed: ZeroDivisionError: "),
+    ],
+    ids=["gives nothing", "fails"],
+)
+def test_complaints_of_functions_in_the_linear_part_stand_alone(linear, call, words):
+    with pytest.raises(DataError, match=f"^{words}") as caught:
+        ready(f"y ~ {linear}", f=call)
+    assert "factor" not in str(caught.value)
