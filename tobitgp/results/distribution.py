@@ -15,6 +15,7 @@ from tobitgp.results.predictive import probability_quantile
 from tobitgp.results.scales import SCALES, Scale, shifted_quantile, shifted_sd
 from tobitgp.typing import Array
 
+_LONGEST = 80
 _NUMBER = (float, int, np.floating, np.integer)
 
 
@@ -146,7 +147,9 @@ def _numbers(name: str, given: Any) -> list[float]:
     values = list(given) if np.ndim(given) == 1 else [given]
     right = all(isinstance(v, _NUMBER) and not isinstance(v, (bool, np.bool_)) and np.isfinite(v) for v in values)
     if not values or not right or len(set(values)) < len(values):
-        raise SpecError(f"{name}={given!r}: a finite number, or a list of different ones, is needed.")
+        shown = repr(given)
+        shown = f"<{type(given).__name__}>" if "\n" in shown or len(shown) > _LONGEST else shown
+        raise SpecError(f"{name}={shown}: a finite number, or a list of different ones, is needed.")
     return [float(v) for v in values]
 
 

@@ -105,6 +105,8 @@ def test_far_limits_have_no_spread(averaged):
         ("prob", {}, "one of below= and above="),
         ("prob", {"below": 1.0, "above": 0.0}, "difference of two"),
         ("prob", {"below": np.nan}, "below="),
+        ("prob", {"below": pd.Series([1.0, 1.0, np.nan], name="limit")}, "^below=<Series>: a finite number"),
+        ("prob", {"above": np.ones(500)}, "^above=<ndarray>: a finite number"),
         ("prob", {"q": 0.5}, "what='quantile'"),
         ("latent", {"q": 0.5}, "what='quantile'"),
         ("terms", {"below": 0.5}, "what='prob'"),
