@@ -186,7 +186,11 @@ def _integrate(
     kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
     log_density = np.array([density for (_, density), _ in kept])
     if len(kept) < len(found):
-        warn(f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed.")
+        warn(
+            f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed. The "
+            "others stand for them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
+            "takes the maximum in place of the integral."
+        )
     top = log_density.max()
     weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
     volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
