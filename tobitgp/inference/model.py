@@ -276,26 +276,47 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     check_names("inducing", by_name, chosen, "gp() term")
     if isinstance(inducing, Inducing) and inducing.optimize and not chosen:
         raise SpecError(f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved.")
+    if not (chosen or by_name or _goes_with_some_term(inducing)):
+        raise SpecError(f"inducing={inducing!r}: 'auto', None, a positive number, or a finite array is allowed.")
     out: list[tuple[Any, bool]] = []
     for t, term in enumerate(terms):
         choice, moves = by_name.get(term.name, "auto"), False
         if isinstance(choice, Inducing):
             choice, moves = choice.start, choice.optimize
-        if choice is None or (isinstance(choice, str) and choice == "auto"):
+        if _is_automatic(choice):
             out.append((choice, False))
-        elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and choice >= 1:
+        elif _is_number(choice):
             out.append((int(choice), moves))
         else:
             out.append((_locations(choice, term, units, t), moves))
     return out
 
 
-def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
-    d = len(term.inputs)
+def _is_automatic(choice: Any) -> bool:
+    return choice is None or (isinstance(choice, str) and choice == "auto")
+
+
+def _is_number(choice: Any) -> bool:
+    return isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and bool(choice >= 1)
+
+
+def _goes_with_some_term(choice: Any) -> bool:
+    """Whether a choice could stand for a gp() term, where the formula has none: one call fits several formulas."""
+    if _is_automatic(choice) or isinstance(choice, (Mapping, Inducing)) or _is_number(choice):
+        return True
+    Z = _array(choice)
+    return Z.ndim in (1, 2) and Z.size > 0 and bool(np.isfinite(Z).all())
+
+
+def _array(choice: Any) -> Array:
     try:
-        Z = np.asarray(choice, dtype=float)
+        return np.asarray(choice, dtype=float)
     except (TypeError, ValueError):
-        Z = np.empty(0)
+        return np.empty(0)
+
+
+def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
+    d, Z = len(term.inputs), _array(choice)
     Z = Z[:, None] if Z.ndim == 1 and d == 1 else Z
     if Z.ndim != 2 or Z.shape[1] != d or not len(Z) or not np.isfinite(Z).all():
         raise SpecError(

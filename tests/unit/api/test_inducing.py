@@ -73,6 +73,20 @@ def test_refused_starts(start):
         tg.Inducing(start)
 
 
+@pytest.mark.parametrize("inducing", [-1, 0, True, "all", 2.5, [], [np.nan], tg.Inducing])
+@pytest.mark.parametrize("formula", ["y ~ x | censor(-0.4)", "y ~ re(g) | censor(-0.4)"])
+def test_values_that_go_with_no_term_are_refused_where_there_is_none(formula, inducing, data):
+    with pytest.raises(SpecError, match=r"^inducing=.*'auto', None, a positive number, or a finite array is allowed"):
+        tg.fit(formula, data, inducing=inducing)
+
+
+@pytest.mark.parametrize("inducing", [None, 5, np.int64(5), [0.1, 0.2], np.zeros((2, 1)), {}])
+def test_values_of_other_formulas_may_stand_where_there_is_no_term(inducing, data):
+    """A call of select() gives one value to formulas with gp() terms and without."""
+    res = tg.fit("y ~ x | censor(-0.4)", data, inducing=inducing, hyper="maximize")
+    assert res.log_evidence == tg.fit("y ~ x | censor(-0.4)", data, hyper="maximize").log_evidence
+
+
 def test_refusals(data):
     with pytest.raises(SpecError, match="optimize=1"):
         tg.Inducing(5, optimize=1)
