@@ -290,3 +290,14 @@ def test_a_fit_that_has_no_covariance_says_so():
         res = tg.fit("y ~ C(g) | censor(0)", data)
     with pytest.raises(SpecError, match="has not converged"):
         res.loo()
+
+
+@pytest.mark.parametrize(("family", "spare"), [("poisson", "3"), ("gaussian", "'dp', max_components=4")])
+def test_components_that_are_not_needed_cost_no_more_than_they_predict(family, spare):
+    rng = np.random.default_rng(0)
+    y = {"y": rng.poisson(3, 80) if family == "poisson" else rng.normal(3.0, 1.0, 80)}
+    one = tg.fit("y ~ mixture(1)", y, family=family).loo()
+    found = tg.fit(f"y ~ mixture({spare})", y, family=family).loo()
+    assert found.n_bad == 0
+    assert found.elpd == pytest.approx(one.elpd, abs=3.0)
+    assert found.p < 4.0
