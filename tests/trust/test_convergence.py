@@ -143,3 +143,14 @@ def test_remedies_lead_where_a_fit_is_possible():
         with pytest.warns(ApproximationWarning, match=remedy):
             res = tg.fit("y ~ gp(x, kernel='matern12')", data, fixed={"sigma": sigma}, inducing=15, hyper="maximize")
         assert remedy in str(res.summary()).replace("\n    ", " ")
+
+
+def test_a_tail_far_steeper_than_the_noise_is_no_breakdown():
+    """Few rows under little noise: the mean likelihood of what is censored starts at minus 1e17."""
+    x = [0.943, 0.511, 0.976, 0.0808, 0.607, 0.376, 0.802, 0.175, 0.872, 0.544, 0.902, 0.477]
+    t = [3.07, 0.739, 2.13, 4.47, 0.881, 0.912, 2.0, 1.43, 2.59, 0.747, 3.7, 2.69]
+    data = pd.DataFrame({"x": x, "t": t, "e": [1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1]})
+    res, heard = told("Surv(t, e) ~ gp(x)", data, family="weibull", method="vi", hyper="maximize")
+    assert res.converged
+    assert heard == []
+    assert res.params["sigma"] < 0.06

@@ -24,6 +24,9 @@ from tobitgp.prior.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
+# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel law is far out in
+# its tail, is led back bit by bit, since beside such a precision rounding drowns all that other rows say.
+_STEEPEST = 1e8
 _NO_DOTS = np.zeros((2, 3))
 
 Joined = tuple[tuple[Features, ...], Loadings, Array]
@@ -195,6 +198,8 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
         scale = sigma / chunk.rows.weight
         with np.errstate(over="ignore"):  # a gap too large for a number is one
             gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
+            size = np.abs(g2) * scale * sigma
+        g1, g2 = _held((g1, g2), size)
         step.lambda1[span], step.lambda2[span] = g1, g2
         sites.lambda1[span] += rho * g1
         sites.lambda2[span] += rho * g2
@@ -206,6 +211,12 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
 
     sums = tuple(add_up(move(chunk) for chunk in state.others()))
     return state._replace(sites=sites, here=state.sites, step=step, sums=sums)
+
+
+def _held(step: tuple[Array, Array], size: Array) -> tuple[Array, Array]:
+    """A row's step, shortened where its standardised size (n,) exceeds ``_STEEPEST``."""
+    excess = np.maximum(np.where(np.isfinite(size), size, 1.0) / _STEEPEST, 1.0)
+    return step[0] / excess, step[1] / excess
 
 
 def _dots(a: Array, b: Array) -> tuple[float, float, float]:
