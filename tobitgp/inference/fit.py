@@ -134,7 +134,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, log_marginal = _integrate(search, objective, maximum, pilot, centre)
     converged = centre.converged and maximum.gain_left < CONVERGED
-    message = "converged" + _told_of_others(search) if converged else _complaint(centre, maximum)
+    message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
         warn(message)
     covariance = np.zeros((len(centre.theta), len(centre.theta)))
@@ -226,9 +226,10 @@ def _told_of_others(search: Search) -> str:
     return f"; another start ended at a maximum {less:.2g} nats lower, start={{{there}}}"
 
 
-def _complaint(centre: Posterior, maximum: Maximum) -> str:
+def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not centre.converged:
-        remedy = "Give the method more max_sweeps, or use another method."
+        more = "Give the method more max_sweeps, or use another method."
+        remedy = more if centre.sweeps >= method.max_sweeps else "More would not help: use another method."
         return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
     if not maximum.gain_left < 1e4:

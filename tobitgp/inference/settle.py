@@ -23,6 +23,8 @@ from tobitgp.typing import Array
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
 # stepped over, not one approached.
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
+# Sweeps of an ascent to neither a smaller residual nor a higher value after which rounding is all that there is to see.
+PATIENCE = 50
 CACHE_BYTES = 2**26
 
 
@@ -53,7 +55,7 @@ def settle(
     Returns
     -------
     Posterior
-        With ``converged=False`` where ``max_sweeps`` did not suffice.
+        With ``converged=False`` where ``max_sweeps`` did not suffice, or many sweeps in a row led no further.
 
     Raises
     ------
@@ -162,6 +164,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
     floor = 0.0 if likelihood.log_concave else -np.inf
     accelerated = method.ascends == "bound"
     rho, merit, residual, mixed = method.damping, -np.inf, np.inf, False
+    progress = _Progress()
     for sweep in range(1, method.max_sweeps + 1):
         moved = states.map(passes.visit, q, rho)
         n, squares, D, dots, *sums = add_up(moved.collect(passes.sums_of))
@@ -171,7 +174,10 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         turned = False
         if method.ascends:
             value = _merit(method, base, q, float(D))
-            if value < merit - 1e-10 * max(1.0, abs(merit)):
+            progress = progress.after(gap, value)
+            if progress.idle == PATIENCE:
+                return _End(states, q, float(D), sweep, gap, False)
+            if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho
                 states, mixed = states.map(passes.retake, rho), False
                 q = base.posterior(add_up(states.collect(passes.site_sums)))
@@ -193,6 +199,25 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
             states, q, rho = _shorten(base, states, rho)
             mixed = False
     raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    """The smallest residual and the highest merit seen, and how many sweeps in a row led to neither."""
+
+    residual: float = np.inf
+    merit: float = -np.inf
+    idle: int = 0
+
+    def after(self, residual: float, merit: float) -> _Progress:
+        idle = residual >= self.residual and not merit > self.merit + _slack(self.merit)
+        best = min(residual, self.residual), max(merit, self.merit)
+        return _Progress(*best, self.idle + 1 if idle else 0)
+
+
+def _slack(merit: float) -> float:
+    """What rounding may take from a merit."""
+    return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
 def _first(states: Pieces, base: _Base) -> tuple[Pieces, Gaussian, bool]:
