@@ -33,6 +33,7 @@ from tobitgp.typing import Array
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
 NEAR = 0.5
+_SUSPECTS = "the scale of the data and the priors, and try another method="
 
 
 def fit_gp(
@@ -113,7 +114,7 @@ def named_suspects(parameters: Parameters, weight: Array) -> Iterator[None]:
         yield
     except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
-        suspects = f"the fixed values of {', '.join(fixed)}" if fixed else "the scale of the data and the priors"
+        suspects = f"the fixed values of {', '.join(fixed)}" if fixed else _SUSPECTS
         if too_little_noise(parameters):
             unit = parameters.units[parameters.roles.index("sigma")]
             enough = f"{np.exp(LEAST_NOISE) * unit:.1g}"

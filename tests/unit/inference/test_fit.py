@@ -12,8 +12,9 @@ from support.oracles import covariance, gp_regression
 from support.problems import VARIANTS, gp, predict, simulate, solve
 
 import tobitgp as tg
-from tobitgp.errors import BoundaryWarning, ConvergenceWarning
+from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NumericalError
 from tobitgp.inference import EP, METHODS, VI
+from tobitgp.inference.fit import named_suspects
 
 OPTIMUM = 1e-5  # nats: the search may stop 1e-6 short, and sites settle to 1e-7
 PLACE = 5e-3  # log units: where the density is flat to 1e-5
@@ -309,3 +310,8 @@ def test_a_sample_can_be_integrated_over(monkeypatch):
     assert some.log_marginal == pytest.approx(whole.log_marginal, abs=0.1)
     new = {"x": np.linspace(0, 1, 7)}
     np.testing.assert_allclose(some.predict(new), whole.predict(new), atol=0.02)
+
+
+def test_a_breakdown_advises_another_method():
+    with pytest.raises(NumericalError, match="another method="), named_suspects(parameters(), np.ones(6)):
+        raise NumericalError("The sites of the rows leave no posterior.")
