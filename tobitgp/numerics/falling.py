@@ -33,8 +33,9 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
 
     Examples
     --------
-    >>> rises_to(lambda y: (np.exp(y), np.exp(y)), np.array([1e-3, 5.0]), np.zeros(2), np.ones(2)) - np.log([1e-3, 5.0])
-    array([0., 0.])
+    >>> at = rises_to(lambda y: (np.exp(y), np.exp(y)), np.array([0.25, 5.0]), np.zeros(2), np.ones(2))
+    >>> np.exp(at).round(12)
+    array([0.25, 5.  ])
     """
     good = np.isfinite(goal) & (goal > 0.0)
     aim = np.log(np.where(good, goal, 1.0))

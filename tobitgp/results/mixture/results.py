@@ -411,7 +411,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Examples
         --------
         >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull", tol=1e-12)
         >>> print(res.summary().tables[2])
         ==============================================================================
                               value          std err           [0.025           0.975]
