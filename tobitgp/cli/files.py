@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import has_magic
@@ -65,14 +66,14 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    data = pd.read_csv(path)
-    # Labels 1, 2, 3 are a range too, from pandas 3 on.
-    if not (isinstance(data.index, pd.RangeIndex) and data.index.equals(pd.RangeIndex(len(data)))):
-        names, fields = len(data.columns), len(data.columns) + data.index.nlevels
-        raise ValueError(
-            f"its header has {names} name{'s' * (names != 1)}, its first row {fields} fields. Give every field a name, "
-            "that of row names too; a comma at the end of a row begins one more field."
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            data = pd.read_csv(path, index_col=False)
+        except pd.errors.ParserWarning:
+            raise ValueError(
+                "its rows have more fields than its header has names. Give every field a name, that of row names too."
+            ) from None
     if path.is_file():  # what comes through a pipe is read once
         head = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
         if len(head) == len(data.columns) and len(set(head)) < len(head):

@@ -13,7 +13,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator, random_points
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.mixture.curves import MixtureCurves
-from tobitgp.results.mixture.draws import ComponentDraws, draw_components
+from tobitgp.results.mixture.draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.predict import check_flag
 from tobitgp.results.prediction import Predictions
@@ -171,8 +171,6 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         >>> res.sample(draws=400, rng=1).shape
         (228, 400)
         """
-        from tobitgp.results.mixture.residuals import draw_rows
-
         if not isinstance(what, str) or what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn of a mixture; choose one of {', '.join(map(repr, DRAWN))}.")
         asked = ask(self._parts, new)
