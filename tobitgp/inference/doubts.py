@@ -11,7 +11,7 @@ from tobitgp.data.units import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.parameters import LOG_BOUND, Parameters, too_little_noise
+from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
 
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
@@ -44,10 +44,11 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
 
 
 def warn_coarse(fitted: FittedGP) -> None:
-    """Say where the search met a bound, and what the inducing inputs leave out."""
+    """Say where the search met a bound, what the inducing inputs leave out, and where noise is too little."""
     words = bound_words(fitted)
     if words:
         _warn(words)
+    suspect = words_for_little_noise(fitted.parameters)
     if fitted.nats_left > 1.0:
         warnings.warn(
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound; "
@@ -55,6 +56,9 @@ def warn_coarse(fitted: FittedGP) -> None:
             ApproximationWarning,
             stacklevel=user_level(),
         )
+    elif suspect:
+        message = f"Digits were lost, and the fit may have stopped short. Look at {suspect}."
+        warnings.warn(message, ApproximationWarning, stacklevel=user_level())
 
 
 def bound_words(fitted: FittedGP) -> str:
@@ -76,7 +80,7 @@ def bound_words(fitted: FittedGP) -> str:
 
 def coarse_remedy(parameters: Parameters) -> str:
     """What makes the inducing inputs leave less; where rounding drowns the noise all inputs are no remedy."""
-    if too_little_noise(parameters):
+    if words_for_little_noise(parameters):
         return "raise inducing= or the value at which sigma is fixed"
     return "raise inducing= or use inducing=None"
 

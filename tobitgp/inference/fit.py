@@ -19,7 +19,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import nats_left, precisions_of, sites_of
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
-from tobitgp.inference.parameters import LEAST_NOISE, Parameters, too_little_noise
+from tobitgp.inference.parameters import Parameters, words_for_little_noise
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
@@ -115,12 +115,7 @@ def named_suspects(parameters: Parameters, weight: Array) -> Iterator[None]:
     except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
         suspects = f"the fixed values of {', '.join(fixed)}" if fixed else _SUSPECTS
-        if too_little_noise(parameters):
-            unit = parameters.units[parameters.roles.index("sigma")]
-            enough = f"{np.exp(LEAST_NOISE) * unit:.1g}"
-            suspects = f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
-        else:
-            suspects = words_for_heavy(weight) or suspects
+        suspects = words_for_little_noise(parameters) or words_for_heavy(weight) or suspects
         text = str(error).rstrip(".")
         raise NumericalError(f"The computation broke down: {text}. Look at {suspects}.") from None
 
@@ -200,11 +195,20 @@ def _integrate(
 
 
 def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
-    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
-    if search.last is search.method:
-        return pilot
-    whole = objective.whole.starting(pilot.rows.map(ended))
-    return settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
+    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose.
+
+    Raises
+    ------
+    NumericalError
+        If the computation breaks down, or rounding left nothing of what the data say.
+    """
+    asked = pilot
+    if search.last is not search.method:
+        whole = objective.whole.starting(pilot.rows.map(ended))
+        asked = settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
+    if asked.factor.drowned:
+        raise NumericalError(f"Rounding drowns what a matrix of {asked.factor.size} features says.")
+    return asked
 
 
 def _done(search: Search, posterior: Posterior) -> Posterior:

@@ -12,7 +12,7 @@ LOG_BOUND = np.log(1e4)
 # Student's law has a mean for df > 1 only, and predictions average over df.
 LEAST_DF = 1.05
 # The square of a relative noise of 1e-6 is some thousand times what doubles resolve.
-LEAST_NOISE = np.log(1e-6)
+_LEAST_NOISE = np.log(1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,15 @@ class Parameters:
         return -0.5 * float(z @ z) - float(norm.sum()), -z / sd
 
 
-def too_little_noise(parameters: Parameters) -> bool:
-    """Whether sigma is known to be so small beside the response that the rounding of numbers drowns it."""
+def words_for_little_noise(parameters: Parameters) -> str:
+    """What to look at where sigma is fixed so small beside the response that the rounding of numbers drowns it."""
     at = parameters.roles.index("sigma")
-    return not parameters.free[at] and bool(parameters.start[at] < LEAST_NOISE)
+    if parameters.free[at] or parameters.start[at] >= _LEAST_NOISE:
+        return ""
+    least = float(np.exp(_LEAST_NOISE) * parameters.units[at])
+    unit = 10.0 ** np.floor(np.log10(least))
+    enough = f"{np.ceil(least / unit) * unit:.1g}"
+    return f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:

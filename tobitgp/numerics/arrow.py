@@ -31,6 +31,8 @@ Arrow = tuple[Array, ...]
 # What is held like A: common columns (n, p), and own ones (n, m) where there are groups.
 Slope = tuple[Array, Array | None]
 
+_LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of it grows as the square root of the features
+
 
 @dataclass(frozen=True, slots=True)
 class OwnColumns:
@@ -167,6 +169,17 @@ class Factor:
     def size(self) -> int:
         """Number of features, M."""
         return len(self.L) + (0 if self.T is None else self.T.shape[0] * self.T.shape[1])
+
+    @property
+    def drowned(self) -> bool:
+        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
+        diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size)
+        if self.T is not None and self.U is not None:
+            diagonal += np.square(self.U).sum(axis=(0, 1))
+            own = np.square(np.linalg.inv(self.T))
+            if (np.einsum("gii->gi", own) <= lost * own.sum(axis=2)).any():
+                return True
+        return bool((np.square(self.L.diagonal()) <= lost * diagonal).any())
 
     def whiten(self, r: Array) -> Array:
         """``L^-1 r`` for ``r`` (M,) or (M, k)."""

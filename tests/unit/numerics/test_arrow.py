@@ -102,3 +102,15 @@ def test_what_is_not_positive_definite_is_refused():
         factorise((np.diag([1.0, -1.0]),))
     with pytest.raises(NumericalError, match="1 features in each of 2 groups"):
         factorise((np.eye(1), np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])))
+
+
+@pytest.mark.parametrize(("precision", "drowned"), [(1e12, False), (1e15, True)])
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != (0, 1, 4)], ids=str)
+def test_what_rounding_drowns_is_known(shape, precision, drowned):
+    """One row a group leaves all weights but one to their prior, beside sums of squares as large as the precision."""
+    p, m, size = shape
+    n = max(size, 1)
+    own = OwnColumns(np.ones((n, m)), np.arange(n), size) if size else None
+    A = Loadings(np.ones((n, p)), own)
+    B = tuple(a + b for a, b in zip(identity(*shape), A.gram(np.full(n, precision)), strict=True))
+    assert factorise(B).drowned == drowned

@@ -75,8 +75,9 @@ def test_observed_mean_of_the_normal_law_as_for_processes(log_time):
 def test_quantiles_and_probabilities_undo_each_other(law, log_time):
     rows = Predictor(ETA, TAU, law, log_time)
     y = quantile(rows, 0.3).value
-    np.testing.assert_allclose(probability(rows, y, above=False).value, 0.3, rtol=1e-12)
-    np.testing.assert_allclose(probability(rows, y, above=True).value, 0.7, rtol=1e-12)
+    digits = 1e-10 if law.name == "student" else 1e-12  # scipy.special.stdtrit in scipy 1.15
+    np.testing.assert_allclose(probability(rows, y, above=False).value, 0.3, rtol=digits)
+    np.testing.assert_allclose(probability(rows, y, above=True).value, 0.7, rtol=digits)
 
 
 @pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
