@@ -45,7 +45,8 @@ def strange(result, place, targets):
     return [
         (event, *places)
         for event, *places in result["events"]
-        if not all(map(allowed.fullmatch, places)) and not any(program in str(places) for program in ASKED)
+        if not all(map(allowed.fullmatch, places))
+        and not (event == "subprocess.Popen" and os.path.basename(places[0]) in ASKED)
     ]
 
 

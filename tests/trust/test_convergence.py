@@ -150,6 +150,28 @@ def test_noise_that_costs_digits_is_told_with_the_remedy(data):
     assert drowned(float(re.search(r"'sigma': ([\d.e-]+)\} or more", message).group(1))) == []
 
 
+@pytest.mark.parametrize("sigma", [1e-6, 2e-6, 3e-6, 1e-5])
+def test_digits_lost_in_sums_over_many_rows_are_told_with_the_remedy(sigma):
+    """An intercept and the levels of a random one are told apart by their priors, beside sums of 1e15."""
+    rng = np.random.default_rng(1)
+    x, g = rng.uniform(0, 1, 5000), (np.arange(5000) % 20).astype(str)
+    noise, truth = rng.normal(size=5000), 1.0 / np.sqrt(20.0)
+
+    def error_of_intercept(sigma):
+        data, fixed = pd.DataFrame({"x": x, "g": g, "y": x + sigma * noise}), {"sigma": sigma, "sd(re(g))": 1.0}
+        return tg.fit("y ~ x + re(g)", data, method="ep", fixed=fixed).bse["Intercept"]
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            error, words = error_of_intercept(sigma), " ".join(str(w.message) for w in heard)
+        except NumericalError as refused:
+            error, words = np.nan, str(refused)
+    if words or error != pytest.approx(truth, rel=0.05):
+        enough = float(re.search(r"'sigma': ([\d.e-]+)\} or more", words).group(1))
+        assert error_of_intercept(enough) == pytest.approx(truth, rel=0.05)
+
+
 def test_remedies_lead_where_a_fit_is_possible():
     """Below the least noise that is safe all inputs are no remedy for few inducing ones."""
     x = np.linspace(0, 6, 40)

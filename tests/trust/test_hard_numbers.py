@@ -330,6 +330,15 @@ def test_missing_values_of_new_types_are_missing(kind):
         assert res.counts["dropped"] == (1 if "mixture" in formula else 2)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "exponential", "weibull"])
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_mixtures_of_sizes_that_cannot_be_squared(family, unit):
+    """Nor the inverses of times, which are rates."""
+    data = pd.DataFrame({"t": unit * np.random.default_rng(3).gamma(3.0, 1.0, 50), "e": [1, 0] * 25})
+    with pytest.raises(DataError, match=r"size of the response is .*express it in units"):
+        tg.fit("Surv(t, e) ~ mixture(2)", data, family=family)
+
+
 @pytest.mark.parametrize("family", COMPONENTS)
 @pytest.mark.parametrize("method", ["vbcm", "em", "svbcm"])
 def test_mixtures_of_columns_of_every_type(family, method):

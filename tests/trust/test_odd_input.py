@@ -241,6 +241,21 @@ def test_levels_when_predicting(formula):
         res.predict(rows(x="text"))
 
 
+@pytest.mark.parametrize(
+    ("known", "told"), [({}, True), ({"sigma": 0.5}, False), ({"sd(re(id))": 0.5}, False), (None, False)]
+)
+def test_a_level_for_every_row(known, told):
+    """Priors alone tell levels from noise; where one of the two is known, or a level has several rows, data do."""
+    rng = np.random.default_rng(0)
+    repeats = 2 if known is None else 1
+    data = pd.DataFrame({"x": rng.normal(size=40), "id": np.arange(40) // repeats}).assign(y=lambda d: d["x"])
+    data["y"] += rng.normal(size=40)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        tg.fit("y ~ x + re(id)", data.astype({"id": str}), fixed=known, hyper="maximize")
+    assert sum("only the priors tell sd(re(id)) from sigma" in str(w.message) for w in heard) == told
+
+
 def test_predicting_leaves_numpy_alone_and_repeats():
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = (tg.fit(CURVE, rows(), rng=3) for _ in range(2))

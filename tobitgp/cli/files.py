@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import has_magic
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -66,21 +67,33 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            data = pd.read_csv(path, index_col=False)
-        except pd.errors.ParserWarning:
-            raise ValueError(
-                "its rows have more fields than its header has names. Give every field a name, that of row names too."
-            ) from None
-    if path.is_file():  # what comes through a pipe is read once
-        head = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
-        if len(head) == len(data.columns) and len(set(head)) < len(head):
-            data.columns = pd.Index(
-                [old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)]
-            )
+    file = path if path.is_file() else BytesIO(path.read_bytes())  # what comes through a pipe comes once
+
+    def read(**options: Any) -> pd.DataFrame:
+        if isinstance(file, BytesIO):
+            file.seek(0)
+        return pd.read_csv(file, **options)
+
+    _refuse_nameless(read)
+    data = read()
+    head = read(header=None, nrows=1, dtype=str).iloc[0].tolist()
+    if len(head) == len(data.columns) and len(set(head)) < len(head):
+        data.columns = pd.Index([old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)])
     return data
+
+
+def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
+    """Refuse rows with more fields than the header has names: without labels they read otherwise, or with a warning."""
+    first = read(nrows=1)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        unlabelled = read(nrows=1, index_col=False)
+    if heard or not first.equals(unlabelled):
+        names, fields = len(first.columns), len(first.columns) + first.index.nlevels
+        raise ValueError(
+            f"its header has {names} name{'s' * (names != 1)}, its first row {fields} fields. Give every field a name, "
+            "that of row names too; a comma at the end of a row begins one more field."
+        )
 
 
 def date_columns(parts: Iterable[LinearPart]) -> list[str]:

@@ -236,6 +236,8 @@ def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function,
         if keyword.arg not in row.options:
             known = ", ".join(row.options) or "none"
             syntax.fail(keyword, f"{name}() has no argument {keyword.arg!r}; it has: {known}")
+        if keyword.arg in row.options[: len(node.args) - 1]:
+            syntax.fail(keyword, f"{keyword.arg}= is given twice")
         _check_option(syntax, name, keyword.arg, keyword.value)
 
 

@@ -126,7 +126,9 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
         raise _syntax_error(error, formula, tokens) from None
     except (RecursionError, MemoryError, ValueError):
         raise FormulaError("The formula is nested too deeply", formula, start) from None
-    return Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text), functions)
+    syntax = Syntax(formula, start, tokens, tree, None if text.isascii() else _byte_offsets(text), functions)
+    _refuse_repeats(syntax)
+    return syntax
 
 
 def used_names(syntax: Syntax) -> tuple[str, ...]:
@@ -150,6 +152,16 @@ def check_depth(syntax: Syntax, node: ast.expr) -> None:
         if not level:
             return
     syntax.fail(node, f"This term is nested more than {MAX_DEPTH} operations deep; make the column in the data first")
+
+
+def _refuse_repeats(syntax: Syntax) -> None:
+    """Refuse arguments that a call has twice by name, of which Python's parser keeps both."""
+    for call in ast.walk(syntax.tree):
+        names: set[str | None] = set()
+        for keyword in call.keywords if isinstance(call, ast.Call) else []:
+            if keyword.arg in names:
+                syntax.fail(keyword, f"{keyword.arg}= is given twice")
+            names.add(keyword.arg)
 
 
 def _byte_offsets(text: str) -> tuple[int, ...]:

@@ -12,7 +12,12 @@ from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
+from tobitgp.prior.kernel import GPPrior
 
+_TOLD_APART = (
+    "terms that only their priors tell apart, as an intercept beside the level of re() or gp(): with so little noise "
+    "beside so many rows one of them must go"
+)
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
 
@@ -43,21 +48,43 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
                 _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
 
 
-def warn_coarse(fitted: FittedGP) -> None:
-    """Say where the search met a bound, what the inducing inputs leave out, and where noise is too little."""
+def warn_own_levels(gps: Sequence[GPPrior], terms: Sequence[GPTerm], parameters: Parameters, rows: float) -> None:
+    """Say which random intercepts have a level for every row, where sigma is sought too."""
+    if not parameters.free[parameters.roles.index("sigma")]:
+        return
+    sought = {name for name, free in zip(parameters.names, parameters.free, strict=True) if free}
+    for gp, term in zip(gps, terms, strict=True):
+        single = gp.grouping is not None and 1.0 < rows <= gp.grouping.size
+        if single and not term.factors and f"sd({term.name})" in sought:
+            _warn(
+                f"Every row has a level of its own in {term.name}: only the priors tell sd({term.name}) from sigma; "
+                "leave the term out, or fix one of the two."
+            )
+
+
+def warn_coarse(fitted: FittedGP, rows: float) -> None:
+    """Say where the search met a bound, what the inducing inputs leave out, and where rounding took digits.
+
+    Parameters
+    ----------
+    fitted : FittedGP
+    rows : float
+        Sum of the weights.
+    """
     words = bound_words(fitted)
     if words:
         _warn(words)
-    suspect = words_for_little_noise(fitted.parameters)
     if fitted.nats_left > 1.0:
-        warnings.warn(
+        message = (
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound; "
-            f"{coarse_remedy(fitted.parameters)}, or expect too smooth a fit.",
-            ApproximationWarning,
-            stacklevel=user_level(),
+            f"{coarse_remedy(fitted.parameters, rows)}, or expect too smooth a fit."
         )
-    elif suspect:
-        message = f"Digits were lost, and the fit may have stopped short. Look at {suspect}."
+        warnings.warn(message, ApproximationWarning, stacklevel=user_level())
+    elif words_for_little_noise(fitted.parameters) or any(at.factor.drowned(rows) for at in fitted.points):
+        message = (
+            "Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at "
+            f"{words_for_little_noise(fitted.parameters, rows) or _TOLD_APART}."
+        )
         warnings.warn(message, ApproximationWarning, stacklevel=user_level())
 
 
@@ -78,9 +105,9 @@ def bound_words(fitted: FittedGP) -> str:
     return words
 
 
-def coarse_remedy(parameters: Parameters) -> str:
+def coarse_remedy(parameters: Parameters, rows: float) -> str:
     """What makes the inducing inputs leave less; where rounding drowns the noise all inputs are no remedy."""
-    if words_for_little_noise(parameters):
+    if words_for_little_noise(parameters, rows):
         return "raise inducing= or the value at which sigma is fixed"
     return "raise inducing= or use inducing=None"
 

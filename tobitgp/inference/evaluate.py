@@ -52,7 +52,7 @@ def evaluate(
     assert not parameters.n_free
     with single_blas_thread():
         search = begin_search(problem, prior, parameters, method, likelihood, settings, None, whole)
-        with named_suspects(parameters, problem.weight):
+        with named_suspects(parameters, problem.weight, search.whole.weight):
             objective, maximum = search.run()
             posterior = as_asked(search, objective, objective.posterior(maximum.free))
         slopes = None

@@ -84,7 +84,7 @@ def fit_gp(
     with single_blas_thread():
         settings = settings or Settings()
         search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
-        with named_suspects(parameters, problem.weight):
+        with named_suspects(parameters, problem.weight, search.whole.weight):
             return _finish(search, *search.run())
 
 
@@ -108,14 +108,14 @@ def begin_search(
 
 
 @contextmanager
-def named_suspects(parameters: Parameters, weight: Array) -> Iterator[None]:
-    """Tell of computations that break down what to look at: weights (n,) where they are huge or far apart."""
+def named_suspects(parameters: Parameters, weight: Array, rows: float) -> Iterator[None]:
+    """Tell of computations on so many rows that break down what to look at: weights (n,) where they are far apart."""
     try:
         yield
     except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
         suspects = f"the fixed values of {', '.join(fixed)}" if fixed else _SUSPECTS
-        suspects = words_for_little_noise(parameters) or words_for_heavy(weight) or suspects
+        suspects = words_for_little_noise(parameters, rows) or words_for_heavy(weight) or suspects
         text = str(error).rstrip(".")
         raise NumericalError(f"The computation broke down: {text}. Look at {suspects}.") from None
 
@@ -206,7 +206,7 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     if search.last is not search.method:
         whole = objective.whole.starting(pilot.rows.map(ended))
         asked = settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
-    if asked.factor.drowned:
+    if asked.factor.drowned():
         raise NumericalError(f"Rounding drowns what a matrix of {asked.factor.size} features says.")
     return asked
 

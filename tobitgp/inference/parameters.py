@@ -11,8 +11,8 @@ from tobitgp.typing import Array, BoolArray
 LOG_BOUND = np.log(1e4)
 # Student's law has a mean for df > 1 only, and predictions average over df.
 LEAST_DF = 1.05
-# The square of a relative noise of 1e-6 is some thousand times what doubles resolve.
-_LEAST_NOISE = np.log(1e-6)
+# The square of a relative noise of 1e-6 is some thousand times what doubles resolve, of one row.
+_LEAST_NOISE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Parameters:
         return -0.5 * float(z @ z) - float(norm.sum()), -z / sd
 
 
-def words_for_little_noise(parameters: Parameters) -> str:
-    """What to look at where sigma is fixed so small beside the response that the rounding of numbers drowns it."""
-    at = parameters.roles.index("sigma")
-    if parameters.free[at] or parameters.start[at] >= _LEAST_NOISE:
+def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
+    """What to look at where sigma is fixed so small that rounding drowns its square, beside sums over so many rows."""
+    at, least = parameters.roles.index("sigma"), _LEAST_NOISE * np.sqrt(max(rows, 1.0))
+    if parameters.free[at] or np.exp(parameters.start[at]) >= least:
         return ""
-    least = float(np.exp(_LEAST_NOISE) * parameters.units[at])
+    least = float(least * parameters.units[at])
     unit = 10.0 ** np.floor(np.log10(least))
     enough = f"{np.ceil(least / unit) * unit:.1g}"
     return f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"

@@ -80,13 +80,19 @@ def _crude_units(family: Family, raw: Raw) -> Units:
     if family.free_of == "scale":
         order = np.argsort(values)
         middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
+        with np.errstate(over="ignore"):
+            _refuse_size(np.exp(middle) if family.logarithm else middle, 1.0 / _LARGEST)
         return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
-    size = float(np.abs(values).max())
-    if size > _LARGEST or 0.0 < size < _LEAST:
-        raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
+    _refuse_size(float(np.abs(values).max()), _LEAST)
     centre = float(np.average(values, weights=weight))
     spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
     return Units(centre, spread if spread > 1e-12 * abs(centre) else 1.0)
+
+
+def _refuse_size(size: float, least: float) -> None:
+    """Refuse responses of a size whose square, or that of whose inverse where rates are estimated, is no number."""
+    if size > _LARGEST or 0.0 < size < least:
+        raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
 
 
 def crude_values(family: Family, raw: Raw) -> tuple[Array, Array]:

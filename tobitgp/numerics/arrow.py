@@ -31,7 +31,7 @@ Arrow = tuple[Array, ...]
 # What is held like A: common columns (n, p), and own ones (n, m) where there are groups.
 Slope = tuple[Array, Array | None]
 
-_LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of it grows as the square root of the features
+_LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of a sum grows as the root of its terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,15 @@ class Factor:
         """Number of features, M."""
         return len(self.L) + (0 if self.T is None else self.T.shape[0] * self.T.shape[1])
 
-    @property
-    def drowned(self) -> bool:
-        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
-        diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size)
+    def drowned(self, rows: float = 0.0) -> bool:
+        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100.
+
+        Parameters
+        ----------
+        rows : float
+            Number of rows that were summed; without, the question is about the factorisation alone.
+        """
+        diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size + rows)
         if self.T is not None and self.U is not None:
             diagonal += np.square(self.U).sum(axis=(0, 1))
             own = np.square(np.linalg.inv(self.T))

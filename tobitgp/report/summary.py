@@ -222,7 +222,7 @@ def _doubts(results: Fit) -> list[str]:
     if fitted.nats_left > COARSE:
         notes.append(
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound: the fit may be too "
-            f"smooth and its bands are approximate. To mend it, {coarse_remedy(fitted.parameters)}."
+            f"smooth and its bands are approximate. To mend it, {coarse_remedy(fitted.parameters, results.nobs)}."
         )
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])

@@ -8,7 +8,7 @@ from tobitgp.data.pieces import PiecesData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_unidentified
+from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given
@@ -61,8 +61,9 @@ def fit_process(
     """
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
+    warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
     fitted = fit_gp(model.problem, model.prior, model.parameters, method, family.likelihood, settings, on_step, whole)
-    warn_coarse(fitted)
+    warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
     if isinstance(read, PiecesData):
         return process_results(spec, read, model, fitted, columns)
