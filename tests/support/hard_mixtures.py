@@ -74,8 +74,10 @@ def units(rng, name):
 
 
 def tiny_numbers(rng, name):
+    """Whose squares, and those of rates, are numbers still."""
     lower, upper, weight = random_rows(rng, name, 40)
-    return (lower, upper, weight) if name == "poisson" else (lower * 1e-150, upper * 1e-150, weight)
+    unit = {"poisson": 1.0, "exponential": 1e-130, "weibull": 1e-130}.get(name, 1e-150)
+    return lower * unit, upper * unit, weight
 
 
 def outlier(rng, name):

@@ -313,5 +313,5 @@ def test_a_sample_can_be_integrated_over(monkeypatch):
 
 
 def test_a_breakdown_advises_another_method():
-    with pytest.raises(NumericalError, match="another method="), named_suspects(parameters(), np.ones(6)):
+    with pytest.raises(NumericalError, match="another method="), named_suspects(parameters(), np.ones(6), 6.0):
         raise NumericalError("The sites of the rows leave no posterior.")
