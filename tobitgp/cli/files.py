@@ -35,8 +35,14 @@ def names_many(path: Path) -> bool:
     return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
-def read_data(path: Path) -> pd.DataFrame:
+def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+    text : iterable of str
+        Columns that are text in a CSV file, whatever they look like; those that are not there are left out.
 
     Raises
     ------
@@ -51,7 +57,7 @@ def read_data(path: Path) -> pd.DataFrame:
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
     try:
-        return pd.read_parquet(path, engine="pyarrow") if parquet else _read_csv(path)
+        return pd.read_parquet(path, engine="pyarrow") if parquet else _read_csv(path, text)
     except ImportError:
         raise DataError(f"{str(path)!r} cannot be read: {_NO_PYARROW}.") from None
     except Exception as error:  # of pandas, pyarrow, or whatever unpacks a compressed file
@@ -60,7 +66,7 @@ def read_data(path: Path) -> pd.DataFrame:
         ) from None
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
     """Read a table whose columns are called what the file calls them.
 
     pandas makes y and y.1 of y and y, and labels of the first fields where rows have more than the header.
@@ -75,7 +81,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         return pd.read_csv(file, **options)
 
     _refuse_nameless(read)
-    data = read()
+    data = read(dtype=dict.fromkeys(text, str))
     head = read(header=None, nrows=1, dtype=str).iloc[0].tolist()
     if len(head) == len(data.columns) and len(set(head)) < len(head):
         data.columns = pd.Index([old if pd.isna(name) else name for old, name in zip(data.columns, head, strict=True)])

@@ -39,7 +39,10 @@ def add_to(commands: Any) -> None:
 def _predict(options: argparse.Namespace) -> None:
     check_targets({"--out": options.out}, read=[options.model, options.data])
     model = load_model(options.model)
-    data = read_dates(read_data(options.data), date_columns(part.spec for part in model.parts.state.parts))
+    state = model.parts.state
+    # Levels 1, 2 and a are text, and a file that holds 1 and 2 alone looks like numbers.
+    text = [name for name, levels in state.levels.items() if any(isinstance(level, str) for level in levels or ())]
+    data = read_dates(read_data(options.data, text), date_columns(part.spec for part in state.parts))
     table = model.predict(
         data,
         options.what,

@@ -179,3 +179,16 @@ def test_regressions_are_compared_by_likelihood(regressions, table, capsys):
 def test_a_regression_is_not_compared_with_a_process(regressions, saved, capsys):
     assert main(["compare", str(regressions["plain"]), str(saved), "--by", "aic"]) == 2
     assert "not to be had of 'toy'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + g", "y ~ x + re(g)"])
+def test_levels_that_look_like_numbers_are_text_where_the_model_knows_them_as_text(formula, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=30), "g": ["01", "2", "a"] * 10, "y": rng.normal(size=30)})
+    res = tg.fit(formula, data, method="ep", hyper="maximize")
+    res.save(tmp_path / "fit.tgp")
+    new = data[data["g"] != "a"].reset_index(drop=True)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(tmp_path / "fit.tgp"), str(tmp_path / "new.csv")]) == 0
+    printed = pd.read_csv(io.StringIO(capsys.readouterr().out)).iloc[:, 0]
+    np.testing.assert_allclose(printed, res.predict(new), rtol=1e-12)
