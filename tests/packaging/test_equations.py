@@ -2,37 +2,11 @@
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from support.equations import LETTERS, PAGES, ROOT, TAG, formulas, named_in, tags
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs" / "theory").glob("*.md"))
-FORMULAS = re.compile(r"^\$\$\n(.*?)^\$\$", re.MULTILINE | re.DOTALL)
-TAG = re.compile(r"\\tag\{([^}]*)\}")
 FORM = re.compile(r"[A-Z]{2,3}[1-9]\d*")
-
-
-def letters_in_the_table():
-    rows = re.findall(r"^\| ([A-Z, ]+) \|", (ROOT / "docs" / "theory" / "index.md").read_text(), re.MULTILINE)
-    return [letters for row in rows for letters in row.split(", ")]
-
-
-LETTERS = letters_in_the_table()
-# Letters with a number after them, as (EP5) or "(EP3) to (EP5)"; other capitals are no tags.
-NAMED = re.compile(rf"(?<![\w/])({'|'.join(LETTERS)})([1-9]\d*)(?!\w)")
-
-
-def formulas(page):
-    return FORMULAS.findall(page.read_text())
-
-
-def tags():
-    return [(tag, page.name) for page in PAGES for formula in formulas(page) for tag in TAG.findall(formula)]
-
-
-def named_in(path):
-    return {"".join(match) for match in NAMED.findall(path.read_text())}
 
 
 def test_no_tag_is_defined_twice():
@@ -57,12 +31,12 @@ def test_a_page_has_one_prefix():
 def test_every_tag_named_exists(folder):
     defined = {tag for tag, _ in tags()}
     paths = (ROOT / folder).rglob("*.py" if folder == "tobitgp" else "*.md")
-    lacking = {str(path.relative_to(ROOT)): sorted(named_in(path) - defined) for path in paths}
+    lacking = {str(path.relative_to(ROOT)): sorted(named_in(path.read_text()) - defined) for path in paths}
     assert {path: names for path, names in lacking.items() if names} == {}
 
 
 def test_the_package_names_equations():
-    assert len(set().union(*map(named_in, (ROOT / "tobitgp").rglob("*.py")))) > 50
+    assert len(set().union(*(named_in(path.read_text()) for path in (ROOT / "tobitgp").rglob("*.py")))) > 50
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

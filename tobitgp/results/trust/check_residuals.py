@@ -144,9 +144,10 @@ def spread(scores: Array, fit: Array) -> Finding:
 def pattern(scores: Array, column: Array, name: str) -> Finding:
     r"""Serial correlation of the residuals in the order of a column, by von Neumann's ratio.
 
-    With :math:`r_i` in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has mean 0 and variance close to
-    :math:`(n - 2) / (n^2 - 1)` under independence; only positive correlation is evidence of a shape that was missed.
-    Rows with the same value stand in an order that has nothing to do with their residuals.
+    With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
+    mean 0 and variance close to :math:`(n - 2) / (n^2 - 1)` under independence, (CHK12) of the theory pages; only
+    positive correlation is evidence of a shape that was missed. Rows with the same value stand in an order that has
+    nothing to do with their residuals.
 
     References
     ----------
