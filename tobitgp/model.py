@@ -292,6 +292,10 @@ class Model:
         NumericalError
             If the computation breaks down.
 
+        References
+        ----------
+        (SIT6) of the theory pages in the units of (SIT8), its derivatives by (SIT9), of Laplace's method by (LA6).
+
         Examples
         --------
         >>> import tobitgp as tg

@@ -63,6 +63,11 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model = CensoredGPRegressor().set_fit_request(lower=True).set_score_request(lower=True)
         GridSearchCV(model, {"kernel": ["rbf", "matern52"]}).fit(X, y, lower=lower)
 
+    References
+    ----------
+    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation", PGM
+       2012.
+
     Examples
     --------
     >>> import numpy as np
@@ -97,11 +102,11 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features, finite.
+            Features in their own units, finite.
         y : (n,) array
-            Responses, finite; censored ones at their limits.
+            Responses in their own units, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
-            Limits of the instrument; ``-inf`` and ``inf`` are none.
+            Limits of the instrument, in the units of y; ``-inf`` and ``inf`` are none.
 
         Returns
         -------
@@ -148,7 +153,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features, finite.
+            Features in their own units, finite.
         return_std : bool
             Give the standard deviation of a new response too, noise included.
         return_cov : bool
@@ -158,7 +163,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         mean : (n,) array
         sd : (n,) array, or covariance : (n, n) array
-            With ``return_std`` or ``return_cov``.
+            In the units of y, and in their squares; with ``return_std`` or ``return_cov``.
 
         Raises
         ------
@@ -166,6 +171,10 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             With both.
         ValueError
             If X does not fit.
+
+        References
+        ----------
+        (PRE2) of the theory pages, with the variance of the noise added.
 
         Examples
         --------
@@ -195,7 +204,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features, finite.
+            Features in their own units, finite.
         n_samples : int
             How many draws.
         random_state : int, RandomState or None
@@ -204,12 +213,16 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         (n, n_samples) array
-            Without the limits, noise included.
+            In the units of y, without the limits, noise included.
 
         Raises
         ------
         ValueError
             If X does not fit.
+
+        References
+        ----------
+        (PRE1) of the theory pages at points drawn by (HYP6).
 
         Examples
         --------
@@ -233,13 +246,13 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array or DataFrame
-            Features, finite.
+            Features in their own units, finite.
         y : (n,) array
-            Responses, finite; censored ones at their limits.
+            Responses in their own units, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
-            Limits of the instrument; ``-inf`` and ``inf`` are none.
+            Limits of the instrument, in the units of y; ``-inf`` and ``inf`` are none.
         sample_weight : (n,) array, optional
-            Weights of the rows in the mean.
+            Frequency weights of the rows in the mean.
 
         Returns
         -------
@@ -250,6 +263,10 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If X, y or the limits do not fit.
+
+        References
+        ----------
+        With limits minus (MET12) of the theory pages, by the predictive law in place of the normal one.
 
         Examples
         --------

@@ -259,12 +259,12 @@ class SurvivalModel:
 
     @property
     def params_(self) -> pd.Series[float]:
-        """Estimates by name, ``results_.params``."""
+        """Estimates by name, in the user's units, ``results_.params``."""
         return self.results_.params
 
     @property
     def summary(self) -> pd.DataFrame:
-        """A row for each parameter, ``results_.summary_frame()``."""
+        """A row for each parameter, in the user's units, ``results_.summary_frame()``."""
         return self.results_.summary_frame()
 
     def print_summary(self) -> None:
@@ -279,7 +279,7 @@ class SurvivalModel:
 
     @property
     def concordance_index_(self) -> float:
-        """Concordance with the training rows, ``results_.concordance_index_``."""
+        """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
     def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood") -> float:

@@ -1,4 +1,4 @@
-"""What every public docstring says: parameters, what comes back, errors, an example, and where a formula is from."""
+"""What every public docstring says: parameters, what comes back, errors, an example, units, and where it is from."""
 
 import ast
 import builtins
@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.equations import named_in, tags
 from support.public import ANSWERS, OPTIONS, Public, public
 
 import tobitgp as tg
@@ -17,13 +18,39 @@ docscrape = pytest.importorskip("numpydoc.docscrape", reason="needs numpydoc")
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 OWN = {name for name, kind in vars(tg.errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
 
-# Public names that formulas of papers, or of textbooks, stand behind.
-OF_PAPERS = re.compile(r"tobitgp\.(metrics\.\w+|fit|EP|Laplace|VI|VBCM|SVBCM|EMCM|Inducing|distributions\.\w+)")
+TAGS = {tag for tag, _ in tags()}
+
+NOT_A_NUMBER = r"GPResults\.(llf|aic|bic)|MixtureResults\.log_marginal"
+# Kinds of names, by how they end, that compute nothing themselves, and why they need no source.
 WITHOUT_SOURCE = {
-    "tobitgp.metrics.rmse": "the root of mse",
-    "tobitgp.metrics.survival_at": "reads a table",
-    "tobitgp.datasets.simulate_additive": "a problem of our own",
+    r"plot|plot_(terms|survival|hazard|evidence|residuals)": "draw what others compute",
+    r"(summary|summary_frame|print_summary|to_maketables|to_arviz|default_model_infos)": "show what others compute",
+    r"save|report|load|fetch|available": "write and read files, or tell of them",
+    r"params_?|hyperparameters|components|n_\w+|nobs|counts|fit_history|results_": "read off the fit",
+    r"df_resid|(Tobit|Mixture)Results\.df_model": "count parameters",
+    r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
+    r"formula_functions|metrics\.survival_at": "read tables",
+    r"findings\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
+    r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
+    r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
+    r"simulate_additive": "a problem of our own",
+    NOT_A_NUMBER: "NaN: a posterior has no such number",
 }
+
+# What tells a scale: of the response, of the linear predictor, of logarithms, or that there is none.
+SCALE = re.compile(
+    r"\b(scales?|units?|nats?|probabilit(y|ies)|shares?|standard\s+(deviation|error)s?|logarithms?|degrees of freedom|"
+    r"chi-squared|(frequency )?weights?|number of|how many|0 (and|to) 1|pure numbers?)\b|\[0, 1\]",
+    re.IGNORECASE,
+)
+WITHOUT_UNITS = {
+    r"plot\w*": "draw",
+    r"summary|to_arviz": "show other answers, in text or by their names",
+    r"fit_history|table": "are tables of stages and findings, column by column",
+    r"datasets\.(load|fetch)": "have units column by column, in the notes",
+    NOT_A_NUMBER: "NaN: a posterior has no such number",
+}
+NO_SCALE = {"event": "0 or 1", "stratify": "labels, or limits in the units of y", "folds": "labels"}
 WITHOUT_ERRORS = {
     "tobitgp.errors.FormulaError": "is one",
     "tobitgp.sklearn.CensoredGPRegressor": "settings are looked at when it is fitted, as scikit-learn asks",
@@ -184,12 +211,49 @@ def shows_an_example(name):
         yield "has an example that does not run"
 
 
+def is_of(kinds, name):
+    return any(re.search(rf"\.({kind})$", name.name) for kind in kinds)
+
+
+def needs_a_source(name):
+    """What computes, by itself; parts of an answer have the source of its class."""
+    part_of_an_answer = is_answer(name) and name.kind != "class"
+    return speaks_for_itself(name) and not part_of_an_answer and not is_of(WITHOUT_SOURCE, name)
+
+
 def names_its_source(name):
-    if name.kind == "property" or is_answer(name) or name.name in WITHOUT_SOURCE or not speaks_for_itself(name):
-        return
-    formula = "math::" in (inspect.getdoc(name.function) or "") or OF_PAPERS.fullmatch(name.name)
-    if formula and not sections(name)["References"]:
-        yield "has a formula, and says not whose"
+    """Papers and books in a section, or equations of the theory pages."""
+    found = sections(name)["References"] or named_in(inspect.getdoc(name.function) or "") & TAGS
+    if needs_a_source(name) and not found:
+        yield "says not where it is from"
+
+
+def numbers_in(kind):
+    """Whether a type holds numbers; a table among the parameters is data, with units of its own."""
+    return re.search(r"\b(floats?|arrays?|Array|Series)\b", kind) and not re.search(r"matplotlib|of (str|bool)", kind)
+
+
+def gives_numbers(name):
+    """What is no class and gives numbers or tables of them, or an answer that it describes as such."""
+    if name.kind == "class" or not speaks_for_itself(name) or is_of(WITHOUT_UNITS, name):
+        return False
+    given = str(getattr(name.function, "__annotations__", {}).get("return"))
+    described = [text for part in sections(name)["Returns"] for text in (part.name, part.type)]
+    return any(numbers_in(text) or re.fullmatch(r"Any|.*DataFrame.*", text) for text in [given, *described])
+
+
+def names_its_units(name):
+    """Every array and float that is taken, every field of numbers, and what comes back."""
+    doc = sections(name)
+    for p in [*doc["Parameters"], *doc["Attributes"]]:
+        words = " ".join(p.desc)
+        elsewhere = re.match(r"As |See ", words) or p.name in NO_SCALE
+        if numbers_in(p.type) and not elsewhere and not SCALE.search(f"{p.type} {words}"):
+            yield f"says not on what scale {p.name} is"
+    returns = [text for part in doc["Returns"] for text in (part.name, part.type, *part.desc)]
+    words = " ".join([*doc["Summary"], *doc["Extended Summary"], *returns])
+    if gives_numbers(name) and not SCALE.search(words):
+        yield "says not on what scale its answer is"
 
 
 CHECKS = [
@@ -202,6 +266,7 @@ CHECKS = [
     names_its_warnings,
     shows_an_example,
     names_its_source,
+    names_its_units,
 ]
 
 
@@ -221,7 +286,9 @@ def test_every_public_docstring(check, once):
 
 def test_exceptions_are_public_names(once):
     names = {name.name for name in once}
-    assert names.issuperset(WITHOUT_SOURCE.keys() | WITHOUT_ERRORS.keys() | WITHOUT_EXAMPLE.keys())
+    assert names.issuperset(WITHOUT_ERRORS.keys() | WITHOUT_EXAMPLE.keys())
+    for kind in [*WITHOUT_SOURCE, *WITHOUT_UNITS]:
+        assert any(re.search(rf"\.({kind})$", name) for name in names), kind
 
 
 def test_forwarding_methods_take_the_same_arguments(once):
@@ -293,6 +360,37 @@ def test_the_checks_can_fail():
     ]
     failed = {check for check in CHECKS for name in names if list(check(name))}
     assert set(CHECKS) == failed
+
+
+def without(name, words):
+    """The name with its docstring less some words."""
+
+    def stub():
+        pass
+
+    stub.__doc__ = re.sub(words, "", inspect.getdoc(name.function))
+    stub.__annotations__ = getattr(name.function, "__annotations__", {})
+    return Public(name.name, stub, name.kind)
+
+
+def test_a_source_taken_out_is_missed(once):
+    source = re.compile(r"References\n-+\n(?:.+\n?)*|\([A-Z]{2,3}\d+\)")
+    asked = [name for name in once if needs_a_source(name) and name.kind != "class"]
+    assert len(asked) > 80
+    assert [name.name for name in asked if not list(names_its_source(without(name, source)))] == []
+
+
+def test_a_tag_that_no_page_has_is_no_source():
+    name = next(name for name in public() if name.name == "tobitgp.GPResults.elbo")
+    assert list(names_its_source(name)) == []
+    assert list(names_its_source(without(name, r"(?<=SIT)7")))
+    assert list(names_its_source(Public(name.name, without(name, r"(?<=SIT)(?=7)").function, "property"))) == []
+
+
+def test_units_taken_out_are_missed(once):
+    asked = [name for name in once if gives_numbers(name)]
+    assert len(asked) > 110
+    assert [name.name for name in asked if not list(names_its_units(without(name, SCALE)))] == []
 
 
 def test_options_have_no_methods_for_users():

@@ -43,8 +43,9 @@ def simulate_groot_lucas(
     Returns
     -------
     DataFrame
-        Columns ``x``, ``y`` (as observed, the limit itself where censored), ``f`` (true function), ``y_star`` (f plus
-        noise, before censoring), ``lower`` and ``upper`` (limits, ``-inf`` or ``inf`` where there is none).
+        Columns of pure numbers ``x``, ``y`` (as observed, the limit itself where censored), ``f`` (true function),
+        ``y_star`` (f plus noise, before censoring), ``lower`` and ``upper`` (limits, ``-inf`` or ``inf`` where there is
+        none).
 
     Raises
     ------
@@ -101,7 +102,7 @@ def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int |
     Returns
     -------
     DataFrame
-        Columns as in `simulate_groot_lucas`.
+        Columns as in `simulate_groot_lucas`, in pure numbers.
 
     Raises
     ------
@@ -160,12 +161,12 @@ def simulate_karlova(
     noise_sd : float
         Standard deviation of the noise, in units of y.
     x_range : pair of float
-        Ends of the interval from which x is drawn.
+        Ends of the interval from which x is drawn, pure numbers.
 
     Returns
     -------
     DataFrame
-        Columns as in `simulate_groot_lucas`, in increasing order of x.
+        Columns as in `simulate_groot_lucas`, in pure numbers, in increasing order of x.
 
     Raises
     ------
@@ -228,8 +229,8 @@ def simulate_additive(
     Returns
     -------
     DataFrame
-        Columns ``x1, x2, z, g`` (group, from 0), ``y, f, y_star, lower, upper`` as in `simulate_groot_lucas`, and the
-        true parts ``f_x1, f_x2, f_z, f_g``, of which the first two have the mean 0.
+        Columns of pure numbers ``x1, x2, z, g`` (group, from 0), ``y, f, y_star, lower, upper`` as in
+        `simulate_groot_lucas`, and the true parts ``f_x1, f_x2, f_z, f_g``, of which the first two have the mean 0.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class LimitedNormal(ABC):
         return self._window.e.shape
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Density at x, 0 outside the limits; on a limit of a censored variable the probability of its atom.
+        """Density at x per unit, 0 outside the limits; on a limit of a censored variable the probability of its atom.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class LimitedNormal(ABC):
         return np.exp(self.logpdf(x))
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """Log density at x, -inf outside the limits.
+        """Log density at x in nats, -inf outside the limits.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class LimitedNormal(ABC):
         return np.exp(self.logsf(x))
 
     def logcdf(self, x: ArrayLike) -> Array:
-        """Log of `cdf`, with relative precision in both tails.
+        """Log of `cdf` in nats, with relative precision in both tails.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class LimitedNormal(ABC):
         return _plain(self._log_tails(self._read("x", x))[0])
 
     def logsf(self, x: ArrayLike) -> Array:
-        """Log of `sf`, with relative precision in both tails.
+        """Log of `sf` in nats, with relative precision in both tails.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class LimitedNormal(ABC):
         Returns
         -------
         float or array
-            Of the shape of q and the parameters together.
+            Of the shape of q and the parameters together, in the units of the variable.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class LimitedNormal(ABC):
         Returns
         -------
         float or array
-            Of the shape of q and the parameters together.
+            Of the shape of q and the parameters together, in the units of the variable.
 
         Raises
         ------
@@ -277,12 +277,16 @@ class LimitedNormal(ABC):
         """Random values; see the distributions."""
 
     def mean(self) -> Array:
-        """Mean, within the limits.
+        """Mean, within the limits, in the units of the variable.
 
         Returns
         -------
         float or array
             Of the shape of the parameters.
+
+        References
+        ----------
+        (INF2) of the theory pages, clipped; Johnson, Kotz and Balakrishnan (1994), section 13.10.1, truncated.
 
         Examples
         --------
@@ -301,6 +305,10 @@ class LimitedNormal(ABC):
         float or array
             Of the shape of the parameters, in squared units.
 
+        References
+        ----------
+        (INF3) of the theory pages, clipped; Johnson, Kotz and Balakrishnan (1994), section 13.10.1, truncated.
+
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
@@ -316,7 +324,7 @@ class LimitedNormal(ABC):
         Returns
         -------
         float or array
-            Of the shape of the parameters.
+            Of the shape of the parameters, in the units of the variable.
 
         Examples
         --------
@@ -335,6 +343,10 @@ class LimitedNormal(ABC):
         -------
         float or array
             Of the shape of the parameters.
+
+        References
+        ----------
+        (INF4) of the theory pages, clipped; (INF8) with itself, truncated.
 
         Examples
         --------
@@ -362,6 +374,10 @@ class LimitedNormal(ABC):
         ------
         SpecError
             If ``other`` is of another class or does not broadcast.
+
+        References
+        ----------
+        (INF5) and (INF6) of the theory pages, clipped; (INF8), truncated.
 
         Examples
         --------

@@ -29,9 +29,9 @@ class CensoredNormal(LimitedNormal):
     Parameters
     ----------
     mean, sd : float or array
-        Of the variable before clipping; sd > 0.
+        Of the variable before clipping, in its units; sd > 0.
     lower, upper : float or array, optional
-        Limits, lower < upper; None or an infinite one is no limit. All parameters broadcast.
+        Limits in the same units, lower < upper; None or an infinite one is no limit. All parameters broadcast.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class CensoredNormal(LimitedNormal):
         Returns
         -------
         array
-            Of shape ``size``, or of that of the parameters.
+            Of shape ``size``, or of that of the parameters, in the units of the variable.
 
         Raises
         ------

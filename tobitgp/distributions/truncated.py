@@ -24,9 +24,10 @@ class TruncatedNormal(LimitedNormal):
     Parameters
     ----------
     mean, sd : float or array
-        Of the variable before truncation; sd > 0.
+        Of the variable before truncation, in its units; sd > 0.
     lower, upper : float or array, optional
-        Ends of the window, lower < upper; None or an infinite one is no limit. All parameters broadcast.
+        Ends of the window in the same units, lower < upper; None or an infinite one is no limit. All parameters
+        broadcast.
 
     Raises
     ------
@@ -72,7 +73,7 @@ class TruncatedNormal(LimitedNormal):
         Returns
         -------
         array
-            Of shape ``size``, or of that of the parameters.
+            Of shape ``size``, or of that of the parameters, in the units of the variable.
 
         Raises
         ------

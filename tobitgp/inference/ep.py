@@ -25,12 +25,11 @@ class EP:
     Parameters
     ----------
     tol : float
-        Root mean square of the standardised site changes at which to stop.
+        Root mean square of the standardised site changes at which to stop, a pure number.
     max_sweeps : int
         Most updates of all sites for one set of hyper-parameters.
-        Most updates of all sites for one set of hyper-parameters.
     damping : float
-        First step length; shortened where the residual grows or the direction turns.
+        First step length, as a share of the whole step; shortened where the residual grows or the direction turns.
     floored : bool
         Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others lead
         nowhere. Such rows match the mean of f only, and the gradient of the evidence is approximate.
@@ -43,7 +42,7 @@ class EP:
     Notes
     -----
     The most accurate of the three methods in every exact comparison made; its evidence lay slightly below the exact one
-    ([1]_, with corrections). Equations are those of the theory page on EP.
+    ([1]_, with corrections). Equations are those of the theory page on EP, (EP1) to (EP9).
 
     References
     ----------

@@ -22,12 +22,11 @@ class Laplace:
     Parameters
     ----------
     tol : float
-        Root mean square of the standardised site changes at which to stop.
+        Root mean square of the standardised site changes at which to stop, a pure number.
     max_sweeps : int
         Most updates of all sites for one set of hyper-parameters.
-        Most updates of all sites for one set of hyper-parameters.
     damping : float
-        First step length.
+        First step length, as a share of the whole step.
 
     Raises
     ------
@@ -37,7 +36,7 @@ class Laplace:
     Notes
     -----
     Fast and without a sign: its evidence lies on either side of the exact one, and where nearly everything is censored
-    the mode says little about the mass [1]_ [2]_.
+    the mode says little about the mass [1]_ [2]_. Equations are (LA1) to (LA7) of the theory pages.
 
     References
     ----------

@@ -37,12 +37,11 @@ class VI:
         With ``bound="local"``: one side noise for each side, or one for each of up to 300 censored rows, as
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
     tol : float
-        Root mean square of the standardised site changes at which to stop.
+        Root mean square of the standardised site changes at which to stop, a pure number.
     max_sweeps : int
         Most updates of all sites for one set of hyper-parameters.
-        Most updates of all sites for one set of hyper-parameters.
     damping : float
-        First step length.
+        First step length, as a share of the whole step.
 
     Raises
     ------

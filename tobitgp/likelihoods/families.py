@@ -67,7 +67,7 @@ FEWEST_DF, MOST_DF = 0.2, 1e10
 class Student:
     """Noise with Student's t law of known degrees of freedom, given as ``family=tg.Student(df=4)``.
 
-    ``family="student"`` estimates them.
+    ``family="student"`` estimates them. Its density is in the table of (REG1) of the theory pages.
 
     Parameters
     ----------

@@ -17,12 +17,12 @@ from tobitgp.typing import Array, BoolArray
 
 
 class DynamicAUC(NamedTuple):
-    """Areas under time-dependent ROC curves.
+    """Areas under time-dependent ROC curves; (MET6) and (MET7) of the theory pages.
 
     Attributes
     ----------
     auc : Series
-        An area for each time, times in the index.
+        An area, a share of pairs, for each time, times in the index.
     mean : float
         Their average, weighted by the share of rows that have their event from one time to the next.
     """
@@ -48,10 +48,11 @@ def cumulative_dynamic_auc(
     train, test
         As in `brier_score`.
     survival_frame : DataFrame or (n,) array
-        Survival curves as in `brier_score`, or a score for each row, higher for longer times. scikit-survival takes
-        risks, which are the negative.
+        Survival curves as in `brier_score`, or a score for each row, on any scale, higher for longer times.
+        scikit-survival takes risks, which are the negative.
     times : float or (m,) array, optional
-        From the first event in test on, earlier than its longest time, ascending; by default the index of the frame.
+        On the scale of the test times: from the first event in test on, earlier than its longest time, ascending; by
+        default the index of the frame.
     interpolation : {"linear", "step"}
         As in `brier_score`.
 

@@ -35,7 +35,8 @@ def brier_score(
         Times in the index, a column for each test row, in their order, as ``predict_survival_function`` of this
         package and of lifelines gives it.
     times : float or (m,) array, optional
-        Where curves are judged, earlier than the longest test time; by default the index of the frame.
+        Where curves are judged, on the scale of the index, earlier than the longest test time; by default the index of
+        the frame.
     interpolation : {"linear", "step"}
         How curves are read between the times of the frame; at those times the frame's own values are taken. Linear,
         from 1 at time 0 on, has the smaller error for curves that are smooth, and for steps at every training time
@@ -45,7 +46,7 @@ def brier_score(
     Returns
     -------
     Series
-        A score for each time, times in the index.
+        A score for each time, on the scale of squared probabilities, times in the index.
 
     Raises
     ------
@@ -92,6 +93,7 @@ def integrated_brier_score(
     Returns
     -------
     float
+        On the scale of squared probabilities.
 
     Raises
     ------

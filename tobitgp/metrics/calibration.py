@@ -16,14 +16,14 @@ _ROUNDING = 1e-6
 
 
 class DCalibration(NamedTuple):
-    """Test of the uniformity of predicted survival at the rows' own times.
+    """Test of the uniformity of predicted survival at the rows' own times; (MET8) of the theory pages.
 
     Attributes
     ----------
     statistic : float
         Chi-squared, with a degree of freedom less than there are bins.
     p_value : float
-        Its upper tail.
+        Its upper tail probability.
     bins : DataFrame
         A row for each bin of survival probabilities, the last of which holds 1 too: ``share`` of the rows in it,
         ``expected`` share, and ``rows``, their number, censored ones in fractions.

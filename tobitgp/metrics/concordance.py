@@ -12,16 +12,16 @@ from tobitgp.metrics.read import check_order, read_bounds, read_column
 
 
 class Concordance(NamedTuple):
-    """Concordance index and what it was counted from.
+    """Concordance index and what it was counted from; (MET1) and (MET2) of the theory pages.
 
     Attributes
     ----------
     c_index : float
-        ``(concordant + tied_score / 2) / (concordant + discordant + tied_score)``.
+        A share, ``(concordant + tied_score / 2) / (concordant + discordant + tied_score)``.
     concordant, discordant, tied_score : float
-        Pairs whose order is known, and whose scores agree with it, contradict it, or are equal.
+        Number of pairs, by weights, whose order is known, and whose scores agree with it, contradict it, or are equal.
     tied_time : float
-        Pairs of exact rows at the same time, which are not compared.
+        Number of pairs, by weights, of exact rows at the same time, which are not compared.
     """
 
     c_index: float
@@ -47,22 +47,23 @@ def concordance_index(
     Parameters
     ----------
     time : (n,) array or None
-        Times, or other responses; they may be negative.
+        Times, or other responses, in any units; they may be negative.
     score : (n,) array
-        Higher for longer times, as a predicted mean, median or survival probability; of a risk give the negative.
-        Only the order matters; infinite scores are allowed.
+        On any scale, higher for longer times, as a predicted mean, median or survival probability; of a risk give the
+        negative. Only the order matters; infinite scores are allowed.
     event : (n,) array, optional
         1 or True where the time is that of the event, 0 or False where the row was right-censored then.
     lower, upper : float or (n,) array, optional
-        With ``time``, limits of the instrument: rows at or below ``lower`` are left-censored there, rows at or above
-        ``upper`` right-censored. With ``time=None``, the ends of the interval that holds each row, equal on exact
-        rows and infinite where it is open. Not beside ``event``.
+        With ``time``, limits of the instrument in its units: rows at or below ``lower`` are left-censored there, rows
+        at or above ``upper`` right-censored. With ``time=None``, the ends of the interval that holds each row, equal on
+        exact rows and infinite where it is open. Not beside ``event``.
     weights : (n,) array, optional
         Frequency weights, 0 or more: a row of weight 2 is two rows.
 
     Returns
     -------
     float
+        A share of pairs, between 0 and 1.
 
     Raises
     ------

@@ -130,7 +130,7 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     survival_frame : DataFrame
         Times in the index, a column for each of the n rows; see `brier_score`.
     time : (n,) array
-        Survival is 1 at -inf and 0 at inf, so that ends of intervals can be given.
+        On the scale of the index; survival is 1 at -inf and 0 at inf, so that ends of intervals can be given.
     interpolation : {"linear", "step"}
         See `brier_score`.
 

@@ -27,19 +27,19 @@ def mnll(
     Parameters
     ----------
     f : (n,) array
-        True latent values.
+        True latent values, in their units.
     mean : (n,) array or DataFrame
-        Predicted means of f. A table with columns ``mean`` and ``se`` (or ``mean_se``) is both moments, as
-        ``predict(what="latent", se=True)`` gives it.
+        Predicted means of f, in its units. A table with columns ``mean`` and ``se`` (or ``mean_se``) is both moments,
+        as ``predict(what="latent", se=True)`` gives it.
     sd : float or (n,) array
-        Predicted standard deviations of f, without noise.
+        Predicted standard deviations of f, without noise, in its units.
     stratify, contributions
         As in `mae`; limits are compared with f.
 
     Returns
     -------
     float or Series
-        As `mae`.
+        In nats a row, of a density in the units of f; as `mae`.
 
     Raises
     ------
@@ -88,16 +88,17 @@ def nlpd(
     Parameters
     ----------
     y : (n,) array or None
-        Responses.
+        Responses, in their units.
     mean : (n,) array or DataFrame
-        Predicted means before clipping. A table with columns ``mean`` and ``sd`` is both moments.
+        Predicted means before clipping, in the units of y. A table with columns ``mean`` and ``sd`` is both moments.
     sd : float or (n,) array
         Standard deviations of a new response before clipping: ``sqrt(se**2 + sigma**2)``, noise included.
     event : (n,) array, optional
         1 or True for exact rows, 0 or False for those right-censored at y.
     lower, upper : float or (n,) array, optional
-        With ``y``, limits of the instrument: rows at or below ``lower``, or at or above ``upper``, are censored there.
-        With ``y=None``, ends of the intervals that hold the rows, equal on exact rows and infinite where open.
+        With ``y``, limits of the instrument in its units: rows at or below ``lower``, or at or above ``upper``, are
+        censored there. With ``y=None``, ends of the intervals that hold the rows, equal on exact rows and infinite
+        where open.
     stratify : True, tuple of two limits, or (n,) array, optional
         True reports ``"exact"``, ``"left"``, ``"right"`` and ``"interval"`` rows apart, as far as there are any;
         otherwise as in `mae`.
@@ -107,8 +108,8 @@ def nlpd(
     Returns
     -------
     float or Series
-        As `mae`. Densities are in the units of y, so that values for other units, or for log y, differ by a constant;
-        those of exact and of censored rows are not of one kind and are best told apart.
+        In nats a row; as `mae`. Densities are in the units of y, so that values for other units, or for log y, differ
+        by a constant; those of exact and of censored rows are not of one kind and are best told apart.
 
     Raises
     ------

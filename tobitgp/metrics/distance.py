@@ -22,9 +22,9 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
     Parameters
     ----------
     y : (n,) array
-        True values, of f or of a response.
+        True values, of f or of a response, in its units.
     prediction : (n,) array or DataFrame
-        A table with a column ``mean`` is read there, as ``predict(..., se=True)`` and
+        In the units of y. A table with a column ``mean`` is read there, as ``predict(..., se=True)`` and
         ``get_prediction().summary_frame()`` give it. Rows are matched by position.
     stratify : tuple of two limits, or (n,) array, optional
         Report rows apart: by whether y lies at or below the first limit, inside, or at or above the second (None is
@@ -35,7 +35,8 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
     Returns
     -------
     float or Series
-        A Series with ``stratify``: ``"all"``, then ``"below"``, ``"inside"`` and ``"above"``, or the labels in order.
+        In the units of y; a Series with ``stratify``: ``"all"``, then ``"below"``, ``"inside"`` and ``"above"``, or the
+        labels in order.
 
     Raises
     ------
@@ -123,6 +124,10 @@ def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[
     ------
     DataError, SpecError
         As `tobitgp.metrics.mae`.
+
+    References
+    ----------
+    (MET9) of the theory pages.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
         Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row; or
         scikit-survival's structured arrays.
     score : (n,) array
-        Of the test rows; higher for longer times. scikit-survival takes risks, which are the negative.
+        Of the test rows, on any scale; higher for longer times. scikit-survival takes risks, which are the negative.
     tau : float, optional
         Pairs whose earlier time is tau or later are left out. It belongs where many training rows are still
         followed: weights of late events are large and uncertain.
@@ -38,6 +38,7 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
     Returns
     -------
     float
+        A share of pairs, by their weights.
 
     Raises
     ------

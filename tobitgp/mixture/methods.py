@@ -114,7 +114,7 @@ class SVBCM(Ascent):
     n_steps : int
         How many batches; each start has as many.
     delay, forgetting : float
-        Of the step lengths; forgetting in (1/2, 1].
+        Of the step lengths, (SVB3) of the theory pages: a number of steps, and a power in (1/2, 1].
     statistics : {"expected", "sampled"}
         Responsibilities, or one component drawn for each row by them.
     polish : bool

@@ -26,7 +26,7 @@ class Predictive:
     Parameters
     ----------
     weights : (K,) array
-        They sum to 1.
+        Probabilities of the components; they sum to 1.
     law : Law
         Student's t, Lomax and negative binomial laws, for posteriors.
 
@@ -34,6 +34,11 @@ class Predictive:
     ------
     SpecError
         By the questions, for values that are no numbers or ends of different shapes.
+
+    References
+    ----------
+    Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 34
+    and 46-47.
 
     Examples
     --------
@@ -53,11 +58,11 @@ class Predictive:
         return f"Predictive({len(self.weights)} x {type(self.law).__name__})"
 
     def pdf(self, x: ArrayLike) -> Any:
-        """Density, or probability of a count, at x."""
+        """Density per unit of the response, or probability of a count, at x."""
         return np.exp(self.logpdf(x))
 
     def logpdf(self, x: ArrayLike) -> Any:
-        """Log of `pdf`; -inf where nothing can lie."""
+        """Log of `pdf`, in nats; -inf where nothing can lie."""
         return self._mix(self.law.log_density, x)
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -65,7 +70,7 @@ class Predictive:
         return np.exp(self.logcdf(x))
 
     def logcdf(self, x: ArrayLike) -> Any:
-        """Log of `cdf`."""
+        """Log of `cdf`, in nats."""
         return _complete(self._mix(self.law.log_cdf, x), self._mix(self.law.log_sf, x))
 
     def sf(self, x: ArrayLike) -> Any:
@@ -73,13 +78,14 @@ class Predictive:
         return np.exp(self.logsf(x))
 
     def logsf(self, x: ArrayLike) -> Any:
-        """Log of `sf`."""
+        """Log of `sf`, in nats."""
         return _complete(self._mix(self.law.log_sf, x), self._mix(self.law.log_cdf, x))
 
     def hazard(self, x: ArrayLike) -> Any:
-        """Density over survival; of counts, the probability of x among values of at least x.
+        """Density over survival, per unit of the response; of counts, the probability of x among values of at least x.
 
         Where nothing is left, as at infinity, it is what the hazard tends to: that of the component that lasts longest.
+        (SUR2) of the theory pages.
 
         Examples
         --------
@@ -91,7 +97,7 @@ class Predictive:
         return np.exp(self.log_hazard(x))
 
     def log_hazard(self, x: ArrayLike) -> Any:
-        """Log of `hazard`."""
+        """Log of `hazard`, which is per unit of the response."""
         log_p = self.logpdf(x)
         log_left = self.logsf(_numbers(x) - 1.0 if self.law.discrete else x)
         gone = np.isneginf(log_left)
@@ -100,18 +106,19 @@ class Predictive:
         return np.where(gone, last, log_p - np.where(gone, 0.0, log_left))[()]
 
     def cumulative_hazard(self, x: ArrayLike) -> Any:
-        """Minus the log of `sf`."""
+        """Minus the log of `sf`: a pure number."""
         return -self.logsf(x)
 
     def log_mass(self, lower: ArrayLike, upper: ArrayLike) -> Any:
         """Log probability of (lower, upper], and log density where the two are equal.
 
-        Its mean over new rows is the test log-likelihood by which mixtures are compared.
+        Its mean over new rows is the test log-likelihood by which mixtures are compared, as (MET12) of the theory
+        pages.
 
         Parameters
         ----------
         lower, upper : array
-            Ends, of shapes that broadcast; infinite ones are open.
+            Ends in the units of the response, of shapes that broadcast; infinite ones are open.
 
         Returns
         -------
@@ -132,7 +139,7 @@ class Predictive:
             return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
 
     def ppf(self, q: ArrayLike) -> Any:
-        """Quantile: the smallest value whose `cdf` is at least q; NaN for q outside 0 to 1."""
+        """Quantile in the units of the response: the smallest value whose `cdf` is at least q; NaN outside 0 to 1."""
         q = _numbers(q)
         flat = q.ravel()
         good = (flat > 0.0) & (flat < 1.0)
@@ -147,7 +154,8 @@ class Predictive:
     def remaining(self, p: float, start: float) -> float:
         """Time after start at which survival falls to p of what it is at start; infinite where none is left.
 
-        It is found on the log scale, far beyond where ``1 - sf`` is 1.
+        (SUR4) of the theory pages, in the units of the response. It is found on the log scale, far beyond where
+        ``1 - sf`` is 1.
 
         Examples
         --------
@@ -172,7 +180,7 @@ class Predictive:
         return high - start
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
-        """Random values of a shape, one without; ``rng=None`` is deterministic."""
+        """Random values of a shape, in the units of the response, one without; ``rng=None`` is deterministic."""
         rng = generator(rng)
         shape = np.asarray(1 if size is None else size)
         if shape.dtype.kind not in "iu" or shape.ndim > 1 or (shape < 0).any():
@@ -183,12 +191,12 @@ class Predictive:
         return values[0] if size is None else values.reshape(size)
 
     def mean(self) -> float:
-        """Mean; infinite or NaN where a component has none."""
+        """Mean, in the units of the response; infinite or NaN where a component has none."""
         with np.errstate(invalid="ignore"):
             return float(self.weights @ self.law.moments()[0])
 
     def var(self) -> float:
-        """Variance; infinite or NaN where a component has none."""
+        """Variance, in squared units of the response; infinite or NaN where a component has none."""
         mean, variance = self.law.moments()
         with np.errstate(invalid="ignore"):
             return float(self.weights @ (variance + (mean - self.weights @ mean) ** 2))

@@ -11,12 +11,12 @@ from tobitgp.errors import SpecError
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """Log-normal prior of a positive parameter, in the parameter's own units.
+    """Log-normal prior of a positive parameter, in the parameter's own units; (HYP1) of the theory pages.
 
     Parameters
     ----------
     median : float
-        Positive.
+        Positive, in the units of the parameter.
     spread : float
         Standard deviation of the logarithm, positive: about two thirds of the mass lie within a factor ``exp(spread)``
         of the median.
@@ -42,14 +42,14 @@ class LogNormal:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Normal prior of a linear coefficient, in the units of response per column.
+    """Normal prior of a linear coefficient, in the units of response per column; (FEA3) of the theory pages.
 
     Parameters
     ----------
     mean : float
-        Any finite number.
+        Any finite number, in the units of the coefficient.
     sd : float
-        Positive.
+        Positive, in the units of the coefficient.
 
     Raises
     ------

@@ -42,8 +42,8 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     """Evaluate every approximation at the hyper-parameters of a fit, beside the exact evidence.
 
     The exact evidence is the density of the exact rows times an orthant (or box) probability of the censored ones given
-    them, by quasi-Monte Carlo with the prior in full. The approximations use the fit's own features, and no side noises
-    but those that a fit with ``bound="local"`` has.
+    them, by quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. The approximations use the
+    fit's own features, and no side noises but those that a fit with ``bound="local"`` has.
 
     Parameters
     ----------

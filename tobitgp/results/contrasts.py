@@ -22,12 +22,14 @@ from tobitgp.typing import Array
 class ContrastResults:
     """Linear combinations of coefficients, each against a value; prints as its table.
 
+    Each by (REG10) of the theory pages; under a prior its tails are those of the mixture of (PRE3).
+
     Attributes
     ----------
     names : list of str, length k
         The hypotheses as written.
     null : (k,) array
-        Values under the hypotheses.
+        Values under the hypotheses, in the units of the combinations.
     posterior : Linear
         Of the combinations less these values.
 
@@ -43,12 +45,12 @@ class ContrastResults:
 
     @property
     def effect(self) -> Array:
-        """Posterior means of the combinations, (k,)."""
+        """Posterior means of the combinations, (k,), in their units."""
         return self.posterior.coefficients() + self.null
 
     @property
     def sd(self) -> Array:
-        """Posterior standard deviations, (k,)."""
+        """Posterior standard deviations, (k,), in the units of the combinations."""
         return self.posterior.errors()
 
     @property
@@ -63,11 +65,11 @@ class ContrastResults:
         return self.posterior.p_values()
 
     def conf_int(self, alpha: float = 0.05) -> Array:
-        """Posterior intervals (k, 2) of probability ``1 - alpha``."""
+        """Posterior intervals (k, 2), in the units of the combinations, of probability ``1 - alpha``."""
         return self.posterior.interval(check_alpha(alpha)) + self.null[:, None]
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """A row for each hypothesis, columns ``coef, std err, z, P>|z|, lower, upper``."""
+        """A row for each hypothesis, columns ``coef, std err, z, P>|z|, lower, upper``; in the units of it."""
         columns = [self.effect, self.sd, self.tvalue, self.pvalue, *self.conf_int(alpha).T]
         return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=self.names)
 
@@ -77,16 +79,17 @@ class ContrastResults:
 
 @dataclass(frozen=True, slots=True)
 class WaldResults:
-    """Several hypotheses together.
+    """Several hypotheses together, by (REG10) of the theory pages.
 
     Attributes
     ----------
     statistic : float
-        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V.
+        ``(R b - r)' (R V R')^-1 (R b - r)`` with posterior mean b and covariance V, in no units; of
+        ``lr_test()`` twice the difference of the log likelihoods.
     df : int
         Number of hypotheses.
     pvalue : float
-        Of the chi-squared distribution.
+        Upper tail probability of the chi-squared distribution.
     """
 
     statistic: float
@@ -94,7 +97,7 @@ class WaldResults:
     pvalue: float
 
     def summary_frame(self) -> pd.DataFrame:
-        """One row with columns ``chi2, P>chi2, df constraint``."""
+        """One row with columns ``chi2, P>chi2, df constraint``: chi-squared, its tail probability, and its degrees."""
         return pd.DataFrame({"chi2": [self.statistic], "P>chi2": [self.pvalue], "df constraint": [self.df]})
 
     def __repr__(self) -> str:

@@ -78,8 +78,8 @@ class Curves(Calibration):
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, a; ``times`` are then remaining times, and survival is
-            :math:`S(a + t) / S(a)`.
+            Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
+            is :math:`S(a + t) / S(a)`.
         interval : float, optional
             Probability of pointwise bands. Of a process they hold quantiles of survival given f and the noise, under
             the posterior, given survival of ``conditional_after``, too; of a regression and a mixture they are normal
@@ -90,8 +90,8 @@ class Curves(Calibration):
         Returns
         -------
         DataFrame
-            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
-            ``(row, mean|lower|upper)``.
+            Probabilities: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
+            the columns are ``(row, mean|lower|upper)``.
 
         Raises
         ------
@@ -100,6 +100,10 @@ class Curves(Calibration):
             rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
+
+        References
+        ----------
+        (SUR1) and (SUR3) of the theory pages; bands of processes (SUR8) and (SUR9), of regressions and mixtures (SUR7).
 
         Examples
         --------
@@ -138,7 +142,7 @@ class Curves(Calibration):
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, from which the times count.
+            Time survived already, on the scale of the response, from which the times count.
         interval : float, optional
             Probability of pointwise bands; those by the delta method are normal in the logarithm of the cumulative
             hazard.
@@ -148,8 +152,8 @@ class Curves(Calibration):
         Returns
         -------
         DataFrame
-            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
-            ``(row, mean|lower|upper)``.
+            In no units: times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the
+            columns are ``(row, mean|lower|upper)``.
 
         Raises
         ------
@@ -158,6 +162,10 @@ class Curves(Calibration):
             rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
+
+        References
+        ----------
+        (SUR2) and (SUR3) of the theory pages; bands (SUR7) and (SUR8).
 
         Examples
         --------
@@ -193,7 +201,7 @@ class Curves(Calibration):
         times : list of float, optional
             On the scale of the response as written; the distinct training durations by default.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, from which the times count.
+            Time survived already, on the scale of the response, from which the times count.
         interval : float, optional
             Probability of pointwise bands.
         exclude : str or list of str
@@ -202,8 +210,8 @@ class Curves(Calibration):
         Returns
         -------
         DataFrame
-            Times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the columns are
-            ``(row, mean|lower|upper)``.
+            Per unit of time: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
+            the columns are ``(row, mean|lower|upper)``.
 
         Raises
         ------
@@ -212,6 +220,10 @@ class Curves(Calibration):
             rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
+
+        References
+        ----------
+        (SUR2) of the theory pages; bands of processes (SUR9), of regressions and mixtures (SUR7).
 
         Examples
         --------
@@ -239,7 +251,7 @@ class Curves(Calibration):
         p : float
             Survival at the time that is asked for, between 0 and 1.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, from which the times count.
+            Time survived already, on the scale of the response, from which the times count.
         exclude : str or list of str
             Terms to set to zero.
 
@@ -254,6 +266,10 @@ class Curves(Calibration):
             For ``p`` outside 0 to 1, times that are not finite, a dask DataFrame, or lacking training rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
+
+        References
+        ----------
+        (SUR4) of the theory pages.
 
         Examples
         --------
@@ -278,7 +294,7 @@ class Curves(Calibration):
         df : DataFrame or dict of columns, optional
             Rows to give medians for, by default those of the training data.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already; then the median of the time that remains.
+            Time survived already, on the scale of the response; then the median of the time that remains.
         exclude : str or list of str
             Terms to set to zero.
 
@@ -293,6 +309,10 @@ class Curves(Calibration):
             For times that are not finite, a dask DataFrame, or lacking training rows.
         DataError, UnseenLevelError
             If the rows cannot be used.
+
+        References
+        ----------
+        (SUR4) of the theory pages with p = 1/2.
 
         Examples
         --------
@@ -330,6 +350,10 @@ class Curves(Calibration):
         DataError, UnseenLevelError
             If the rows cannot be used.
 
+        References
+        ----------
+        The mean of the law (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -360,9 +384,10 @@ class Curves(Calibration):
         df : DataFrame or dict of columns, optional
             By default the training data.
         t : float or list of float
-            Positive.
+            Positive, on the scale of the response.
         conditional_after : float, or one for each row (a Series by its labels), optional
-            Time survived already, a; then :math:`\int_0^t S(a + u)\,du / S(a)`, which has no bands.
+            Time survived already, on the scale of the response, a; then :math:`\int_0^t S(a + u)\,du / S(a)`, which
+            has no bands.
         interval : float, optional
             Probability of bands, as of :meth:`predict_survival_function`.
         exclude : str or list of str
@@ -371,7 +396,8 @@ class Curves(Calibration):
         Returns
         -------
         Series or DataFrame
-            A value for each row; of a list of times a column for each, with bands ``(time, statistic)``.
+            A value for each row, on the scale of the response; of a list of times a column for each, with bands
+            ``(time, statistic)``.
 
         Raises
         ------
@@ -405,7 +431,8 @@ class Curves(Calibration):
     def concordance_index_(self) -> float:
         """Concordance of the predicted medians with the training rows, censored ones of every kind included.
 
-        0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index`. A mixture predicts the same for every
+        A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2)
+        of the theory pages. A mixture predicts the same for every
         row, and raises SpecError.
         """
         return self._concordance()
@@ -428,11 +455,17 @@ class Curves(Calibration):
         Returns
         -------
         float
+            In nats a row, or a share of pairs.
 
         Raises
         ------
         SpecError
             For another method, lacking columns, or rows of which nothing is known.
+
+        References
+        ----------
+        Minus (MET12) of the theory pages with the predictive law in place of the normal one; (MET2) for the
+        concordance.
 
         Examples
         --------

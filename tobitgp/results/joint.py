@@ -18,7 +18,7 @@ DRAWN = ("uncensored", "latent", "observed")
 
 
 class Posterior(NamedTuple):
-    """Mean and covariance of f in rows together.
+    """Mean and covariance of f in rows together: (PRE1) and (PRE2) of the theory pages, or (REG8).
 
     Attributes
     ----------
@@ -69,9 +69,10 @@ class JointQuestions:
         Returns
         -------
         mean : Series, (n,)
-            ``predict(what="latent")``.
+            ``predict(what="latent")``: on the scale of the response, of its logarithm for log-time families.
         covariance : DataFrame, (n, n)
-            Its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that cannot be predicted.
+            In squared units of the mean; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
+            cannot be predicted.
 
         Raises
         ------
@@ -79,6 +80,10 @@ class JointQuestions:
             If the fit holds no training rows and ``new`` is not given.
         DataError, UnseenLevelError
             If the new data cannot be used.
+
+        References
+        ----------
+        (PRE1) and (PRE2) of the theory pages for processes, the covariance (REG8) of the estimates for regressions.
 
         Examples
         --------
@@ -139,6 +144,10 @@ class JointQuestions:
             maximum.
         DataError, UnseenLevelError
             If the new data cannot be used.
+
+        References
+        ----------
+        (PRE1) of the theory pages at points drawn by (HYP6) for processes, the covariance (REG8) for regressions.
 
         Examples
         --------

@@ -14,7 +14,9 @@ from tobitgp.typing import Frame
 
 @dataclass(frozen=True, slots=True)
 class PredictionResults:
-    """Mean of y* in rows, its uncertainty, and where new values would lie.
+    """Mean of y* in rows, its uncertainty, and where new values would lie; (PRE2) and (PRE3) of the theory pages.
+
+    All on the scale of the response.
 
     Attributes
     ----------
@@ -37,12 +39,12 @@ class PredictionResults:
 
     @property
     def predicted_mean(self) -> pd.Series[float]:
-        """``predict(what="uncensored")``: a Series by row."""
+        """``predict(what="uncensored")``: a Series by row, on the scale of the response."""
         return pd.Series(self._mean()["mean"], name="predicted_mean")
 
     @property
     def se_mean(self) -> pd.Series[float]:
-        """Standard deviation of the mean of y*: a Series by row."""
+        """Standard deviation of the mean of y*: a Series by row, on the scale of the response."""
         return pd.Series(self._mean()["se"], name="se_mean")
 
     def _mean(self, level: float | None = None) -> pd.DataFrame:
@@ -51,7 +53,7 @@ class PredictionResults:
     def conf_int(self, obs: bool = False, alpha: float = 0.05) -> pd.DataFrame:
         """Intervals of probability ``1 - alpha`` for the mean, or with ``obs`` for a new y*.
 
-        A row for each row of the data, columns 0 and 1.
+        A row for each row of the data, columns 0 and 1, on the scale of the response.
         """
         kind = "obs" if obs else "mean"
         table = self.summary_frame(alpha)[[f"{kind}_ci_lower", f"{kind}_ci_upper"]]
@@ -60,7 +62,8 @@ class PredictionResults:
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """A row for each row of the data, in statsmodels' columns.
 
-        They are ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``.
+        They are ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``, all on the scale of the
+        response.
         """
         alpha = check_alpha(alpha)
         mean = self._mean(1.0 - alpha)
@@ -98,6 +101,11 @@ class Predictions:
             If the fit holds no training rows and ``new`` is not given.
         DataError, UnseenLevelError
             If the new data cannot be used; both when numbers are asked for.
+
+        References
+        ----------
+        (PRE2) and (PRE3) of the theory pages for processes; the delta method from (REG8) for regressions, from (LR2)
+        for mixtures.
 
         Examples
         --------

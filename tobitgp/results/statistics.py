@@ -130,21 +130,29 @@ class Statistics:
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations."""
+        """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
+
+        Roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory pages.
+        """
         return self._series(self._linear.errors(), self._rest.errors())
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df."""
+        """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
+
+        The signed root of (REG10) of the theory pages for a coefficient at a time.
+        """
         error = self._linear.errors()
         z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
         return self._series(z, self._rest.z_values())
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided tails by parameter; of a posterior twice the probability of a coefficient's less likely sign.
+        """Two-sided tail probabilities; of a posterior twice the probability of a coefficient's less likely sign.
 
-        NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no value to test.
+        A Series by parameter; NaN for fixed coefficients, and for hyper-parameters, sigma and df, of which zero is no
+        value to test. Of a regression the tail of (REG10) of the theory pages, of a posterior that of the mixture of
+        (PRE3).
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
 
@@ -163,12 +171,17 @@ class Statistics:
         Returns
         -------
         DataFrame
-            A row for each parameter, columns 0 and 1.
+            A row for each parameter, columns 0 and 1, in the user's units.
 
         Raises
         ------
         SpecError
             If ``alpha`` does not lie between 0 and 1.
+
+        References
+        ----------
+        (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, the curvature
+        (HYP2) for the logarithms of hyper-parameters.
 
         Examples
         --------
@@ -194,6 +207,11 @@ class Statistics:
         -------
         DataFrame
             A row and a column for each parameter, in squares of the user's units; 0 where fixed.
+
+        References
+        ----------
+        (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, the curvature
+        (HYP2) for hyper-parameters.
 
         Examples
         --------
@@ -232,6 +250,10 @@ class Statistics:
         SpecError
             If a hypothesis cannot be read.
 
+        References
+        ----------
+        (REG10) of the theory pages for one hypothesis at a time, its tail under a prior that of the mixture of (PRE3).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -261,6 +283,11 @@ class Statistics:
         SpecError
             If a hypothesis cannot be read, or they depend on each other.
 
+        References
+        ----------
+        (REG10) of the theory pages; A. Wald, "Tests of statistical hypotheses concerning several parameters when the
+        number of observations is large", Transactions of the AMS 54 (1943).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -281,7 +308,8 @@ class Statistics:
         Returns
         -------
         DataFrame
-            A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``.
+            A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
+            and its tail probability.
 
         Raises
         ------

@@ -111,7 +111,6 @@ class ModelView:
     ----------
     formula : str
         As written.
-        As written.
     spec : ModelSpec
         Prints in words what was understood.
     endog_names : str
@@ -119,7 +118,6 @@ class ModelView:
     exog_names : list of str
         Columns of the linear part.
     data : ModelData
-        ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
         ``param_names``, and ``frame``, the covariates of the rows used; None where the fit holds no rows.
     """
 

@@ -76,8 +76,8 @@ def cross_validate(
     Returns
     -------
     DataFrame
-        A row for each fold: ``n_train, n_test, converged``, and a column for each metric, NaN where it could not be
-        had.
+        A row for each fold: ``n_train, n_test, converged``, and a column for each metric, on its own scale, NaN where
+        it could not be had.
 
     Raises
     ------
@@ -89,6 +89,11 @@ def cross_validate(
     -----
     UserWarning
         Of folds that failed, and of what the fits themselves warned of, once.
+
+    References
+    ----------
+    .. [1] T. Hastie, R. Tibshirani and J. Friedman, *The Elements of Statistical Learning*, 2nd edition (2009), section
+       7.10; measures have sources of their own.
 
     Examples
     --------

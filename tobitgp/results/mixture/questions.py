@@ -74,14 +74,14 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         se : bool
             Give standard errors, by the delta method from ``cov_params()``.
         q, below, above : float or list of float, optional
-            With ``"quantile"`` and ``"prob"``.
+            With ``"quantile"`` orders between 0 and 1, with ``"prob"`` limits on the scale of the response.
         exclude : sequence of str
             Empty: a mixture has no terms.
 
         Returns
         -------
         Series or DataFrame
-            As :meth:`tobitgp.GPResults.predict` gives it.
+            As :meth:`tobitgp.GPResults.predict` gives it, on the scale of the response or of probabilities.
 
         Raises
         ------
@@ -98,7 +98,8 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
 
         References
         ----------
-        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD.
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs.
+        34 and 46-47; (MIX16) of the theory pages for ``"conditional"``.
 
         Examples
         --------
@@ -164,6 +165,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
             For another ``what``, more draws than can be held, limits that are unknown, or parameters that the rows do
             not determine.
 
+        References
+        ----------
+        (LR2) and (LR6) of the theory pages.
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -195,7 +200,8 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         Returns
         -------
         Series
-            A row for each row of the training data, NaN where it was dropped.
+            A row for each row of the training data, NaN where it was dropped; ``"response"`` is in the units of the
+            response, the others have none.
 
         Raises
         ------

@@ -90,12 +90,12 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def hyperparameters(self) -> dict[str, float]:
-        """All of ``params`` as a dict; a mixture takes no ``fixed=``, for which it is elsewhere."""
+        """All of ``params`` as a dict, in the user's units; a mixture takes no ``fixed=``, its use elsewhere."""
         return dict(zip(self._names, self._parts.fit.values.tolist(), strict=True))
 
     @property
     def components(self) -> pd.DataFrame:
-        """A row for each component: weight, parameters, and the rows, exact ones among them, that it explains.
+        """A row for each component: weight, parameters, and how many rows it explains, exact ones among them.
 
         Examples
         --------
@@ -127,23 +127,23 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def df_resid(self) -> float:
-        """``nobs - df_model``."""
+        """Residual degrees of freedom, ``nobs - df_model``."""
         return self.nobs - self.df_model
 
     @property
     def elbo(self) -> float:
         """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
 
-        Of the response as written; Kohjima et al. (2019), equation 32.
+        Of the response as written; Kohjima et al. (2019), equation 32, and (MIX5) of the theory pages.
         """
         return self._parts.fit.elbo
 
     @property
     def log_evidence(self) -> float:
-        """``elbo + log K!``: K! orders of the components are the same mixture, and each has that bound.
+        """``elbo + log K!`` in nats: K! orders of the components are the same mixture, and each has that bound.
 
-        This compares numbers of components. A Dirichlet process has its components in order of their sticks, and
-        nothing is added. NaN by maximum likelihood.
+        It compares numbers of components, (MIX17) of the theory pages. A Dirichlet process has its components in order
+        of their sticks, and nothing is added. NaN by maximum likelihood.
         """
         fit = self._parts.fit
         return fit.elbo if fit.process else fit.elbo_of_any_order
@@ -160,17 +160,28 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def llf(self) -> float:
-        """Log likelihood of the response as written in nats, by ``method="em"``; NaN of a posterior."""
+        """Log likelihood of the response in nats, by ``method="em"``: (EM1) of the theory pages; NaN of a posterior."""
         return self._parts.fit.log_likelihood
 
     @property
     def aic(self) -> float:
-        """``2 k - 2 llf``, k the number of parameters; NaN of a posterior."""
+        """``2 k - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
+
+        References
+        ----------
+        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
+        716-723.
+        """
         return 2.0 * (self.df_model - self.llf)
 
     @property
     def bic(self) -> float:
-        """``k log nobs - 2 llf``; NaN of a posterior."""
+        """``k log nobs - 2 llf``, k the number of parameters; NaN of a posterior.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
         return self.df_model * float(np.log(self.nobs)) - 2.0 * self.llf
 
     @property
@@ -200,7 +211,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         """The numbers of components that ``mixture(range(...))`` tried, best first, as :func:`tobitgp.compare` has it.
 
         ``value`` is ``log_evidence``, or the BIC by maximum likelihood; ``weight`` the posterior probability of the
-        number under equal prior probabilities.
+        number under equal prior probabilities: (MIX17) of the theory pages.
 
         Raises
         ------
@@ -242,12 +253,16 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Returns
         -------
         DataFrame
-            A row for each parameter, columns 0 and 1; NaN where the rows do not determine it.
+            A row for each parameter, columns 0 and 1, in the user's units; NaN where the rows do not determine it.
 
         Raises
         ------
         SpecError
             For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
+
+        References
+        ----------
+        (LR6) and (LR7) of the theory pages.
 
         Examples
         --------
@@ -270,7 +285,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Returns
         -------
         DataFrame
-            NaN where the rows do not determine a parameter.
+            In squares of the user's units; NaN where the rows do not determine a parameter.
 
         Raises
         ------
@@ -279,7 +294,8 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
         References
         ----------
-        Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+        Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51); (LR2) of
+        the theory pages.
 
         Examples
         --------
@@ -314,6 +330,10 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         SpecError
             If a hypothesis cannot be read, or for another ``kind``.
 
+        References
+        ----------
+        (REG10) of the theory pages for one hypothesis at a time, with the covariance (LR2).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -343,6 +363,10 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         SpecError
             If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
 
+        References
+        ----------
+        (REG10) of the theory pages with the covariance (LR2).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -369,7 +393,8 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
         Returns
         -------
         DataFrame
-            Columns ``coef, std err, z, P>|z|, lower, upper``; z and its tail are NaN, since zero is no value to test.
+            In the user's units: columns ``coef, std err, z, P>|z|, lower, upper``; z and its tail are NaN, since zero
+            is no value to test.
 
         Raises
         ------

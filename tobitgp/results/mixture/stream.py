@@ -45,7 +45,7 @@ class MixtureStream:
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError.
     total : float, optional
-        Weight of all rows there will be, where it is known; what was seen stands for it otherwise.
+        Frequency weights of all rows there will be, summed, where it is known; what was seen stands for it otherwise.
     rng : int or numpy Generator, optional
         None is deterministic.
 
@@ -124,6 +124,10 @@ class MixtureStream:
         FormulaError
             If it lacks a column.
 
+        References
+        ----------
+        (SVB2) and (SVB3) of the theory pages.
+
         Examples
         --------
         >>> import numpy as np
@@ -169,7 +173,7 @@ class MixtureStream:
 
     @property
     def predictive(self) -> Predictive:
-        """Law of a new value, as :attr:`tobitgp.MixtureResults.predictive` has it."""
+        """Law of a new value, as :attr:`tobitgp.MixtureResults.predictive` has it, with the posterior (SVB3) so far."""
         stream = self._begun
         order = stream_order(stream)
         state = State(stream.state.weights, stream.state.components[:, order])

@@ -4,9 +4,9 @@ The cavity of row n is the posterior with one copy of its site taken out, and
 
 .. math:: p(y_n | y_{-n}, \theta) \approx \int p(y_n | f_n)\, q_{-n}(f_n)\, df_n,
 
-the normaliser that expectation propagation forms in each row: (EP1), (CHK2) and (CHK3) of the theory pages. It is
-exact where the posterior is, as for Gaussian values without censoring. With sites of Laplace's method or of variational inference
-the formula is the same, its cavity that of another approximation.
+the normaliser that expectation propagation forms in each row: (EP1), (CHK2) and (CHK3) of the theory pages. It is exact
+where the posterior is, as for Gaussian values without censoring. With sites of Laplace's method or of variational
+inference the formula is the same, its cavity that of another approximation.
 
 References
 ----------

@@ -21,7 +21,7 @@ from tobitgp.results.process.fit import build_model
 
 
 class Evidence(NamedTuple):
-    """Log evidence at given hyper-parameters.
+    """Log evidence at given hyper-parameters, in nats: (SIT6) and (SIT9) of the theory pages.
 
     Attributes
     ----------

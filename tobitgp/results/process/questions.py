@@ -114,7 +114,7 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         se : bool
             Give the quantity's posterior standard deviation.
         q : float or list of float, optional
-            Orders of quantiles.
+            Orders of quantiles, between 0 and 1.
         below, above : float or list of float, optional
             Limits on the scale of the response; one of the two.
         exclude : str or list of str
@@ -137,6 +137,11 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
             where the limits are unknown.
         DataError, UnseenLevelError
             If the new data cannot be used.
+
+        References
+        ----------
+        (PRE1) to (PRE7) of the theory pages; the posterior without a row's own word is the cavity (EP1), the term
+        Intercept that of (FEA10).
 
         Examples
         --------
@@ -222,7 +227,7 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
 
         Effects are those of ``predict``, averaged over rows. Their standard deviations, p-values and intervals come
         from the posterior, the effect linearised in the weights of the features at every design point; on the latent
-        scale nothing is lost by that.
+        scale nothing is lost by that. An effect is in the units of the prediction per unit of the column.
 
         Parameters
         ----------
@@ -232,7 +237,7 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
             factors and groups, or over the rows of a DataFrame.
         below, above : float, optional
-            With ``"prob"``, one of the two.
+            With ``"prob"``, one of the two, on the scale of the response.
         alpha : float
             Probability left out of the intervals.
 
@@ -253,7 +258,8 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
 
         References
         ----------
-        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980).
+        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14) and (REG15) of
+           the theory pages.
 
         Examples
         --------
@@ -278,7 +284,8 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         """Random intercepts, a row for each group of the training data.
 
         They are those of ``predict(what="terms")``: posterior means, which lie nearer to zero than the means of the
-        groups' rows, the more so the fewer rows a group has. On the log scale for log-time families.
+        groups' rows, the more so the fewer rows a group has. On the scale of the response, of its logarithm for
+        log-time families.
 
         Parameters
         ----------
@@ -296,6 +303,10 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         ------
         SpecError
             If the model has no such random intercepts, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (FEA4) and (PRE2) of the theory pages.
 
         Examples
         --------

@@ -54,6 +54,12 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     data : DataFrame or dict of columns, optional
         The training data; the covariates of the rows used are copied for plots. Without them the fit still predicts.
 
+    References
+    ----------
+    .. [1] P. Groot and P. Lucas, "Gaussian process regression with censored data using expectation propagation", PGM
+       2012.
+    .. [2] H. Rue, S. Martino and N. Chopin, JRSS B 71 (2009), section 6.5: the design points.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -116,13 +122,14 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     def df_model(self) -> float:
         """Effective number of parameters at the maximum, ``tr(S A' Lambda A)``.
 
-        S is the posterior covariance of the weights of the features A, Lambda the precisions of the sites.
+        S is the posterior covariance of the weights of the features A, Lambda the precisions of the sites: (SIT2) of
+        the theory pages.
         """
         return float(self._parts.fitted.effective)
 
     @property
     def df_resid(self) -> float:
-        """``nobs - df_model``."""
+        """Residual degrees of freedom, ``nobs - df_model``."""
         return self.nobs - self.df_model
 
     @property
@@ -142,17 +149,23 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
     @property
     def log_evidence(self) -> float:
-        """The method's estimate of the log evidence at the maximum, in nats, for the response in the user's units."""
+        """The method's estimate of the log evidence at the maximum, in nats, for the response in the user's units.
+
+        (SIT6) in the units of (SIT8) of the theory pages.
+        """
         return float(self._parts.fitted.evidence)
 
     @property
     def elbo(self) -> float:
-        """Evidence lower bound of the posterior found, whatever method found it, in nats."""
+        """Evidence lower bound in nats of the posterior found, by whatever method; (SIT7) of the theory pages."""
         return float(self._parts.fitted.elbo)
 
     @property
     def log_marginal(self) -> float:
-        """Log evidence in nats, hyper-parameters and their priors integrated out; NaN where they were maximised."""
+        """Log evidence in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
+
+        (HYP7) of the theory pages.
+        """
         return float(self._parts.fitted.log_marginal)
 
     @property

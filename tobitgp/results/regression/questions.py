@@ -79,14 +79,15 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         se : bool
             Give standard errors, by the delta method from the covariance of all parameters.
         q, below, above : float or list of float, optional
-            With ``"quantile"`` and ``"prob"``.
+            With ``"quantile"`` orders between 0 and 1, with ``"prob"`` limits on the scale of the response.
         exclude : str or list of str
             Terms to set to zero. New data need no columns that only they use.
 
         Returns
         -------
         Series or DataFrame
-            As :meth:`tobitgp.GPResults.predict` gives it.
+            As :meth:`tobitgp.GPResults.predict` gives it: on the scale of the response, ``"latent"`` and ``"terms"`` on
+            that of the linear predictor.
 
         Raises
         ------
@@ -94,6 +95,11 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
             For an unknown ``what``, arguments that do not go with it, or ``"observed"`` where the limits are unknown.
         DataError, UnseenLevelError
             If the new data cannot be used.
+
+        References
+        ----------
+        The table of scales above (REG12), (REG12) and (REG13) of the theory pages; standard errors by the delta method
+        from (REG8).
 
         Examples
         --------
@@ -123,15 +129,17 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         ----------
         kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
             Normal scores at a random point of a censored row's mass; response, or its mean given what was seen, less
-            the mean of y*; the same in standard deviations; signed roots of deviances, as survreg has them; cumulative
-            hazards, the expected one given the row where it is censored; events less their expected number.
+            the mean of y*; the same in standard deviations of the noise; signed roots of deviances, as survreg has
+            them; cumulative hazards, the expected one given the row where it is censored; events less their expected
+            number.
         rng : int or numpy Generator, optional
             For the random part; None is deterministic.
 
         Returns
         -------
         Series
-            A row for each row of the training data, NaN where it was dropped.
+            A row for each row of the training data, NaN where it was dropped; ``"response"`` is in the units of the
+            response, the others have none.
 
         Raises
         ------
@@ -169,7 +177,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
     ) -> pd.DataFrame:
         """How predictions change with each column: derivatives for numbers, differences from the base for factors.
 
-        Standard errors are those of the delta method.
+        Standard errors are those of the delta method. An effect is in the units of the prediction per unit of the
+        column.
 
         Parameters
         ----------
@@ -179,7 +188,7 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
             factors, or over the rows of a DataFrame.
         below, above : float, optional
-            With ``"prob"``, one of the two.
+            With ``"prob"``, one of the two, on the scale of the response.
         alpha : float
             Probability left out of the intervals.
 
@@ -199,7 +208,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
 
         References
         ----------
-        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980).
+        .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14) and (REG15) of
+           the theory pages.
 
         Examples
         --------
@@ -234,7 +244,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
 
         References
         ----------
-        .. [1] T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1.
+        .. [1] T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1; (REG9) of the theory
+           pages.
 
         Examples
         --------

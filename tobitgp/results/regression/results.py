@@ -35,6 +35,12 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
     parts : TobitParts
         Specification, rows and maximum.
 
+    References
+    ----------
+    .. [1] J. Tobin, "Estimation of relationships for limited dependent variables", Econometrica 26 (1958), 24-36.
+    .. [2] R. J. Olsen, "Note on the uniqueness of the maximum likelihood estimator for the Tobit model", Econometrica
+       46 (1978), 1211-1215.
+
     Examples
     --------
     >>> import tobitgp as tg
@@ -74,7 +80,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def df_model(self) -> float:
-        """Estimated parameters beside the intercept and those of the noise."""
+        """Number of estimated parameters beside the intercept and those of the noise."""
         p = len(self._columns)
         return float(self._parts.maximum.free[:p].sum()) - float(self._has_free_intercept)
 
@@ -94,22 +100,36 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def llf(self) -> float:
-        """Maximised log likelihood of the response as written, in nats."""
+        """Maximised log likelihood of the response as written, in nats: (REG2) of the theory pages."""
         return self._parts.llf
 
     @cached_property
     def llnull(self) -> float:
-        """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum."""
+        """Maximised log likelihood with an intercept only, in nats; NaN where that has no maximum.
+
+        (REG2) of the theory pages.
+        """
         return null_likelihood(self._parts)
 
     @property
     def aic(self) -> float:
-        """``2 k - 2 llf``, k the number of estimated parameters."""
+        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters.
+
+        References
+        ----------
+        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
+        716-723.
+        """
         return 2.0 * (self._n_free - self.llf)
 
     @property
     def bic(self) -> float:
-        """``k log nobs - 2 llf``."""
+        """``k log nobs - 2 llf``, k the number of estimated parameters.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
         return self._n_free * float(np.log(self.nobs)) - 2.0 * self.llf
 
     @property
@@ -143,7 +163,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def prsquared(self) -> float:
-        """McFadden's pseudo R2, ``1 - llf / llnull``; NaN where a likelihood is positive.
+        """McFadden's pseudo R2, ``1 - llf / llnull``, a pure number; NaN where a likelihood is positive.
 
         References
         ----------
@@ -153,7 +173,14 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def prsquared_vz(self) -> float:
-        """Veall and Zimmermann's pseudo R2, which comes nearest to that of the uncensored response."""
+        """Veall and Zimmermann's pseudo R2, a pure number, which comes nearest to that of the uncensored response.
+
+        (REG11) of the theory pages.
+
+        References
+        ----------
+        Veall and Zimmermann (1994), *Oxford Bulletin of Economics and Statistics* 56, 485-499.
+        """
         return self._pseudo_r2.veall_zimmermann
 
     @property
@@ -206,9 +233,9 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
         Returns
         -------
         DataFrame
-            Columns ``coef, std err, z, P>|z|, lower, upper``; for log-time families also ``exp(coef)``, the factor by
-            which a coefficient multiplies times, with its ends ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the
-            parameters of the noise.
+            In the user's units, but for z and its tail probability: columns ``coef, std err, z, P>|z|, lower, upper``;
+            for log-time families also ``exp(coef)``, the factor by which a coefficient multiplies times, with its ends
+            ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the parameters of the noise.
 
         Raises
         ------

@@ -62,6 +62,13 @@ class Calibration:
         --------
         tobitgp.metrics.d_calibration : a test.
 
+        References
+        ----------
+        .. [1] E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53 (1958),
+           457-481.
+        .. [2] B. W. Turnbull, "The empirical distribution function with arbitrarily grouped, censored and truncated
+           data", JRSS B 38 (1976), 290-295.
+
         Examples
         --------
         >>> import tobitgp as tg

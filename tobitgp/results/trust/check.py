@@ -52,6 +52,10 @@ class Checked:
         SpecError
             If the fit holds no training rows.
 
+        References
+        ----------
+        (CHK11) and (CHK12) of the theory pages, and the table between them.
+
         Examples
         --------
         >>> import tobitgp as tg

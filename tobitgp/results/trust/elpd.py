@@ -92,6 +92,8 @@ class Elpd:
 class LOO(Elpd):
     """What `tobitgp.GPResults.loo` finds, with arviz's names for its numbers; prints as its summary.
 
+    (CHK2) to (CHK7) of the theory pages.
+
     Attributes
     ----------
     kind : str
@@ -118,12 +120,12 @@ class LOO(Elpd):
 
     @property
     def elpd_loo(self) -> float:
-        """``elpd``, by arviz's name."""
+        """``elpd`` in nats, by arviz's name."""
         return self.elpd
 
     @property
     def p_loo(self) -> float:
-        """``p``, by arviz's name."""
+        """``p``, a number of parameters, by arviz's name."""
         return self.p
 
     @property
@@ -133,7 +135,7 @@ class LOO(Elpd):
 
 
 class WAIC(Elpd):
-    """What `tobitgp.GPResults.waic` finds; prints as its summary.
+    """What `tobitgp.GPResults.waic` finds; prints as its summary; (CHK7) and (CHK8) of the theory pages.
 
     Attributes
     ----------
@@ -159,12 +161,12 @@ class WAIC(Elpd):
 
     @property
     def elpd_waic(self) -> float:
-        """``elpd``, by arviz's name."""
+        """``elpd`` in nats, by arviz's name."""
         return self.elpd
 
     @property
     def p_waic(self) -> float:
-        """``p``, by arviz's name."""
+        """``p``, a number of parameters, by arviz's name."""
         return self.p
 
 

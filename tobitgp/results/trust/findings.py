@@ -24,9 +24,9 @@ class Finding(NamedTuple):
     name : str
         Name of the diagnostic.
     value : float
-        The statistic; NaN where there is no number.
+        The statistic, on its own scale; NaN where there is no number.
     p : float
-        Of the statistic if the model is right; NaN where it is no test.
+        Tail probability of the statistic if the model is right; NaN where it is no test.
     verdict : {"good", "doubtful", "bad"}
         Beside a test: p of 0.01 and more, of 0.001 and more, and less.
     words : str

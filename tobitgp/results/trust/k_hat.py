@@ -37,14 +37,13 @@ _HEAVY = 100_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KHat:
-    """A Pareto shape, and what it says of a Gaussian posterior.
+    """A Pareto shape, and what it says of a Gaussian posterior; (CHK5), (CHK6) and (CHK10) of the theory pages.
 
     Attributes
     ----------
     k : float
-        ``-inf`` where the posterior is exact.
+        The shape, a pure number; ``-inf`` where the posterior is exact.
     draws : int
-        How many there were.
         How many there were.
     efficiency : float
         How many draws from the exact posterior they are worth, as a share: 1 where that is Gaussian. Where it is above

@@ -43,7 +43,7 @@ class Validation:
         return loo_of(make, self._parts, method) if by == "loo" else waic_by_draws(make(), self._parts)
 
     def log_likelihood_draws(self, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
-        """Log likelihood of each training row under draws from the posterior.
+        """Log likelihood, in nats, of each training row under draws from the posterior.
 
         A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
         law of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log density
@@ -68,6 +68,10 @@ class Validation:
             If the fit holds no training rows, has no covariance to draw from, or side noises (``bound="local"``), which
             make a likelihood that is no density.
 
+        References
+        ----------
+        (ROW1) to (ROW3) of the theory pages at the draws of (CHK4).
+
         Examples
         --------
         >>> import tobitgp as tg
@@ -81,7 +85,7 @@ class Validation:
         return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
 
     def loo(self, method: Literal["auto", "psis", "ep"] = "auto", *, draws: int = DRAWS, rng: Rng = None) -> LOO:
-        r"""Leave-one-out cross-validation without fitting again.
+        r"""Leave-one-out cross-validation without fitting again, in nats.
 
         ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
         :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. Its k says row by row whether the
@@ -145,7 +149,7 @@ class Validation:
         return found
 
     def waic(self, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
-        """The widely applicable information criterion, on the scale of log densities.
+        """The widely applicable information criterion, on the scale of log densities, in nats.
 
         The log of the mean likelihood of each row over draws from the posterior, less the variance of its log
         likelihood. :meth:`loo` says more of when it fails.
