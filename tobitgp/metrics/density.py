@@ -92,7 +92,8 @@ def nlpd(
     mean : (n,) array or DataFrame
         Predicted means before clipping, in the units of y. A table with columns ``mean`` and ``sd`` is both moments.
     sd : float or (n,) array
-        Standard deviations of a new response before clipping: ``sqrt(se**2 + sigma**2)``, noise included.
+        Standard deviations, in the units of y, of a new response before clipping: ``sqrt(se**2 + sigma**2)``, noise
+        included.
     event : (n,) array, optional
         1 or True for exact rows, 0 or False for those right-censored at y.
     lower, upper : float or (n,) array, optional

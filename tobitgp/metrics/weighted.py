@@ -32,8 +32,8 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
     score : (n,) array
         Of the test rows, on any scale; higher for longer times. scikit-survival takes risks, which are the negative.
     tau : float, optional
-        Pairs whose earlier time is tau or later are left out. It belongs where many training rows are still
-        followed: weights of late events are large and uncertain.
+        On the scale of the times: pairs whose earlier time is tau or later are left out. It belongs where many training
+        rows are still followed: weights of late events are large and uncertain.
 
     Returns
     -------

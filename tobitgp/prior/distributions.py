@@ -18,8 +18,8 @@ class LogNormal:
     median : float
         Positive, in the units of the parameter.
     spread : float
-        Standard deviation of the logarithm, positive: about two thirds of the mass lie within a factor ``exp(spread)``
-        of the median.
+        Standard deviation of the logarithm, a pure number, positive: about two thirds of the mass lie within a factor
+        ``exp(spread)`` of the median.
 
     Raises
     ------

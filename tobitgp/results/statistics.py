@@ -132,7 +132,8 @@ class Statistics:
     def bse(self) -> pd.Series[float]:
         """Standard errors by parameter, 0 where fixed; under a prior posterior standard deviations.
 
-        Roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory pages.
+        In the user's units: roots of the diagonal of ``cov_params()``, by (REG8), (PRE2), (HYP2) or (LR2) of the theory
+        pages.
         """
         return self._series(self._linear.errors(), self._rest.errors())
 
@@ -140,7 +141,7 @@ class Statistics:
     def tvalues(self) -> pd.Series[float]:
         """Coefficients over their standard errors, by parameter; NaN for fixed ones, hyper-parameters, sigma and df.
 
-        The signed root of (REG10) of the theory pages for a coefficient at a time.
+        Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
         """
         error = self._linear.errors()
         z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)

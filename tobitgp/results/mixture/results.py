@@ -95,7 +95,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def components(self) -> pd.DataFrame:
-        """A row for each component: weight, parameters, and how many rows it explains, exact ones among them.
+        """A row for each component: weight, parameters in the user's units, rows it explains, exact ones among them.
 
         Examples
         --------
@@ -176,7 +176,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
     @property
     def bic(self) -> float:
-        """``k log nobs - 2 llf``, k the number of parameters; NaN of a posterior.
+        """``k log nobs - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
 
         References
         ----------

@@ -235,7 +235,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         Returns
         -------
         DataFrame
-            A row for each row of the training data, a column for each parameter, sigma and df as logarithms.
+            In the user's units: a row for each row of the training data, a column for each parameter, sigma and df as
+            logarithms.
 
         Raises
         ------

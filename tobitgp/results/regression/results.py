@@ -124,7 +124,7 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
     @property
     def bic(self) -> float:
-        """``k log nobs - 2 llf``, k the number of estimated parameters.
+        """``k log nobs - 2 llf`` on the scale of deviances, k the number of estimated parameters.
 
         References
         ----------

@@ -130,7 +130,7 @@ class LOO(Elpd):
 
     @property
     def pareto_k(self) -> pd.Series[float]:
-        """``pointwise["k"]``: a Series by row of the training data; NaN without importance weights."""
+        """``pointwise["k"]``, pure numbers: a Series by row of the training data; NaN without importance weights."""
         return self.pointwise["k"] if "k" in self.pointwise else self.pointwise["elpd"] * np.nan
 
 
