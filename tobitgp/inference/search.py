@@ -27,7 +27,7 @@ from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.settle import seed, settle
-from tobitgp.inference.starts import other_octaves, starts
+from tobitgp.inference.starts import neighbours, other_octaves, starts
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import with_side_noises
@@ -41,6 +41,7 @@ THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
 ROUGH, LOOSE = 1e-2, 1e-5
+NEAR = 0.1  # nats a row
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED = 1e-3
@@ -130,6 +131,7 @@ class Search:
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
         ends = those_that_lead_somewhere(tries.end, candidates)
+        ends += tries.beside(max(ends, key=value_of)) if len(candidates) > 1 else []
         found = max(ends, key=value_of)
         if periods:
             others = other_octaves(self.parameters, found.theta, periods)
@@ -351,6 +353,15 @@ class _Tries:
         free = climb(objective, start, tol=0.1, max_iter=self.search.settings.max_iter)
         again = self._at(free, objective)
         return End(again.value(free), free, again)
+
+    def beside(self, found: End) -> list[End]:
+        """End of the better neighbour of the best end, where that is not much worse for the rows: seldom."""
+        near = [(self.rough_value(start), start) for start in neighbours(self.search.parameters, found.free)]
+        value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
+        if value > found.value - NEAR * self.problem.weight.sum():
+            with contextlib.suppress(NumericalError):
+                return [self.end(start)]
+        return []
 
     def _at(self, start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
         """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from tobitgp.inference.parameters import Parameters
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 
 def starts(
@@ -22,7 +22,8 @@ def starts(
     """Free parts of theta to start from, best first.
 
     A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave
-    stays.
+    stays. A weak signal is one start more where it is ahead of all of them: on the grid curves are strong, and where
+    there is mostly noise those alone lead to no signal at all.
 
     Parameters
     ----------
@@ -36,19 +37,17 @@ def starts(
     periods : mapping of int to array, optional
         Logarithms of the periods to try, by position in theta.
     """
-    given, reach = ~np.isnan(parameters.start), _reach(parameters.roles)
-    candidates: list[Array] = []
-    for level in _levels(short):
-        theta = np.log([level[role] for role in parameters.roles]) + reach
-        _add_start(candidates, parameters, given, theta, {i: tried[0] for i, tried in (periods or {}).items()})
+    reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in (periods or {}).items()}
+    grid = [_start(parameters, level, reach, first) for level in _levels(short)]
     for tried in _combinations(periods or {}):
-        for lengthscale in (0.5, 1.5):
-            level = {**_REST, "lengthscale": lengthscale, "sigma": 0.3}
-            _add_start(candidates, parameters, given, np.log([level[role] for role in parameters.roles]), tried)
-    if len(candidates) == 1:
-        return candidates
-    ranked = sorted(candidates, key=value, reverse=True)
-    return ranked[: max(n_starts, 1)]
+        grid += [_start(parameters, {**_REST, "lengthscale": s, "sigma": 0.3}, 0.0, tried) for s in (0.5, 1.5)]
+    grid = _different(grid)
+    if len(grid) == 1:
+        return grid
+    values = [value(start) for start in grid]
+    best = sorted(range(len(grid)), key=values.__getitem__, reverse=True)[: max(n_starts, 1)]
+    kept, weak = [grid[i] for i in best], _start(parameters, {**_REST, **_WEAK}, reach, first)
+    return [weak, *kept] if n_starts > 1 and value(weak) > values[best[0]] else kept
 
 
 _FEW = 4
@@ -62,6 +61,8 @@ _REST = {
     "sigma_lower": 0.5,
     "sigma_upper": 0.5,
 }
+_WEAK = {"sd": 0.5, "lengthscale": 2.5, "sigma": 0.9}  # little signal: survival times are mostly noise
+_HOPS = ((0.6, 0.5), (2.5, 1.0))
 
 
 def _levels(short: bool) -> Iterator[dict[str, float]]:
@@ -89,14 +90,30 @@ def _combinations(periods: Mapping[int, Array]) -> Iterator[dict[int, float]]:
         yield dict(zip(few, values, strict=True))
 
 
-def _add_start(
-    candidates: list[Array], parameters: Parameters, given: BoolArray, theta: Array, periods: Mapping[int, float]
-) -> None:
-    for i, log_period in periods.items():
-        theta[i] = log_period
-    candidate = parameters.clip(np.where(given, parameters.start, theta)[parameters.free])
-    if not any(np.array_equal(candidate, other) for other in candidates):
-        candidates.append(candidate)
+def _start(
+    parameters: Parameters, level: Mapping[str, float], reach: Array | float, log_periods: Mapping[int, float]
+) -> Array:
+    """Free part of theta at such values of the roles."""
+    theta = np.log([level[role] for role in parameters.roles]) + reach
+    theta[list(log_periods)] = list(log_periods.values())
+    return parameters.clip(np.where(np.isnan(parameters.start), theta, parameters.start)[parameters.free])
+
+
+def _different(starts: Sequence[Array]) -> list[Array]:
+    """Each once: values that were given make some of them equal."""
+    return list({start.tobytes(): start for start in starts}.values())
+
+
+def neighbours(parameters: Parameters, free: Array) -> list[Array]:
+    """Free parts of theta from which a maximum beside the one at ``free`` is reached, if there is one.
+
+    What a longer length-scale takes for noise a shorter one may take for signal, and the other way round: curves half
+    as long with half the noise, and longer ones.
+    """
+    roles = np.array(parameters.roles)[parameters.free]
+    scales, noise = roles == "lengthscale", roles == "sigma"
+    hops = _HOPS if scales.any() else ()
+    return [parameters.clip(free + np.log(longer) * scales + np.log(noisier) * noise) for longer, noisier in hops]
 
 
 def other_octaves(parameters: Parameters, theta: Array, periods: Iterable[int]) -> Iterator[Array]:

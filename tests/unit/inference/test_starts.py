@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.starts import starts
+from tobitgp.inference.starts import neighbours, starts
 
 
 def parameters(*inputs, given=None):
@@ -40,3 +40,22 @@ def test_what_is_given_stays_but_for_the_bounds():
     assert (found[:, 2] == 0.3).all()
     assert (found[:, 3] == LOG_BOUND).all()
     assert (found[:, 17] == -LOG_BOUND).all()
+
+
+def test_a_weak_signal_is_a_start_more_where_it_is_ahead():
+    def flat(theta):
+        return float(np.exp(theta[-1]))  # the more noise the better
+
+    few, more = (starts(parameters(1), 2, value) for value in (lambda theta: 0.0, flat))
+    assert (len(few), len(more)) == (2, 3)
+    assert np.exp(more[0][-1]) > 0.4 > np.exp(few[0][-1])
+    assert len(starts(parameters(1), 1, flat)) == 1
+
+
+def test_neighbours_differ_in_length_scales_and_noise_alone():
+    here = np.log([1.0, 0.3, 0.4])
+    ratios = np.exp(np.array(neighbours(parameters(1), here)) - here)
+    np.testing.assert_allclose(ratios[:, 0], 1.0)
+    assert ratios[:, 1].min() < 1.0 < ratios[:, 1].max()
+    assert (ratios[:, 2] <= 1.0).all()
+    assert neighbours(parameters(), np.log([0.4])) == []

@@ -1,0 +1,44 @@
+"""Default searches end at the maxima that starts chosen by hand lead to."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import tobitgp as tg
+
+
+def floored(y, q, **columns):
+    """Rows below a quantile are censored there."""
+    data = pd.DataFrame({"y": np.asarray(y, float), **columns})
+    limit = data["y"].quantile(q)
+    return data.assign(y=data["y"].clip(lower=limit), limit=limit)
+
+
+def short():
+    return "y ~ 0 + gp(x) | censor(lower)", tg.datasets.simulate_basson(1, rng=41), {"sigma": 0.1}, {"priors": {}}
+
+
+def long():
+    nile = sm.datasets.nile.load_pandas().data
+    start = {"lengthscale(gp(x))": 15.0, "sigma": 140.0}
+    return "y ~ gp(x) | censor(limit)", floored(nile["volume"], 0.3, x=nile["year"]), start, {}
+
+
+def weak():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 7))
+    y = 0.5 * np.sin(X[:, 0]) + 0.3 * X[:, 6] + rng.normal(size=200)
+    inputs = {f"x{i}": column for i, column in enumerate(X.T)}
+    formula = f"y ~ gp({', '.join(inputs)}, ard=False, name='f') | censor(limit)"
+    return formula, floored(y, 0.3, **inputs), {"lengthscale(f)": 5.0, "sigma": 1.0}, {}
+
+
+@pytest.mark.parametrize("problem", [short, long, weak])
+def test_the_default_finds_what_a_good_start_does(problem):
+    formula, data, by_hand, options = problem()
+    ends = {}
+    for name, start in {"default": None, "by hand": by_hand}.items():
+        res = tg.fit(formula, data, hyper="maximize", start=start, **options)
+        ends[name] = res.fit_history["log_posterior"].iloc[-1]
+    assert ends["default"] > ends["by hand"] - 0.01
