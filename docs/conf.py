@@ -39,6 +39,7 @@ exclude_patterns = [
 ]
 
 extensions = [
+    "pictures",
     "reference",
     "myst_nb",
     "numpydoc",

@@ -11,6 +11,7 @@ from tobitgp.inference import Method
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
+from tobitgp.options import saying_what_was_meant
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
@@ -18,6 +19,7 @@ from tobitgp.results.regression.results import TobitResults
 from tobitgp.typing import Frame
 
 
+@saying_what_was_meant
 def fit(
     formula: str,
     data: Frame,

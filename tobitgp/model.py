@@ -37,6 +37,7 @@ from tobitgp.options import (
     refuse_noise,
     refuse_with_mle,
     refuse_without_mle,
+    saying_what_was_meant,
 )
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
@@ -102,6 +103,7 @@ class Model:
     'laplace'
     """
 
+    @saying_what_was_meant
     def __init__(
         self,
         formula: str,
@@ -177,6 +179,7 @@ class Model:
         rows = f"{self.counts['exact']} rows exact, {censored or 'none censored'}, {self.counts['dropped']} dropped"
         return f"Model: {self.spec.written}\n  {self._family.name}: {rows}"
 
+    @saying_what_was_meant
     def fit(
         self,
         *,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from tobitgp.data.beside import read_clusters
 from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
@@ -35,6 +38,26 @@ PROCESS_OPTIONS: dict[str, Any] = {
     "tol": None,
 }
 _OF_POSTERIORS = ("priors", "hyper", "inducing", "start")
+
+# Arguments of other programs, and what is written here in their place.
+ELSEWHERE = {
+    "cluster": "write cov_type='cluster', cov_kwds={'groups': 'g'}",
+    "dist": "write family='weibull'",
+    "groups": "a random intercept of each group is a term: y ~ x + (1 | g)",
+    "k": "write inducing=20",
+    "knots": "write inducing=20 for gp(x); a spline with knots is a term: y ~ bs(x, knots=[1, 2])",
+    "left": "limits stand in the formula: y ~ x | censor(0)",
+    "offset": "an offset is a term: y ~ x + offset(m)",
+    "random_state": "write rng=0",
+    "right": "limits stand in the formula: y ~ x | censor(upper=4)",
+    "robust": "write cov_type='HC0'",
+    "scale": "write fixed={'sigma': 1}",
+    "seed": "write rng=0",
+    "strata": "write sigma='~ C(g)'",
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +95,31 @@ class FitOptions:
     def named(self, names: Iterable[str]) -> dict[str, Any]:
         """Some of the options by name."""
         return {name: getattr(self, name) for name in names}
+
+
+def argument_meant(name: str, known: Iterable[str]) -> str:
+    """Words for the argument that an unknown one may stand for, empty where there is none.
+
+    Examples
+    --------
+    >>> argument_meant("dist", ["family"]), argument_meant("familly", ["family"])
+    ("; write family='weibull'", "; did you mean 'family'?")
+    """
+    return f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
+
+
+def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
+    """Let the error about an unknown argument say what to write in its place."""
+    known = tuple(inspect.signature(call).parameters)
+
+    @wraps(call)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs:
+            if name not in known and (words := argument_meant(name, known)):
+                raise TypeError(f"{call.__qualname__}() got an unexpected keyword argument {name!r}{words}")
+        return call(*args, **kwargs)
+
+    return checked
 
 
 def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:

@@ -17,7 +17,8 @@ _HSGP = ("m", "c", "L", "by", "cov", "share_cov", "iso", "centered", "scale", "d
 _UNUSED = {"s": ("k",), "hsgp": ("k", "m", "c", "L", "centered", "scale", "drop_first")}
 _COVARIANCES = {"ExpQuad": "rbf", "Matern32": "matern32", "Matern52": "matern52"}
 _CORRELATIONS = {2: "matern12", 3: "matern32", 4: "matern52"}
-_BASES = {"re": "re(g)", "cc": 'gp(x, kernel="periodic")', "cp": 'gp(x, kernel="periodic")'}
+_CYCLIC = 'gp({0}, period=12), the period in units of {0}, or gp({0}, kernel="periodic") to estimate it'
+_BASES = {"re": "re({0})", "cc": _CYCLIC, "cp": _CYCLIC}
 
 
 def read_alias(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
@@ -72,7 +73,7 @@ def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -
         syntax.fail(node, f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
     basis = options["bs"].value if isinstance(options["bs"], ast.Constant) else None
     if basis != "gp":
-        remedy = f"write {_BASES[basis]}" if isinstance(basis, str) and basis in _BASES else remedy
+        remedy = f"write {_BASES[basis].format(inputs)}" if isinstance(basis, str) and basis in _BASES else remedy
         syntax.fail(options["bs"], f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
 
 

@@ -121,15 +121,21 @@ FUNCTIONS: dict[str, Function] = {
     "Poly": _contrast("orthogonal polynomials in the levels, for C()", "scores"),
 }
 
+# Words of other programs, and what is written here in their place.
 NOT_YET = {
     "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
+    "cluster": "Clusters are named beside the formula: cov_type='cluster', cov_kwds={'groups': 'g'}",
+    "frailty": "A random intercept of each group is written re(g), or (1 | g)",
+    "mo": "Monotonic effects are not offered: C(x) has an effect of each level, x alone a straight line",
     "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
+    "pspline": "A smooth curve is written gp(x), or bs(x, df=5) for a spline",
+    "strata": "A scale for each group is a formula beside this one: sigma='~ C(g)'",
     **dict.fromkeys(("te", "ti", "t2"), "Smooths of several inputs are written gp(x, z), or as a product gp(x):gp(z)"),
     "trunc": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
     "truncated": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
-    "weights": "Weights are no part of the formula; pass weights= beside it",
+    **dict.fromkeys(("weighted", "weights"), "Weights are no part of the formula; pass weights= beside it"),
 }
 
 

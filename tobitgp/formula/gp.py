@@ -15,6 +15,8 @@ from tobitgp.formula.syntax import Syntax, check_depth
 
 OPTIONS = ("kernel", "ard", "by", "period", "name")
 _REMEDIES = {
+    "c": "gp() has no c=; it has no boundary, so leave it out",
+    "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
     "k": "gp() has no k=; how many features are used is the argument inducing= beside the formula",
     "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
 }

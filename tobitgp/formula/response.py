@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from tobitgp.formula.arguments import bind
 from tobitgp.formula.expressions import Found, called_name, check_expression, expression
+from tobitgp.formula.functions import NOT_YET
 from tobitgp.formula.spec import Expression, ResponseSpec
 from tobitgp.formula.surv import read_surv
 from tobitgp.formula.syntax import Syntax
@@ -51,9 +53,7 @@ def read_response(syntax: Syntax, found: ResponseFound) -> tuple[ResponseSpec, E
     """
     node = syntax.tree
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        syntax.fail(
-            node.right, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper)"
-        )
+        _refuse_bar(syntax, node.right)
     if isinstance(node, ast.Call) and called_name(syntax, node) == "Surv":
         return read_surv(syntax, node, found.values, found.events, found.bounds, found.window)
     if isinstance(node, ast.Call) and called_name(syntax, node) == "interval":
@@ -64,6 +64,14 @@ def read_response(syntax: Syntax, found: ResponseFound) -> tuple[ResponseSpec, E
     if not found.values.names:
         syntax.fail(node, "The response names no column")
     return ResponseSpec("value", expression(syntax, node), label=syntax.text(node)), None
+
+
+def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
+    """Say where that stands which brms writes behind the response, as in ``y | cens(status) + trunc(lb = 0)``."""
+    for item in ast.walk(node):
+        if isinstance(item, ast.Call) and syntax.called(item) in NOT_YET:
+            syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[syntax.called(item)]}")
+    syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper)")
 
 
 def _read_interval(syntax: Syntax, node: ast.Call, bounds: Found) -> ResponseSpec:

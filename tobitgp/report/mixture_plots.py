@@ -13,7 +13,7 @@ from tobitgp.report.diagnostics import draw_envelope
 from tobitgp.report.protocols import Mixed
 from tobitgp.report.ranking import draw_numbers
 from tobitgp.report.survival import draw_kaplan_meier, time_grid
-from tobitgp.report.text import as_label
+from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array, Array]
@@ -109,7 +109,7 @@ def plot_scores(results: Mixed, ax: Any = None) -> Any:
 
 
 def _finish(ax: Any, results: Mixed) -> Any:
-    ax.set_xlabel(as_label(results.model.endog_names))
+    ax.set_xlabel(as_label(response_name(results.model)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return ax

@@ -15,7 +15,7 @@ from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_wo
 from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
 from tobitgp.report.protocols import Drawn
 from tobitgp.report.rows import draw_rows
-from tobitgp.report.text import as_label
+from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
 CURVES = 6
@@ -73,7 +73,7 @@ def plot_fit(
             )
         ax = given_or_new(ax)
         curves = draw_panel(ax, results, terms, columns[0], interval)
-        ax.set_ylabel(as_label(results.model.endog_names))
+        ax.set_ylabel(as_label(response_name(results.model)))
         ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
         label_ends(ax, *curves)
         return ax
@@ -88,7 +88,7 @@ def plot_fit(
     for panel in axes[len(columns) :]:
         panel.set_visible(False)
     for k, (panel, curves) in enumerate(zip(axes, drawn, strict=False)):
-        panel.set_ylabel(as_label(results.model.endog_names) if k % across == 0 else "")
+        panel.set_ylabel(as_label(response_name(results.model)) if k % across == 0 else "")
         label_ends(panel, *curves)
     entries: dict[str, Any] = {}
     for panel in axes[: len(columns)]:

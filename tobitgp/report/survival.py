@@ -13,7 +13,7 @@ from tobitgp.numerics.kaplan_meier import kaplan_meier
 from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed
-from tobitgp.report.text import as_label
+from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
 Ends = tuple[Array, Array, Array]
@@ -176,9 +176,7 @@ def _discrete(results: Timed) -> bool:
 
 
 def _finish(ax: Any, results: Timed) -> Any:
-    response = results.parts.spec.response
-    bare = response.value.text.strip("`") if response.kind == "surv" else ""
-    ax.set_xlabel(as_label(bare if bare and "`" not in bare else results.model.endog_names))
+    ax.set_xlabel(as_label(response_name(results.model)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return ax

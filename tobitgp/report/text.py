@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tobitgp.report.protocols import FitModel
+
 _CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROLS + _DIRECTIONS}
@@ -44,3 +49,10 @@ def as_label(text: object) -> str:
     """
     label = printable(str(text)).replace("$", r"\$")
     return f" {label}" if label.startswith("_") else label
+
+
+def response_name(model: FitModel) -> str:
+    """Name of the response on an axis: of ``Surv(time, event)`` that of the time alone."""
+    response = model.spec.response
+    time = response.value.text.strip("`") if response.kind == "surv" else ""
+    return time if time and "`" not in time else model.endog_names

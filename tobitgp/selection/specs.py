@@ -13,7 +13,7 @@ import numpy as np
 from tobitgp.api import fit
 from tobitgp.errors import FormulaError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.functions import nearest
+from tobitgp.options import argument_meant
 from tobitgp.results.compare import distinct
 
 ARGUMENTS = tuple(name for name in inspect.signature(fit).parameters if name not in ("data", "progress"))
@@ -156,7 +156,7 @@ def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> No
     """
     for name in names:
         if name not in ARGUMENTS:
-            hint = nearest(str(name), list(ARGUMENTS))
+            hint = argument_meant(str(name), ARGUMENTS)
             raise SpecError(f"{name!r} is no argument that {caller} can hand to tg.fit{hint or '.' + more}")
 
 

@@ -58,6 +58,7 @@ MALFORMED = [
     "y ~ s(x)",
     "y ~ s(x, bs='tp')",
     "y ~ s(x, bs='re')",
+    "y ~ s(x, bs='cc')",
     "y ~ s(x, bs='gp', m=1)",
     "y ~ s(x, bs='gp') + gp(x)",
     "y ~ s(x, bs='gp'):z",
@@ -84,6 +85,10 @@ MALFORMED = [
     "interval(lo, hi) ~ gp(x) | censor(lo, hi)",
     "log(interval(lo, hi)) ~ gp(x)",
     "cbind(lo, hi) ~ gp(x)",
+    "y | cens(status) + trunc(lb = 0) ~ x",
+    "Surv(time, event) ~ x + strata(g)",
+    "Surv(time, event) ~ x + cluster(g)",
+    "y ~ gp(x, z, iso=False)",
     "logit(y) ~ gp(x)",
     "logit(x, ) ~ f(1)",
 ]

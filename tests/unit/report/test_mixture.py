@@ -117,6 +117,7 @@ def test_components_add_up_over_a_histogram(res, y):
 
 def test_components_add_up_beside_kaplan_and_meier(lung):
     ax = lung.plot_components()
+    assert ax.get_xlabel() == "time"
     x, total = line(ax, "mixture")
     np.testing.assert_allclose(total, lung.predictive.sf(x))
     parts = [line(ax, label)[1] for label in labels(ax) if label.startswith("component")]

@@ -35,6 +35,13 @@ def test_curve_band_and_rows(curve):
     ax.figure.canvas.draw()
 
 
+def test_a_survival_time_is_named_without_its_event(lung):
+    for ax in (lung.plot(x="age"), lung.plot()[0]):
+        assert ax.get_ylabel() == "time"
+    assert lung.plot_predictive_check(draws=2, rng=0).get_xlabel() == "time"
+    assert lung.model.endog_names == "Surv(time, event)"
+
+
 def test_no_band(curve):
     ax = curve.plot(interval=None)
     assert "band" not in " ".join(labels(ax))

@@ -169,16 +169,17 @@ class Calibration:
         >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
         >>> ax = res.plot_predictive_check(draws=10, rng=1)
         >>> ax.get_xlabel()
-        'Surv(time, event)'
+        'time'
         """
         from tobitgp.report.calibration import plot_predictive_check
+        from tobitgp.report.text import response_name
 
         results: Any = self
         if results.parts.spec.truncation is not None:
             raise SpecError("plot_predictive_check() has no replicates of truncated rows; see plot_calibration().")
         kept = training_rows(results.parts, "plot_predictive_check()").kept
         replicates = results.sample(draws=draws, rng=rng).to_numpy()[kept]
-        return plot_predictive_check(results._training_ends(), replicates, results.model.endog_names, ax)
+        return plot_predictive_check(results._training_ends(), replicates, response_name(results.model), ax)
 
     def _right_censored(self) -> tuple[Array, Array, Array]:
         """Ends and weights of training rows that are exact or right-censored, and entered at once."""
