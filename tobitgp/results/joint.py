@@ -17,7 +17,7 @@ from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.draws import generator, open_uniform
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.trust.posterior_draws import read_draws
+from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array, Frame
 
 DRAWN = ("uncensored", "latent", "observed", "conditional")
@@ -171,6 +171,8 @@ class JointQuestions:
         """
         if what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        if what == "conditional" and self._joint.of_training_rows:
+            training_rows(self._parts, "sample(what='conditional')")
         asked = ask(self._parts, new, exclude)
         size = read_draws(draws, rows=len(asked.index))
         limits, known = asked.limits() if what == "observed" else None, None

@@ -167,11 +167,14 @@ def test_other_noise_and_windows(mixed, family):
     assert (np.abs(y.mean(axis=1) - expected) <= 0.08 * y.std(axis=1) + 1e-12).all()
 
 
-def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed):
+def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, tmp_path):
     with pytest.raises(SpecError, match="those of the fit"):
         averaged.sample(mixed.head(3), what="conditional")
     with pytest.raises(SpecError, match="exclude="):
         averaged.sample(what="conditional", exclude="z")
+    averaged.save(tmp_path / "fit.tgp")
+    with pytest.raises(SpecError, match="where the fit was made"):
+        tg.load(tmp_path / "fit.tgp").sample(mixed, what="conditional")
     data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
     with pytest.warns(UserWarning, match="dropped"):
         res = tg.fit(LIMITED, data, fixed=KNOWN)
