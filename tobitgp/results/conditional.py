@@ -119,11 +119,7 @@ def seen_in_training(parts: Parts) -> Seen:
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
     """Rows of new data in which something is known of the response."""
     table = what_was_seen(parts, new)
-    keep = ~unknown_rows(parts.spec, table)[asked.usable]
-    design = asked.design
-    usable = asked.usable.copy()
-    usable[usable] = keep
-    return replace(asked, design=design.rows(keep), usable=usable)
+    return asked.among(~unknown_rows(parts.spec, table)[asked.usable])
 
 
 def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:

@@ -8,13 +8,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.response import build_response
+from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.likelihoods.inside import quantile_inside
+from tobitgp.likelihoods.laws import Law
+from tobitgp.numerics.draws import generator, open_uniform
+from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.trust.posterior_draws import read_draws
+from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array, Frame
 
-DRAWN = ("uncensored", "latent", "observed")
+DRAWN = ("uncensored", "latent", "observed", "conditional")
 
 
 class Posterior(NamedTuple):
@@ -39,8 +45,15 @@ class JointLaw(Protocol):
         """Mean (n,) and covariance (n, n) of f."""
         ...
 
-    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
-        """Draws (n, draws) of f, or of f plus noise."""
+    def draw(
+        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+    ) -> Array:
+        """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie if that is given."""
+        ...
+
+    @property
+    def of_training_rows(self) -> bool:
+        """Whether only rows that the fit has seen can be drawn as what they are known to be."""
         ...
 
 
@@ -125,10 +138,13 @@ class JointQuestions:
             By default the training data.
         draws : int
             How many.
-        what : {"uncensored", "latent", "observed"}
-            New responses y*, f, or responses clipped at the limits.
+        what : {"uncensored", "latent", "observed", "conditional"}
+            New responses y*, f, or responses clipped at the limits. ``"conditional"``: what the rows' own responses may
+            have been, as multiple imputation needs them: a value that was seen, and for a censored row f, then y* given
+            f inside what is known of the row. Of a process the rows are those of the fit, whose censoring its posterior
+            holds; of a regression ``new`` may bring columns of response, censoring and window.
         exclude : str or list of str
-            Terms to set to zero.
+            Terms to set to zero; none with ``"conditional"``.
         rng : int or numpy Generator, optional
             None is deterministic.
 
@@ -140,8 +156,8 @@ class JointQuestions:
         Raises
         ------
         SpecError
-            For another ``what``, more draws than can be held, limits that are unknown, or a regression without a
-            maximum.
+            For another ``what``, more draws than can be held, limits that are unknown, a regression without a maximum,
+            or ``"conditional"`` with ``exclude``, without what was seen of new rows, or of new rows of a process.
         DataError, UnseenLevelError
             If the new data cannot be used.
 
@@ -156,17 +172,64 @@ class JointQuestions:
         >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
         >>> y.shape, bool((y >= 0).all(axis=None))
         ((2, 4000), True)
+        >>> res.sample(what="conditional", draws=2, rng=1).head(3).round(1)  # the second was seen, at 0.7
+        draw    0    1
+        0    -1.2 -5.3
+        1     0.7  0.7
+        2    -1.8 -3.1
         """
         if what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+        if what == "conditional" and self._joint.of_training_rows:
+            training_rows(self._parts, "sample(what='conditional')")
         asked = ask(self._parts, new, exclude)
         size = read_draws(draws, rows=len(asked.index))
-        limits = asked.limits() if what == "observed" else None
+        limits, known = asked.limits() if what == "observed" else None, None
+        if what == "conditional":
+            asked, seen = self._seen(new, asked, exclude)
+            known = outcome(seen, log_time=self._parts.family.log_time, labels=asked.labels.to_numpy())
+            limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
         stream = generator(rng)
-        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream)
+        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known)
         if what != "latent" and self._parts.family.log_time:
             with np.errstate(over="ignore"):
                 y = np.exp(y)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
+
+    def _seen(self, new: Frame | None, asked: Asked, exclude: Any) -> tuple[Asked, CensoredResponse]:
+        """Rows of whose response something is known, and what that is."""
+        parts = self._parts
+        if len(exclude):
+            raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+        if new is None:
+            return asked, parts.rows.response
+        if self._joint.of_training_rows:
+            raise SpecError(
+                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
+                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+            )
+        asked = with_response(parts, new, asked)
+        table = what_was_seen(parts, new).take(asked.usable)
+        return asked, build_response(parts.spec, table, np.ones(table.n))
+
+
+def draw_within(law: Law, f: Array, sigma: float | Array, known: Outcome, rng: np.random.Generator | Array) -> Array:
+    """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
+
+    Parameters
+    ----------
+    law : Law
+        Of the noise.
+    f : (n, draws) array
+    sigma : float, or array that broadcasts with f
+    known : Outcome
+        Of the n rows, on the scale of f.
+    rng : numpy Generator, or uniform numbers (n, draws)
+    """
+    uniform = open_uniform(rng, f.shape) if isinstance(rng, np.random.Generator) else rng
+    lower, upper = known.lower[:, None], known.upper[:, None]
+    with np.errstate(all="ignore"):
+        y = f + sigma * quantile_inside(law, uniform, (lower - f) / sigma, (upper - f) / sigma)
+    return np.clip(y, lower, upper)

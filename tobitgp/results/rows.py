@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,12 @@ class Asked:
     def table(self, columns: dict[str, Array]) -> pd.DataFrame:
         """Columns (n,) of the usable rows under the labels of all, NaN elsewhere."""
         return pd.DataFrame({name: self.spread(values) for name, values in columns.items()}, index=self.index)
+
+    def among(self, known: BoolArray) -> Asked:
+        """Some of the n usable rows; the others count as not usable."""
+        usable = self.usable.copy()
+        usable[usable] = known
+        return replace(self, design=self.design.rows(known), usable=usable)
 
     @property
     def labels(self) -> pd.Index:

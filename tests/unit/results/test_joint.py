@@ -1,12 +1,17 @@
 """Rows together: covariances and draws."""
 
+import operator
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm, truncnorm
 from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
+from tobitgp.results.conditional import seen_in_training
 
 
 @pytest.mark.parametrize("fixture", ["averaged", "ammonium"])
@@ -85,3 +90,92 @@ def test_more_draws_than_can_be_held_are_refused(tobin, formula):
         res.sample(tobin.iloc[:0], draws=10**12)
     with pytest.raises(SpecError, match="draws=1000000000000: at most"):
         res.loo("psis", draws=10**12)
+
+
+# -- what the rows themselves may have been --------------------------------------------------------------------------
+
+LIMITED = "y ~ gp(x) | censor(low, 1.4)"
+KNOWN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
+
+
+@pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
+def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
+    """Values that were seen stay to the last digit; means are those of imputation, but for f's law being normal."""
+    res = request.getfixturevalue(fixture)
+    draws = 20_000
+    y = res.sample(draws=draws, what="conditional", rng=1)
+    response = res.parts.rows.response
+    exact = response.lower == response.upper
+    assert (y[exact].to_numpy() == response.lower[exact][:, None]).all()
+    values = y[~exact].to_numpy()
+    lower, upper = (end[~exact][:, None] for end in (response.lower, response.upper))
+    assert ((values >= lower) & (values <= upper)).all()
+    expected, sd = res.predict(what="conditional")[~exact], values.std(axis=1)
+    assert (np.abs(values.mean(axis=1) - expected) < (5 / np.sqrt(draws) + 0.04) * sd).all()
+    assert y.columns.name == "draw"
+    assert list(y.index) == list(res.predict().index)
+    pd.testing.assert_frame_equal(res.sample(draws=3, what="conditional"), res.sample(draws=3, what="conditional"))
+
+
+def expectation(g, m, s, low, high):
+    """Of a question to the truncated law of y*, over f of mean m and standard deviation s."""
+
+    def integrand(f):
+        sigma = KNOWN["sigma"]
+        return norm.pdf(f, m, s) * g(truncnorm((low - f) / sigma, (high - f) / sigma, loc=f, scale=sigma))
+
+    return quad(integrand, m - 7 * s, m + 7 * s)[0]
+
+
+@pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
+def test_draws_of_a_row_against_quadrature(mixed, method):
+    """f is normal as the posterior has it, and y* given f a truncated normal variable."""
+    res = tg.fit(LIMITED, mixed, fixed=KNOWN, method=method, inducing=None)
+    draws = 40_000
+    y = res.sample(draws=draws, what="conditional", rng=2)
+    mean, covariance = res.posterior()
+    seen = seen_in_training(res.parts)
+    for i in np.flatnonzero(seen.lower < seen.upper)[[0, 5, -1]]:
+        of_row = mean.iloc[i], np.sqrt(covariance.iloc[i, i]), seen.lower[i], seen.upper[i]
+        drawn = y.iloc[i]
+        error = drawn.std() / np.sqrt(draws)
+        assert abs(drawn.mean() - expectation(lambda law: law.mean(), *of_row)) < 5 * error
+        for q in (0.1, 0.7):
+            share = expectation(operator.methodcaller("cdf", drawn.quantile(q)), *of_row)
+            assert abs(share - q) < 5 * np.sqrt(q * (1 - q) / draws)
+
+
+def test_rows_of_a_draw_are_drawn_together():
+    """Far below the limit rows that lie side by side share f, and a sum over them is as uncertain as that."""
+    x = np.linspace(0, 4, 40)
+    known = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.1}
+    data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(2 * x), 0.3)})
+    res = tg.fit("y ~ 0 + gp(x) | censor(0.3)", data, fixed=known, inducing=None)
+    y = res.sample(draws=4000, what="conditional", rng=3)[(x > 1.8) & (x < 2.8)]
+    assert np.corrcoef(y)[0, 1] > 0.8
+    assert y.sum().var() > 5 * y.var(axis=1).sum()
+
+
+@pytest.mark.parametrize("family", ["logistic", "gumbel", tg.Student(df=4)], ids=str)
+def test_other_noise_and_windows(mixed, family):
+    """Means of imputation, for rows that lie inside a window too."""
+    data = mixed.assign(first=mixed["low"] - 0.5)
+    res = tg.fit("y ~ gp(x) | censor(low, 1.4) | truncate(first)", data, family=family, fixed=KNOWN, inducing=None)
+    y, expected = res.sample(draws=20_000, what="conditional", rng=4), res.predict(what="conditional")
+    below = data["y"] <= data["low"]
+    assert (y[below].to_numpy() >= data.loc[below, ["first"]].to_numpy()).all()
+    assert (np.abs(y.mean(axis=1) - expected) <= 0.08 * y.std(axis=1) + 1e-12).all()
+
+
+def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, tmp_path):
+    with pytest.raises(SpecError, match="those of the fit"):
+        averaged.sample(mixed.head(3), what="conditional")
+    with pytest.raises(SpecError, match="exclude="):
+        averaged.sample(what="conditional", exclude="z")
+    averaged.save(tmp_path / "fit.tgp")
+    with pytest.raises(SpecError, match="where the fit was made"):
+        tg.load(tmp_path / "fit.tgp").sample(mixed, what="conditional")
+    data = mixed.assign(y=mixed["y"].where(np.arange(len(mixed)) != 3))
+    with pytest.warns(UserWarning, match="dropped"):
+        res = tg.fit(LIMITED, data, fixed=KNOWN)
+    assert np.flatnonzero(res.sample(draws=2, what="conditional").isna().any(axis=1)).tolist() == [3]

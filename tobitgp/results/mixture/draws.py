@@ -10,6 +10,7 @@ from scipy.special import betaincinv, gammaincinv, ndtr
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
+from tobitgp.mixture.inside import draw_inside
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
@@ -96,12 +97,23 @@ def draw_components(
     return ComponentDraws(parts, (lower, upper), weights, theta, seeds)
 
 
-def draw_rows(fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator) -> Array:
-    """New values (n, draws), all of a draw under one set of parameters; see :func:`draw_parameters`."""
+def draw_rows(
+    fit: MixtureFit,
+    V: Array,
+    n: int,
+    draws: int,
+    rng: np.random.Generator,
+    ends: tuple[Array, Array] | None = None,
+) -> Array:
+    """New values (n, draws), or values in (lower, upper] of the ``ends``, (n,) each.
+
+    All of a draw are under one set of parameters; see :func:`draw_parameters`.
+    """
     weights, thetas = draw_parameters(fit, V, draws, rng)
     out = np.empty((n, draws))
     for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
-        out[:, j] = Predictive(w, fit.model.family.point_law(theta, fit.units)).rvs(n, rng)
+        law = Predictive(w, fit.model.family.point_law(theta, fit.units))
+        out[:, j] = law.rvs(n, rng) if ends is None else draw_inside(law, *ends, rng)
     return out
 
 

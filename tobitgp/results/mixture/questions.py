@@ -22,7 +22,7 @@ from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.results.trust.validation import Rng, Validation
 from tobitgp.typing import Frame
 
-DRAWN = ("uncensored", "observed")
+DRAWN = ("uncensored", "observed", "conditional")
 
 
 class MixtureQuestions(MixtureCurves, Predictions, Validation):
@@ -149,8 +149,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
             By default the training data.
         draws : int
             How many.
-        what : {"uncensored", "observed"}
-            New responses, or responses clipped at the limits.
+        what : {"uncensored", "observed", "conditional"}
+            New responses, or responses clipped at the limits. ``"conditional"``: what the rows' own responses may have
+            been, as multiple imputation needs them: a value that was seen, and for a censored row its component given
+            what is known, then a value of that component there; new rows need the columns of response and censoring.
         rng : int or numpy Generator, optional
             None is deterministic.
 
@@ -162,8 +164,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         Raises
         ------
         SpecError
-            For another ``what``, more draws than can be held, limits that are unknown, or parameters that the rows do
-            not determine.
+            For another ``what``, more draws than can be held, limits that are unknown, lacking columns of what was
+            seen, or parameters that the rows do not determine.
+        DataError
+            If what was seen of new rows is impossible under the family.
 
         References
         ----------
@@ -175,14 +179,23 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
         >>> res.sample(draws=400, rng=1).shape
         (228, 400)
+        >>> times = res.sample({"time": [200, 200], "event": [1, 0]}, draws=400, what="conditional", rng=1)
+        >>> print((times.loc[0] == 200).all(), (times.loc[1] > 200).all())
+        True True
         """
         if not isinstance(what, str) or what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn of a mixture; choose one of {', '.join(map(repr, DRAWN))}.")
         asked = ask(self._parts, new)
         size = read_draws(draws, rows=len(asked.index))
         limits = asked.limits() if what == "observed" else None
+        ends = None
+        if what == "conditional":
+            from tobitgp.results.mixture.predict import ends_of_rows
+
+            lower, upper, known = ends_of_rows(self._parts, new, asked)
+            asked, ends = asked.among(known), (lower, upper)
         stream = generator(rng)
-        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), size, stream)
+        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), size, stream, ends)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))

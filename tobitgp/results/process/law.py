@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.outcome import Outcome
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
+from tobitgp.results.joint import draw_within
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -42,12 +44,19 @@ class ProcessLaw:
         between = means - mean
         return mean, V + np.einsum("j,jn,jk->nk", fitted.weights, between, between)
 
-    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
+    @property
+    def of_training_rows(self) -> bool:
+        """What was seen of a new row says something of f, which the posterior has not heard."""
+        return True
+
+    def draw(
+        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+    ) -> Array:
         """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
-        inputs, known = gp.inputs(asked.design), gp.known_mean(asked.design)
-        out = np.empty((len(known), draws))
+        inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
+        out = np.empty((len(offset), draws))
         chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
         for j, point in enumerate(fitted.points):
             at = np.flatnonzero(chosen == j)
@@ -59,12 +68,14 @@ class ProcessLaw:
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
-            if noise and law.name == "normal":
+            free = noise and known is None
+            if free and law.name == "normal":
                 variance = variance + point.sigma**2
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-            if noise and law.name != "normal":
+            if free and law.name != "normal":
                 f += point.sigma * law.ppf(open_uniform(rng, f.shape))
-            out[:, at] = known[:, None] + scale * f
+            f = offset[:, None] + scale * f
+            out[:, at] = f if known is None else draw_within(law, f, scale * point.sigma, known, rng)
         return out
 
 

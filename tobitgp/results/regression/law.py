@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.outcome import Outcome
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
+from tobitgp.results.joint import draw_within
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
@@ -33,7 +35,14 @@ class EstimateLaw:
         H, p = asked.design.H - self.parts.centre, len(self.parts.columns)
         return rows.eta, H @ self.parts.covariance[:p, :p] @ H.T
 
-    def draw(self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator) -> Array:
+    @property
+    def of_training_rows(self) -> bool:
+        """As in predictions, what was seen of a new row says nothing of the parameters."""
+        return False
+
+    def draw(
+        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+    ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
         parts, design = self.parts, asked.design
         rows, W = law_of_rows(parts, design)
@@ -44,7 +53,12 @@ class EstimateLaw:
             return eta
         tau = rows.tau[:, None] + W @ change[p : p + q]
         uniform = open_uniform(rng, eta.shape)
-        return eta + np.exp(tau) * _noise(rows.law, uniform, change[p + q :])
+        laws = _laws(rows.law, change[p + q :])
+        sigma = np.exp(tau)
+        if len(laws) == 1:
+            return _plus_noise(laws[0], eta, sigma, uniform, known)
+        columns = zip(laws, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
+        return np.column_stack([_plus_noise(law, at, s, u, known) for law, at, s, u in columns])
 
 
 def draw_normal(covariance: Array, draws: int, rng: np.random.Generator) -> Array:
@@ -75,9 +89,14 @@ def normal_root(covariance: Array) -> Array:
     return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _noise(law: Law, uniform: Array, d_log_df: Array) -> Array:
-    """Standardised noise (n, draws) at uniform numbers; ``d_log_df``, (1, draws) or (0, draws), moves log df."""
+def _laws(law: Law, d_log_df: Array) -> list[Law]:
+    """Law of the noise, one for each draw where ``d_log_df``, (1, draws) or (0, draws), moves log df."""
     if not isinstance(law, Student) or not len(d_log_df):
-        return law.ppf(uniform)
+        return [law]
     df = np.exp(np.clip(np.log(law.df) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-    return np.column_stack([Student(float(v)).ppf(u) for v, u in zip(df, uniform.T, strict=True)])
+    return [Student(value) for value in df.tolist()]
+
+
+def _plus_noise(law: Law, eta: Array, sigma: Array, uniform: Array, known: Outcome | None) -> Array:
+    """Draws (n, draws) at uniform numbers, inside what is known where that is given."""
+    return eta + sigma * law.ppf(uniform) if known is None else draw_within(law, eta, sigma, known, uniform)

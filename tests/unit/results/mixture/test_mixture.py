@@ -277,6 +277,32 @@ def test_draws_carry_uncertainty_of_the_parameters(res):
         res.sample(draws=0)
 
 
+def test_rows_are_drawn_where_they_are_known_to_lie(res, y, survival, lung):
+    """Means are those of imputation at the estimates, up to what the parameters' errors bend."""
+    drawn, expected = res.sample(draws=4000, what="conditional", rng=3), res.predict(what="conditional")
+    seen = np.abs(y) < 4.0
+    assert (drawn[seen].to_numpy() == y[seen][:, None]).all()
+    assert (np.abs(drawn[~seen]) >= 4.0).all(axis=None)
+    np.testing.assert_allclose(drawn.mean(axis=1), expected, atol=0.05)
+    times = survival.sample(lung.head(9), 4000, what="conditional", rng=4)
+    ended = lung["event"].head(9) == 1
+    assert (times[ended].to_numpy() == lung["time"].head(9)[ended].to_numpy()[:, None]).all()
+    np.testing.assert_allclose(times.mean(axis=1), survival.predict(lung.head(9), "conditional"), rtol=0.06)
+    assert res.sample(NEW, 2, what="conditional").isna().any(axis=1).tolist() == [False, False, False, True]
+    with pytest.raises(SpecError, match="'event'"):
+        survival.sample(lung[["time"]], what="conditional")
+
+
+def test_imputed_counts_are_counts():
+    rng = np.random.default_rng(0)
+    y = np.minimum(np.concatenate([rng.poisson(2, 200), rng.poisson(12, 100)]), 14)
+    res = tg.fit("y ~ mixture(2) | censor(upper=14)", {"y": y}, family="poisson")
+    drawn = res.sample(draws=2000, what="conditional", rng=5)
+    assert (drawn[y < 14].to_numpy() == y[y < 14][:, None]).all()
+    assert ((drawn[y == 14] >= 14) & (drawn[y == 14] % 1 == 0)).all(axis=None)
+    np.testing.assert_allclose(drawn[y == 14].mean(axis=1), res.predict(what="conditional")[y == 14], rtol=0.02)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     ("family", "components"), [("poisson", "2"), ("poisson", "3"), ("exponential", "2"), ("gaussian", "'dp'")]

@@ -97,6 +97,51 @@ def test_observed_draws_are_clipped_at_the_limits(scaled, mixed):
     assert y.columns.name == "draw"
 
 
+@pytest.mark.parametrize("family", ["gaussian", "logistic", "gumbel", tg.Student(df=5)], ids=str)
+def test_rows_are_drawn_where_they_are_known_to_lie(mixed, family):
+    """With everything known, draws have the means of imputation; values that were seen stay as they are."""
+    known = {"Intercept": 0.2, "z": 0.5, "sigma": 0.4}
+    data = mixed.assign(first=-0.9)
+    res = tg.fit("y ~ z | censor(low, 1.4) | truncate(first)", data, family=family, fixed=known)
+    seen = (mixed["y"] > mixed["low"]) & (mixed["y"] < 1.4)
+    for new in (None, data):
+        y = res.sample(new, DRAWS, what="conditional", rng=6)
+        assert (y[seen].to_numpy() == mixed.loc[seen, ["y"]].to_numpy()).all()
+        rest, expected = y[~seen], res.predict(new, "conditional")[~seen]
+        assert ((rest >= -0.9) & ((rest <= -0.2) | (rest >= 1.4))).all(axis=None)
+        assert (np.abs(rest.mean(axis=1) - expected) < 4.5 * rest.std(axis=1) / np.sqrt(DRAWS)).all()
+
+
+def test_imputed_rows_are_uncertain_of_the_parameters(lung):
+    """Times go on after they were censored; rows of a draw share its coefficients."""
+    res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
+    y, expected = res.sample(draws=DRAWS // 4, what="conditional", rng=7), res.predict(what="conditional")
+    ended = lung["event"] == 1
+    assert (y[ended].to_numpy() == lung.loc[ended, ["time"]].to_numpy()).all()
+    assert (y[~ended].to_numpy() > lung.loc[~ended, ["time"]].to_numpy()).all()
+    np.testing.assert_allclose(y.mean(axis=1), expected, rtol=0.05)
+    assert y[~ended].sum().var() > 1.5 * y[~ended].var(axis=1).sum()
+    unknown = lung.head(4).assign(time=[306.0, np.nan, 1010.0, 210.0])
+    assert res.sample(unknown, 2, what="conditional").isna().any(axis=1).tolist() == [False, True, False, False]
+    with pytest.raises(SpecError, match="'event'"):
+        res.sample(lung[["age", "sex", "time"]], what="conditional")
+    with pytest.raises(SpecError, match="exclude="):
+        res.sample(what="conditional", exclude="sex")
+
+
+def test_estimated_degrees_of_freedom_are_drawn_inside_the_ends_too():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=400)})
+    data["y"] = np.maximum(data["x"] + rng.standard_t(4, size=400), -1.0)
+    res = tg.fit("y ~ x | censor(-1)", data, family="student")
+    y = res.sample(draws=2000, what="conditional", rng=8)
+    below = data["y"] <= -1.0
+    assert (y[below] <= -1.0).all(axis=None)
+    error = y.mean(axis=1) - res.predict(what="conditional")
+    assert (np.abs(error[below]) < 0.25 * y[below].std(axis=1)).all()
+    assert np.abs(error[below].mean()) < 0.05
+
+
 def test_excluded_terms_and_missing_rows(scaled, mixed):
     new = mixed.head(3).assign(g=["a", None, "b"])
     assert scaled.sample(new, 2).isna().any(axis=1).tolist() == [False, True, False]
