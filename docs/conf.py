@@ -63,6 +63,7 @@ nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
+mathjax3_config = {"chtml": {"displayAlign": "left", "displayIndent": "1.5em"}}  # centred, narrow screens cut more
 
 # The reference. Single backticks in docstrings are links to what they name, and have to resolve.
 autosummary_generate = True

@@ -13,6 +13,8 @@ import pandas as pd
 from tobitgp.datasets.sources import SOURCES
 from tobitgp.errors import DataError
 
+_LONGEST = 60  # of a name in a message
+
 
 def available() -> list[str]:
     """Names that `tobitgp.datasets.load` knows, in alphabetical order.
@@ -128,7 +130,12 @@ def unknown(name: object, known: Iterable[str], introduced: str, elsewhere: Mapp
     calls = {**elsewhere, **{each: repr(each) for each in names}}
     near = difflib.get_close_matches(str(name).lower(), calls, n=1)
     hint = f" Did you mean {calls[near[0]]}?" if near else ""
-    return DataError(f"There is no data set {name!r}; {introduced} {', '.join(names)}.{hint}")
+    return DataError(f"There is no data set {_brief(name)}; {introduced} {', '.join(names)}.{hint}")
+
+
+def _brief(name: object) -> str:
+    shown = repr(name)
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
 def _lung() -> pd.DataFrame:

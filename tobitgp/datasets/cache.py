@@ -140,6 +140,11 @@ def _download(name: str, url: str, source: Source, folder: Path) -> bytes:
 def _make_tables(name: str, raw: Sequence[bytes], source: Source) -> dict[str, bytes]:
     """Tidy what was downloaded, and see that it gives the tables expected."""
     place = source.urls[0]
+    if any(content[:200].lstrip().lower().startswith((b"<!doctype", b"<html")) for content in raw):
+        raise DataError(
+            f"What {place} gives is not data set {name!r} but a web page, as networks give that want a login; nothing "
+            "was stored."
+        )
     if source.raw_sha256 is not None and _digest(raw[0]) != source.raw_sha256:
         raise _changed(name, place, _digest(raw[0]), source.raw_sha256)
     try:

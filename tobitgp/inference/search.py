@@ -41,10 +41,10 @@ THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
 ROUGH, LOOSE = 1e-2, 1e-5
-NEAR = 0.1  # nats a row
+CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
-CONVERGED = 1e-3
+CONVERGED, LARGEST = 1e-3, 1e150
 OTHER_MAXIMUM = "another maximum"
 
 OnStep = Callable[[Step], None]
@@ -131,8 +131,12 @@ class Search:
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
         ends = those_that_lead_somewhere(tries.end, candidates)
-        ends += tries.beside(max(ends, key=value_of)) if len(candidates) > 1 else []
         found = max(ends, key=value_of)
+        if abs(found.value) > LARGEST:
+            raise NumericalError("The evidence is too large for products of its slopes.")
+        if len(candidates) > 1:
+            ends += tries.beside(found)
+            found = max(ends, key=value_of)
         if periods:
             others = other_octaves(self.parameters, found.theta, periods)
             found = max([found, *(tries.end(start) for start in others)], key=value_of)
@@ -350,17 +354,18 @@ class _Tries:
     def end(self, start: Array) -> End:
         """Where a start leads."""
         objective = self._at(start)
-        free = climb(objective, start, tol=0.1, max_iter=self.search.settings.max_iter)
+        free = climb(objective, start, tol=CLIMBED, max_iter=self.search.settings.max_iter)
         again = self._at(free, objective)
         return End(again.value(free), free, again)
 
     def beside(self, found: End) -> list[End]:
-        """End of the better neighbour of the best end, where that is not much worse for the rows: seldom."""
+        """End of the better neighbour of the best end, if it is another one; looked for where little is lost there."""
         near = [(self.rough_value(start), start) for start in neighbours(self.search.parameters, found.free)]
         value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
         if value > found.value - NEAR * self.problem.weight.sum():
             with contextlib.suppress(NumericalError):
-                return [self.end(start)]
+                end = self.end(start)
+                return [end] if abs(end.value - found.value) > CLIMBED else []
         return []
 
     def _at(self, start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:

@@ -201,6 +201,12 @@ def test_an_unknown_name_lists_what_there_is(name):
         fetch(name)
 
 
+def test_a_long_name_is_cut():
+    with pytest.raises(DataError) as refused:
+        fetch("x" * 10_000)
+    assert len(str(refused.value)) < 300
+
+
 @pytest.mark.parametrize(("asked", "hint"), [("credit-risk", "'credit_risk'"), ("Gbsg2", r"load\('gbsg2'\)")])
 def test_an_unknown_name_gets_the_nearest(asked, hint):
     with pytest.raises(DataError, match=rf"Did you mean {hint}\?$"):
