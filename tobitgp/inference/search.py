@@ -132,7 +132,7 @@ class Search:
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
         ends = those_that_lead_somewhere(tries.end, candidates)
         found = max(ends, key=value_of)
-        if abs(found.value) > LARGEST:
+        if LARGEST < abs(found.value) < np.inf:
             raise NumericalError("The evidence is too large for products of its slopes.")
         if len(candidates) > 1:
             ends += tries.beside(found)
