@@ -135,15 +135,19 @@ def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
     assert all("raise inducing=" in str(w.message) for w in heard), [str(w.message) for w in heard]
 
 
-def test_noise_that_costs_digits_is_told_with_the_remedy(data):
-    """Variational inference stops far below its maximum there, and looks settled."""
+def test_noise_that_costs_digits_is_told_with_the_remedy(data, tmp_path):
+    """Variational inference stops far below its maximum there, and looks settled; summaries say so for good."""
     formula, options = "y ~ gp(x, kernel='matern12') | censor(l)", {"method": "vi", "inducing": None}
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.7}
 
     def drowned(sigma):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            tg.fit(formula, data, fixed={**fixed, "sigma": sigma}, **options)
+            res = tg.fit(formula, data, fixed={**fixed, "sigma": sigma}, **options)
+        words = " ".join(res.summary().as_text().split())
+        res.save(tmp_path / "fit.tgp")
+        assert " ".join(tg.load(tmp_path / "fit.tgp").summary().as_text().split()) == words
+        assert ("Digits were lost" in words) == any("Digits were lost" in str(w.message) for w in heard)
         return [str(w.message) for w in heard if "sigma, whose square rounding drowns" in str(w.message)]
 
     (message,) = drowned(1e-7)

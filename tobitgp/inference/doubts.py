@@ -80,12 +80,18 @@ def warn_coarse(fitted: FittedGP, rows: float) -> None:
             f"{coarse_remedy(fitted.parameters, rows)}, or expect too smooth a fit."
         )
         warnings.warn(message, ApproximationWarning, stacklevel=user_level())
-    elif words_for_little_noise(fitted.parameters) or any(at.factor.drowned(rows) for at in fitted.points):
-        message = (
-            "Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at "
-            f"{words_for_little_noise(fitted.parameters, rows) or _TOLD_APART}."
-        )
-        warnings.warn(message, ApproximationWarning, stacklevel=user_level())
+    elif words := rounding_words(fitted, rows):
+        warnings.warn(words, ApproximationWarning, stacklevel=user_level())
+
+
+def rounding_words(fitted: FittedGP, rows: float) -> str:
+    """Where rounding took digits, and what to look at; nothing where it took none."""
+    if not words_for_little_noise(fitted.parameters) and not any(at.factor.drowned(rows) for at in fitted.points):
+        return ""
+    return (
+        "Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at "
+        f"{words_for_little_noise(fitted.parameters, rows) or _TOLD_APART}."
+    )
 
 
 def bound_words(fitted: FittedGP) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.doubts import bound_words, coarse_remedy
+from tobitgp.inference.doubts import bound_words, coarse_remedy, rounding_words
 from tobitgp.report.protocols import Fit
 
 WIDTH = 78
@@ -224,6 +224,8 @@ def _doubts(results: Fit) -> list[str]:
             f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound: the fit may be too "
             f"smooth and its bands are approximate. To mend it, {coarse_remedy(fitted.parameters, results.nobs)}."
         )
+    elif rounding := rounding_words(fitted, results.nobs):
+        notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:
         notes.append(_NO_EVIDENCE[results.evidence_kind])
     return notes
