@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -276,7 +277,8 @@ def _refuse_objects(name: str, values: Any, missing: BoolArray, index: pd.Index)
             f"text and {', '.join(t for t in types if t != 'str')} mixed; text stands in {Table({}, index).rows(mask)}"
         )
         raise DataError(f"Column {name!r} holds {found}; make it all numbers or all text")
-    remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])"
+    numbers = all(isinstance(value, Number) for value in values[~missing])
+    remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "give numbers or text"
     raise DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}")
 
 
