@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from synthetic import MAXIMISED
 
 import tobitgp as tg
 
-MAXIMISED: dict[str, Any] = {"hyper": "maximize", "priors": {}}
 PER_ROW = "Surv(time, event)"
+EACH = {"mae": "error of each row", "nlpd": "loss of each row"}
 
 
-def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, float]:
+def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, Any]:
     """Of new rows, with the standard error of the mean over them; ``upper`` is where predictions are clipped."""
     f = res.predict(test, se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
@@ -29,7 +30,7 @@ def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, flo
     }
 
 
-def scores_of_logs(res: Any, test: pd.DataFrame) -> dict[str, float]:
+def scores_of_logs(res: Any, test: pd.DataFrame) -> dict[str, Any]:
     """The same of a log-normal model: medians predict, and densities are those of times, not of their logarithms."""
     f = res.predict(test, "latent", se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
@@ -40,7 +41,7 @@ def scores_of_logs(res: Any, test: pd.DataFrame) -> dict[str, float]:
     return _summary((median - time).abs(), as_seen, event, time, median)
 
 
-def _summary(error: Any, nlpd: Any, event: Any, time: Any, predicted: Any) -> dict[str, float]:
+def _summary(error: Any, nlpd: Any, event: Any, time: Any, predicted: Any) -> dict[str, Any]:
     root = np.sqrt(len(error))
     missing = np.where(event, error, np.maximum(time - predicted, 0.0))  # a censored row counts what is short of it
     return {
@@ -49,8 +50,25 @@ def _summary(error: Any, nlpd: Any, event: Any, time: Any, predicted: Any) -> di
         "mae_events": error[event].mean(),
         "mae_short": missing.mean(),
         "nlpd": float(np.mean(nlpd)),
-        "nlpd_se": float(np.std(nlpd)) / root,
+        "nlpd_se": float(np.std(nlpd, ddof=1)) / root,
+        EACH["mae"]: np.asarray(error),
+        EACH["nlpd"]: np.asarray(nlpd),
     }
+
+
+def paired(lines: list[dict[str, Any]], base: str) -> Iterator[dict[str, Any]]:
+    """The lines, each measure less that of a model on the same rows, with the standard error of this difference."""
+    of_base = next(line for line in lines if line["model"] == base)
+    for line in lines:
+        for measure, name in EACH.items():
+            less = line[name] - of_base[name]
+            line |= {f"{measure}_less": less.mean(), f"{measure}_less_se": less.std(ddof=1) / np.sqrt(len(less))}
+        yield without_rows(line)
+
+
+def without_rows(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of the table."""
+    return {name: value for name, value in line.items() if name not in EACH.values()}
 
 
 def standardised(inputs: pd.DataFrame, train: Any) -> pd.DataFrame:
@@ -66,7 +84,12 @@ def process(inputs: pd.DataFrame, ard: bool = False) -> str:
 
 
 def gbsg() -> Iterator[dict[str, Any]]:
-    """Train on the Rotterdam rows, test on the German ones; a line for each model."""
+    """Train on the Rotterdam rows, test on the German ones; a line for each model, beside "EP" on the same rows."""
+    return paired(list(gbsg_models()), "EP")
+
+
+def gbsg_models() -> Iterator[dict[str, Any]]:
+    """The lines, with what each row contributes."""
     data = tg.datasets.fetch("gbsg")
     in_train = data["split"] == "train"
     inputs = standardised(data.drop(columns=["time", "event", "split"]), in_train)
@@ -75,7 +98,7 @@ def gbsg() -> Iterator[dict[str, Any]]:
     train, test = data[in_train], data[~in_train]
     f, ards = process(inputs), process(inputs, ard=True)
 
-    def line(model: str, reading: str, res: Any, found: dict[str, float] | None = None) -> dict[str, Any]:
+    def line(model: str, reading: str, res: Any, found: dict[str, Any] | None = None) -> dict[str, Any]:
         return {"model": model, "reading": reading, **(found or scores(res, test))}
 
     ignore = {"censored": "ignore", **MAXIMISED}
@@ -109,7 +132,7 @@ def credit(splits: int) -> Iterator[dict[str, Any]]:
         rows = inputs.assign(time=data["time"], event=data["event"])
         rows["limit"] = rows["time"].where(rows["event"] == 0, np.inf)
         for model, res in credit_models(rows[in_train], process(inputs)):
-            yield {"split": split, "model": model, **scores(res, rows[~in_train])}
+            yield {"split": split, "model": model, **without_rows(scores(res, rows[~in_train]))}
 
 
 def credit_models(train: pd.DataFrame, f: str) -> Iterator[tuple[str, Any]]:

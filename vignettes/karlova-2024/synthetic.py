@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,13 @@ import pandas as pd
 
 import tobitgp as tg
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from papers import MAXIMISED  # in the folder above
+
 FORMULA = "y ~ 0 + gp(x) | censor(lower, upper)"
 RANGES = {"[0, 2]": (0.0, 2.0), "[0, 1]": (0.0, 1.0)}
 CASES = ["left", "right", "symmetric"]
-MAXIMISED: dict[str, Any] = {"hyper": "maximize", "priors": {}}
 DRAWN = "VI, 1000 draws"
 METHODS: dict[str, dict[str, Any]] = {
     "uncensored": {"censored": "ignore", **MAXIMISED},
@@ -24,6 +29,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "EP, priors": {"hyper": "maximize"},
     "EP, averaged": {},
 }
+
+
+def curve(x: Any) -> Any:
+    """The paper's function."""
+    return (5 * x - 10) * np.sin(10 * x - 20)
 
 
 def train_and_test(case: str, x_range: tuple[float, float], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:

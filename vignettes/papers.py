@@ -1,0 +1,51 @@
+"""What the folders of papers share: how their tables are written, and how numbers stand in them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MAXIMISED: dict[str, Any] = {"hyper": "maximize", "priors": {}}  # the evidence at its highest, as the papers do
+
+Tables = Mapping[str, Callable[[], Iterable[Mapping[str, Any]]]]
+
+
+def forrester(x: Any) -> Any:
+    """The curve of Groot and Lucas (2012) and of Basson et al. (2023)."""
+    return (6 * x - 2) ** 2 * np.sin(2 * (6 * x - 2))
+
+
+def with_error(mean: Any, error: Any, digits: int = 3) -> Any:
+    """Means with their standard errors in brackets, of Series and DataFrames."""
+    form = f"{{:.{digits}f}}".format
+    return mean.map(form) + " (" + error.map(form) + ")"
+
+
+def mean_se(groups: Any, digits: int = 3) -> Any:
+    """The same of what `groupby` parts."""
+    return with_error(groups.mean(), groups.sem(), digits)
+
+
+def write(tables: Tables, script: str, about: str | None, arguments: Sequence[str] | None = None) -> None:
+    """Compute the tables named on the command line, or all, and write each to a CSV file of its name."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", metavar="table", help=f"of {', '.join(tables)}; all by default")
+    parser.add_argument("--out", type=Path, default=Path(script).parent, help="folder; that of the script by default")
+    options = parser.parse_args(arguments)
+    unknown = sorted({*options.tables} - {*tables})
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: choose of {', '.join(tables)}.")
+    for name in options.tables or tables:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of noise at its bound, and so on: the tables say what did not settle
+            frame = pd.DataFrame(tables[name]())
+        frame.to_csv(options.out / f"{name}.csv", index=False, float_format="%.5g", lineterminator="\n")
+        print(f"{name}.csv: {len(frame)} rows, {time.perf_counter() - start:.0f} seconds", flush=True)
