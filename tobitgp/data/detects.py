@@ -55,8 +55,8 @@ def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
     if wrong.any():
         shown = ", ".join(repr(column.levels[i]) for i in list(dict.fromkeys(codes[wrong].tolist()))[:5])
         allowed = "a response of text holds numbers and limits such as '<0.5' and '>100' only"
-        if not any(isinstance(level, str) for level in column.levels):
-            allowed = f"it is categorical: where its levels are numbers, df[{column.name!r}].astype(float) makes it so"
+        if all(isinstance(level, Real) and not isinstance(level, bool) for level in column.levels):
+            allowed = f"it is categorical; df[{column.name!r}].astype(float) makes numbers of its levels"
         raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}; {allowed}")
     found = [match.groups() if match else ("", "nan") for match in matches]
     values = np.array([float(number) for _, number in found])[codes]

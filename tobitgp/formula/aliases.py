@@ -73,7 +73,8 @@ def _check_basis(syntax: Syntax, node: ast.Call, options: dict[str, ast.expr]) -
         syntax.fail(node, f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
     basis = options["bs"].value if isinstance(options["bs"], ast.Constant) else None
     if basis != "gp":
-        remedy = f"write {_BASES[basis].format(inputs)}" if isinstance(basis, str) and basis in _BASES else remedy
+        if isinstance(basis, str) and basis in _BASES and len(node.args) == 1:
+            remedy = f"write {_BASES[basis].format(inputs)}"
         syntax.fail(options["bs"], f'Of the smooths of mgcv s(x, bs="gp") is read; {remedy}')
 
 

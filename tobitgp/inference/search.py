@@ -360,10 +360,10 @@ class _Tries:
 
     def beside(self, found: End) -> list[End]:
         """End of the better neighbour of the best end, if it is another one; looked for where little is lost there."""
-        near = [(self.rough_value(start), start) for start in neighbours(self.search.parameters, found.free)]
-        value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
-        if value > found.value - NEAR * self.problem.weight.sum():
-            with contextlib.suppress(NumericalError):
+        with contextlib.suppress(NumericalError):
+            near = [(self.rough_value(start), start) for start in neighbours(self.search.parameters, found.free)]
+            value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
+            if value > found.value - NEAR * self.problem.weight.sum():
                 end = self.end(start)
                 return [end] if abs(end.value - found.value) > CLIMBED else []
         return []

@@ -106,7 +106,7 @@ def seen_in_training(parts: Parts) -> Seen:
         for rows in row_chunks(0, n, CHUNK_ROWS):
             A, d = point.features([at.rows(rows) for at in inputs])
             m, v_p = A.times(point.w), point.factor.variance(A)
-            copies = response.weight[rows]
+            copies = np.maximum(response.weight[rows], 1.0)  # a site of less than a copy goes as a whole
             v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
             mean[j, rows] = base[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
             sd[j, rows] = units.scale * np.sqrt(v_c + d)

@@ -142,7 +142,9 @@ class JointQuestions:
             New responses y*, f, or responses clipped at the limits. ``"conditional"``: what the rows' own responses may
             have been, as multiple imputation needs them: a value that was seen, and for a censored row f, then y* given
             f inside what is known of the row. Of a process the rows are those of the fit, whose censoring its posterior
-            holds; of a regression ``new`` may bring columns of response, censoring and window.
+            holds, and f has the Gaussian law of the approximation: where the curve is far less certain than one value
+            of it, draws crowd at the limit, while ``predict(what="conditional")`` has the mean of the truncated law.
+            Of a regression ``new`` may bring columns of response, censoring and window.
         exclude : str or list of str
             Terms to set to zero; none with ``"conditional"``.
         rng : int or numpy Generator, optional
@@ -178,10 +180,10 @@ class JointQuestions:
         1     0.7  0.7
         2    -1.8 -3.1
         """
-        if what not in DRAWN:
+        if not isinstance(what, str) or what not in DRAWN:
             raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
         if what == "conditional" and self._joint.of_training_rows:
-            training_rows(self._parts, "sample(what='conditional')")
+            _refuse_rows_unheard(self._parts, new)
         asked = ask(self._parts, new, exclude)
         size = read_draws(draws, rows=len(asked.index))
         limits, known = asked.limits() if what == "observed" else None, None
@@ -205,14 +207,25 @@ class JointQuestions:
             raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
         if new is None:
             return asked, parts.rows.response
-        if self._joint.of_training_rows:
-            raise SpecError(
-                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
-                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
-            )
         asked = with_response(parts, new, asked)
         table = what_was_seen(parts, new).take(asked.usable)
         return asked, build_response(parts.spec, table, np.ones(table.n))
+
+
+def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
+    """Draws of a process are of f first, so its posterior has to hold the whole censoring of a row."""
+    training_rows(parts, "sample(what='conditional')")
+    if new is not None:
+        raise SpecError(
+            "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
+            "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+        )
+    response = parts.rows.response
+    if ((response.weight < 1.0) & (response.weight > 0.0) & (response.lower != response.upper)).any():
+        raise SpecError(
+            "what='conditional' is not drawn where censored rows have weights below 1, of whose censoring the "
+            "posterior holds a part only. predict(what='conditional') gives the means of all rows."
+        )
 
 
 def draw_within(law: Law, f: Array, sigma: float | Array, known: Outcome, rng: np.random.Generator | Array) -> Array:

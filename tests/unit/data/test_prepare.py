@@ -178,7 +178,7 @@ BAD = [
     ("x", ["a"] * N, "y ~ gp(x)", "'x' holds text"),
     ("x", ["a"] * N, "y ~ offset(x)", "'x' holds text"),
     ("x", pd.Series([1] * N, dtype=object), "y ~ x", "pd.to_numeric"),
-    ("y", pd.Categorical([1, 2] * (N // 2)), "y ~ x", "it is categorical: where its levels are numbers"),
+    ("y", pd.Categorical([1, 2] * (N // 2)), "y ~ x", "it is categorical; df['y'].astype(float) makes numbers"),
     ("lower", np.nan, "y ~ gp(x) | censor(lower)", "lower limit lower is missing in row row4"),
     ("lower", -1.0, "y ~ gp(x) | censor(log(lower))", "missing in rows row0"),
     ("lower", np.inf, "y ~ gp(x) | censor(lower)", "is inf in row row4"),

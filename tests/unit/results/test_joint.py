@@ -179,3 +179,21 @@ def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, t
     with pytest.warns(UserWarning, match="dropped"):
         res = tg.fit(LIMITED, data, fixed=KNOWN)
     assert np.flatnonzero(res.sample(draws=2, what="conditional").isna().any(axis=1)).tolist() == [3]
+
+
+def test_censored_rows_of_less_than_a_copy_are_not_drawn():
+    """The mean of such a row is that of one whole observation, whatever its weight; draws would crowd at the limit."""
+    x = np.r_[np.linspace(0, 1, 30), 10.0]
+    y = np.sin(6 * x) + 0.1 * np.random.default_rng(0).normal(size=31)
+    y = np.r_[np.minimum(y[:30], 0.999), 1.0]
+    data, fixed = pd.DataFrame({"x": x, "y": y}), {"sigma": 0.1, "sd(gp(x))": 1.5, "lengthscale(gp(x))": 0.4}
+    means = []
+    for weight in (1.0, 0.5):
+        weights = np.r_[np.ones(30), weight]
+        res = tg.fit("y ~ gp(x) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
+        means.append(res.predict(what="conditional").iloc[-1])
+    assert means[1] == pytest.approx(means[0], rel=1e-3)
+    with pytest.raises(tg.errors.SpecError, match="weights below 1"):
+        res.sample(what="conditional", draws=1)
+    with pytest.raises(tg.errors.SpecError, match="is not drawn; choose one of"):
+        res.sample(what=np.array(["latent", "observed"]))
