@@ -107,8 +107,8 @@ def _different(starts: Sequence[Array]) -> list[Array]:
 def neighbours(parameters: Parameters, free: Array) -> list[Array]:
     """Free parts of theta from which a maximum beside the one at ``free`` is reached, if there is one.
 
-    What a longer length-scale takes for noise a shorter one may take for signal, and the other way round: curves half
-    as long with half the noise, and longer ones.
+    What a longer length-scale takes for noise a shorter one may take for signal, and the other way round: somewhat
+    shorter curves with half the noise, and longer ones.
     """
     roles = np.array(parameters.roles)[parameters.free]
     scales, noise = roles == "lengthscale", roles == "sigma"
