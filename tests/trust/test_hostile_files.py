@@ -151,6 +151,18 @@ def test_units_that_cannot_be_computed_with(tmp_path, scale):
     assert tried(saved.rewrite(replaced(saved.document, route, scale)), saved) is None
 
 
+def test_hyper_parameters_are_those_of_the_formula(tmp_path):
+    saved = Saved("rich process", tmp_path)
+    parts = [name for name, _ in saved.document["parts"]["$dict"]]
+    routes = [at for at in leaves(saved.document) if at[1:3] == ("$dict", parts.index("fitted")) and "parameters" in at]
+    routes = [at for at in routes if {"names", "roles"} & {*at}]
+    assert len(routes) == 2 * 4
+    for route in routes:
+        for value in ("sd", "group", "sigma", "sigma_lower", "df"):
+            results = tried(saved.rewrite(replaced(saved.document, route, value)), saved)
+            assert results is None or is_same(results, saved), (route, value)
+
+
 def escaped(saved, formula):
     """Bytes of a file with a formula, and what a patient attacker would write beside it."""
     document = copy.deepcopy(saved.document)

@@ -14,7 +14,9 @@ from tobitgp.data.state import DesignState
 from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.processes import DF, SIGMA, term_parameters
 from tobitgp.likelihoods.laws import Student
+from tobitgp.likelihoods.side import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.covariance import KINDS
@@ -186,6 +188,23 @@ def _check_process_arrays(parts: Parts) -> None:
         raise MalformedError("its parts do not belong together")
     if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
         raise MalformedError("its columns or processes are not those of the formula")
+    _check_parameters(parts)
+
+
+def _check_parameters(parts: Parts) -> None:
+    """Refuse hyper-parameters that are not those of the formula and the noise, in the order of theta."""
+    parameters = parts.fitted.parameters
+    found = [*zip(parameters.names, parameters.roles, strict=True)]
+    known = [hyper for term in parts.gp.terms for hyper in term_parameters(term)]
+    known += [DF] if parts.family.estimate_df else []
+    start = len(known)
+    side_noises = {role for _, role in found[start:-1]}  # as many as the method and the rows called for
+    if (
+        found[:start] != [(hyper.name, hyper.role) for hyper in known]
+        or not side_noises <= SIDES.keys()
+        or found[-1:] != [(SIGMA.name, SIGMA.role)]
+    ):
+        raise MalformedError("its hyper-parameters are not those of the formula")
 
 
 def _check_shapes(wanted: Shapes) -> None:
