@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import NumericalError
+from tobitgp.inference.gather import precisions_of
 from tobitgp.inference.gradient import evidence_gradient
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
@@ -60,6 +61,12 @@ class Objective:
     def features(self) -> int:
         """Number of features of a row where it was last evaluated."""
         return 0 if self.last is None else self.last.layout.row_features
+
+    @property
+    def precisions(self) -> Array:
+        """Site precisions (n,) last found, in the problem's order."""
+        assert self.last is not None
+        return precisions_of(self.last)
 
     def theta(self, free: Array) -> Array:
         """All of theta from its free part."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
 from tobitgp.inference.curvature import refined_root, whitening
-from tobitgp.inference.ends import End, other_maxima, those_that_lead_somewhere, value_of
+from tobitgp.inference.ends import other_maxima, those_that_lead_somewhere, value_of
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.gather import nats_left, precisions_of
+from tobitgp.inference.gather import nats_left
 from tobitgp.inference.growth import growth_rates, of_groups, usual_rates, variances
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
@@ -27,7 +27,8 @@ from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.settle import seed, settle
-from tobitgp.inference.starts import neighbours, other_octaves, starts
+from tobitgp.inference.starts import other_octaves, starts
+from tobitgp.inference.tries import LOOSE, Tries, likely_precisions
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.side import with_side_noises
@@ -40,8 +41,6 @@ SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
-ROUGH, LOOSE = 1e-2, 1e-5
-CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED, LARGEST = 1e-3, 1e150
@@ -126,7 +125,11 @@ class Search:
         if many:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
-        tries = _Tries(self, problem, prior, cut(problem, prior.inputs), theta)
+
+        def objective(whole: Whole, theta: Array, precision: Array, tol: float) -> Objective:
+            return self._objective("search", whole, prior, theta, precision, self.first_cap, tol)
+
+        tries = Tries(objective, problem, cut(problem, prior.inputs), self.parameters, theta, self.settings.max_iter)
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
@@ -150,7 +153,7 @@ class Search:
         """Better place, and the curvature there, on a larger subset."""
         problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
         prior = self.prior.subset(rows)
-        whole, precision = cut(problem, prior.inputs), _guess(problem, theta)
+        whole, precision = cut(problem, prior.inputs), likely_precisions(problem, theta)
         stage = f"approach, {problem.n} rows"
         objective = self._objective(stage, whole, prior, theta, precision, self.first_cap, LOOSE)
         free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
@@ -171,7 +174,7 @@ class Search:
             self.on_step,
         )
         objective, maximum = part._maximise(theta, scale)
-        self.precision = self.copies * _precision(objective)
+        self.precision = self.copies * objective.precisions
         self.sampled = objective.posterior(maximum.free)
         if scale is not None and self.grows:
             self._learn_rates(variances(scale), variances(maximum.root), self.problem.n / GROWN_ROWS)
@@ -227,7 +230,7 @@ class Search:
         rows. ``inverse`` is the inverse curvature that a larger subset foretells.
         """
         whole, sampled = self._seeded(self.whole), self.problem.n < self.whole.n
-        precision = self.copies * _guess(self.problem, theta) if self.precision is None else self.precision
+        precision = self.copies * likely_precisions(self.problem, theta) if self.precision is None else self.precision
         tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
@@ -235,7 +238,7 @@ class Search:
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, whole = objective.theta(free), objective.whole
-            precision = precision if sampled else _precision(objective)
+            precision = precision if sampled else objective.precisions
         for run in range(1, RUNS + 1):
             objective = self._objective(f"run {run}", whole, self.prior, theta, precision, CAP)
             free = theta[self.parameters.free]
@@ -254,7 +257,7 @@ class Search:
             theta, whole = last.theta, objective.whole
             if nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:
                 break
-            precision = precision if sampled else _precision(objective)
+            precision = precision if sampled else objective.precisions
         return objective, maximum
 
     def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
@@ -272,7 +275,7 @@ class Search:
         if moved is None:
             return objective, maximum
         self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
-        precision = _precision(objective) if self.precision is None else self.precision
+        precision = objective.precisions if self.precision is None else self.precision
         again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
         free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
         steps = min(asked.max_iter, NEWTON_STEPS)
@@ -293,7 +296,7 @@ class Search:
         """
         rest = (self.parameters, self.method, self.plain, self.settings, self.on_step)
         theta = Search(self.whole, self.problem, self.prior.automatic(), *rest)._search(theta)[0]
-        blocks = self.prior.blocks(theta, self.copies * _guess(self.problem, theta), nats=NATS, cap=CAP)
+        blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)
         return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
 
     def _objective(
@@ -318,67 +321,6 @@ class Search:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tries:
-    """What a search tries, on the same rows: each start with inducing inputs of its own.
-
-    Attributes
-    ----------
-    search : Search
-    problem : Problem
-    prior : Prior
-    whole : Whole
-        The rows.
-    theta : (k,) array
-        Holds the parameters that are not free.
-    made : list of Objective
-        All that were tried.
-    """
-
-    search: Search
-    problem: Problem
-    prior: Prior
-    whole: Whole
-    theta: Array
-    made: list[Objective] = field(default_factory=list)
-
-    @property
-    def work(self) -> tuple[int, int]:
-        """Evaluations and sweeps of all tries."""
-        return sum(o.evaluations for o in self.made), sum(o.sweeps for o in self.made)
-
-    def rough_value(self, start: Array) -> float:
-        """Value at a start, for a first choice among many."""
-        return self._at(start, tol=ROUGH).value(start)
-
-    def end(self, start: Array) -> End:
-        """Where a start leads."""
-        objective = self._at(start)
-        free = climb(objective, start, tol=CLIMBED, max_iter=self.search.settings.max_iter)
-        again = self._at(free, objective)
-        return End(again.value(free), free, again)
-
-    def beside(self, found: End) -> list[End]:
-        """End of the better neighbour of the best end, if it is another one; looked for where little is lost there."""
-        with contextlib.suppress(NumericalError):
-            near = [(self.rough_value(start), start) for start in neighbours(self.search.parameters, found.free)]
-            value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
-            if value > found.value - NEAR * self.problem.weight.sum():
-                end = self.end(start)
-                return [end] if abs(end.value - found.value) > CLIMBED else []
-        return []
-
-    def _at(self, start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
-        """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
-        search, here = self.search, self.theta.copy()
-        here[search.parameters.free] = start
-        precision = _guess(self.problem, here) if last is None else _precision(last)
-        whole = self.whole if last is None else last.whole
-        objective = search._objective("search", whole, self.prior, here, precision, search.first_cap, tol)
-        self.made.append(objective)
-        return objective
-
-
 class _EPFailure(Exception):
     """EP did not settle at this theta."""
 
@@ -390,14 +332,3 @@ class _EPFailure(Exception):
 def warn(message: str) -> None:
     """Tell that a fit did not end as it should."""
     warnings.warn(message, ConvergenceWarning, stacklevel=user_level())
-
-
-def _guess(problem: Problem, theta: Array) -> Array:
-    """Site precisions before there are sites: those of exact rows, with room for a smaller noise."""
-    return 2.0 * problem.weight * np.exp(-2.0 * theta[-1])
-
-
-def _precision(objective: Objective) -> Array:
-    """Site precisions (n,) last found, in the problem's order."""
-    assert objective.last is not None
-    return precisions_of(objective.last)
