@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from tobitgp.likelihoods import mass
 from tobitgp.likelihoods.laws import Law
@@ -23,6 +24,7 @@ from tobitgp.results.predictive import HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
 
 NODES, REACH = 257, 8.0
+SOME, EDGE, FARTHEST = 193, 14.0, 38.0
 
 
 class Component(NamedTuple):
@@ -50,13 +52,13 @@ class Component(NamedTuple):
     exit: Array
     log_time: bool
 
-    def log_word(self, f: Array, i: IntArray | slice) -> Array:
+    def log_word(self, f: Array, i: IntArray) -> Array:
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma for end in ends)
         return mass.log_mass(self.law, a, b) - mass.log_mass(self.law, first, last)
 
-    def mean_seen(self, f: Array, i: IntArray | slice) -> Array:
+    def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
         sigma = np.asarray(self.sigma)
         return seen_mean(self.law, f, sigma, self.lower[i], self.upper[i], log_time=self.log_time)
@@ -101,9 +103,8 @@ def imputed_mean(rows: Component) -> Array:
     side = np.where(below, -1.0, 1.0)
 
     def values(x: Array, i: IntArray) -> Array:
-        f = rows.mean[i] + rows.sd[i] * x
-        log_weight = rows.log_word(f, i) - 0.5 * x * x - HALF_LOG_2PI
-        away = np.log(np.maximum(side[i] * (rows.mean_seen(f, i) - end[i]), 0.0))
+        log_weight = _log_weight(rows, x, i)
+        away = np.log(np.maximum(side[i] * (rows.mean_seen(rows.mean[i] + rows.sd[i] * x, i) - end[i]), 0.0))
         return np.stack([log_weight, log_weight + away])
 
     with np.errstate(all="ignore"):
@@ -114,23 +115,86 @@ def imputed_mean(rows: Component) -> Array:
 
 def imputed_nodes(rows: Component) -> tuple[Array, Array]:
     """Log density of f given what was seen, and the conditional mean there, (n, NODES) each, up to constants."""
+    x, i = _nodes(rows), _each(rows)
+    with np.errstate(all="ignore"):
+        return _log_weight(rows, x, i), rows.mean_seen(rows.mean[i] + rows.sd[i] * x, i)
 
-    def values(x: Array, i: IntArray) -> Array:
-        return (rows.log_word(rows.mean[i] + rows.sd[i] * x, i) - 0.5 * x * x - HALF_LOG_2PI)[None]
 
-    whole = _log_integrals(rows, values)[0]
+def latent_quantiles(rows: Component, scores: Array) -> Array:
+    """Quantiles of f given what was seen of rows that are not exact: the inverse cdf in (PRE8) of the theory pages.
+
+    Parameters
+    ----------
+    rows : Component
+    scores : (n, k) array
+        Quantiles of the standard normal law of the orders that are asked for.
+
+    Returns
+    -------
+    (n, k) array
+
+    Examples
+    --------
+    The quartiles where noise is small: f lies where y* is known to lie.
+
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> zero, inf = np.zeros(1), np.full(1, np.inf)
+    >>> rows = Component(Normal(), zero, np.ones(1), 1e-6, zero, inf, -inf, inf, False)
+    >>> latent_quantiles(rows, np.array([[-0.67449, 0.67449]])).round(2)
+    array([[0.32, 1.15]])
+    """
+    with np.errstate(all="ignore"):
+        x = _graded_nodes(rows)
+        at = _normal_scores(x, _log_weight(rows, x, _each(rows)))
+    x = np.stack([np.interp(*of_row) for of_row in zip(scores, at, x, strict=True)])
+    return rows.mean[:, None] + rows.sd[:, None] * x
+
+
+def _normal_scores(x: Array, log_density: Array) -> Array:
+    """Where points x (n, k) stand in the law of such a density, as quantiles of the standard normal law."""
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    mass = 0.5 * np.diff(x, axis=1) * (density[:, 1:] + density[:, :-1])
+    # Each tail is summed from its own end, where its digits are.
+    below = np.pad(np.cumsum(mass, axis=1), ((0, 0), (1, 0)))
+    above = np.pad(np.cumsum(mass[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    whole = np.maximum(below[:, -1:], 1e-300)
+    scores = np.where(below < above, ndtri(below / whole), -ndtri(above / whole))
+    return np.clip(scores, -FARTHEST, FARTHEST)
+
+
+def _graded_nodes(rows: Component) -> Array:
+    """As ``_nodes``, and as many wherever f may lie, and some about each end, graded from the width of the noise.
+
+    What a row says of f changes within that width, which may be far narrower than the law of f; heavy tails of the
+    noise may leave f a second mode, where it was without the row's word.
+    """
+    i, (low, high) = _each(rows), (end[:, None] for end in _reach(rows))
+    step = rows.sigma * rows.law.reach * np.sinh(np.linspace(-EDGE, EDGE, SOME))
+    edges = [(end[i] + step - rows.mean[i]) / np.maximum(rows.sd[i], 1e-300) for end in (rows.lower, rows.upper)]
+    everywhere = low + (high - low) * np.linspace(0.0, 1.0, NODES)
+    return np.sort(np.hstack([_nodes(rows), everywhere, *(np.clip(edge, low, high) for edge in edges)]), axis=1)
+
+
+def _nodes(rows: Component) -> Array:
+    """Values (n, NODES) between which f lies given what was seen, in standard deviations without the row's word."""
+    whole = _log_integrals(rows, lambda x, i: _log_weight(rows, x, i)[None])[0]
 
     def powers(x: Array, i: IntArray) -> Array:
-        density = np.exp(values(x, i)[0] - whole[i])
+        density = np.exp(_log_weight(rows, x, i) - whole[i])
         return np.stack([density * x, density * x * x])
 
     first, second = integrals(powers, *_reach(rows), *_features(rows))
     spread = np.sqrt(np.maximum(second - first * first, 0.0))
-    x = first[:, None] + spread[:, None] * np.linspace(-REACH, REACH, NODES)
-    at = np.arange(len(first))[:, None]
-    f = rows.mean[:, None] + rows.sd[:, None] * x
-    with np.errstate(all="ignore"):
-        return values(x, at)[0], rows.mean_seen(f, at)
+    return first[:, None] + spread[:, None] * np.linspace(-REACH, REACH, NODES)
+
+
+def _log_weight(rows: Component, x: Array, i: IntArray) -> Array:
+    """Log density of what was seen and of f, (p, k), in rows i, (p, 1)."""
+    return rows.log_word(rows.mean[i] + rows.sd[i] * x, i) - 0.5 * x * x - HALF_LOG_2PI
+
+
+def _each(rows: Component) -> IntArray:
+    return np.arange(len(rows.mean))[:, None]
 
 
 def _log_integrals(rows: Component, values: Function, *, grow: bool = False) -> Array:

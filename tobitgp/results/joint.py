@@ -142,8 +142,8 @@ class JointQuestions:
             New responses y*, f, or responses clipped at the limits. ``"conditional"``: what the rows' own responses may
             have been, as multiple imputation needs them: a value that was seen, and for a censored row f, then y* given
             f inside what is known of the row. Of a process the rows are those of the fit, whose censoring its posterior
-            holds, and f has the Gaussian law of the approximation: where the curve is far less certain than one value
-            of it, draws crowd at the limit, while ``predict(what="conditional")`` has the mean of the truncated law.
+            holds; each row has the law of which ``predict(what="conditional")`` is the mean, and rows hang together as
+            the approximate posterior of f does.
             Of a regression ``new`` may bring columns of response, censoring and window.
         exclude : str or list of str
             Terms to set to zero; none with ``"conditional"``.
@@ -165,7 +165,8 @@ class JointQuestions:
 
         References
         ----------
-        (PRE1) of the theory pages at points drawn by (HYP6) for processes, the covariance (REG8) for regressions.
+        (PRE1) of the theory pages at points drawn by (HYP6) for processes, with (PRE8) for ``"conditional"``; the
+        covariance (REG8) for regressions.
 
         Examples
         --------
@@ -219,12 +220,6 @@ def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
         raise SpecError(
             "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
             "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
-        )
-    response = parts.rows.response
-    if ((response.weight < 1.0) & (response.weight > 0.0) & (response.lower != response.upper)).any():
-        raise SpecError(
-            "what='conditional' is not drawn where censored rows have weights below 1, of whose censoring the "
-            "posterior holds a part only. predict(what='conditional') gives the means of all rows."
         )
 
 

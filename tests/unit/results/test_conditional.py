@@ -1,13 +1,19 @@
 """Imputation: what a censored row's value would have been."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from scipy.integrate import quad
+from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
+from tobitgp.likelihoods.laws import Gumbel, Normal, Student
 from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
+from tobitgp.results.imputed import Component, latent_quantiles
 from tobitgp.results.predict import moments
 from tobitgp.results.rows import ask
 
@@ -235,3 +241,35 @@ def test_a_row_is_imputed_alike_as_training_and_new(mixed, right):
         res.predict(data.assign(low=data["low"].where(data.index != row, 0.3)), "conditional")
     with pytest.raises(SpecError, match="lack 'low'"):
         res.predict(data.drop(columns="low"), "conditional")
+
+
+WORDS = {  # ends and windows of rows, in standard deviations of f
+    "left": (-np.inf, 0.5, -np.inf, np.inf),
+    "right, far": (4.0, np.inf, -np.inf, np.inf),
+    "interval": (-1.0, -0.8, -np.inf, np.inf),
+    "window": (-np.inf, -0.5, -1.5, np.inf),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("sigma", [1e-4, 0.05, 1.0])
+@pytest.mark.parametrize("law", [Normal(), Gumbel(), Student(4.0)], ids=["normal", "gumbel", "student"])
+def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
+    """Their orders by adaptive quadrature."""
+    mean, sd = 2.0, 3.0
+    ends = [np.array([mean + sd * end]) for end in WORDS[word]]
+    if word == "window":  # a row inside its window, of which the upper end is what is known
+        ends[0] = ends[2]
+    rows = Component(law, np.array([mean]), np.array([sd]), sigma * sd, *ends, False)
+    scores = np.array([[-3.0, -1.0, -0.2, 0.0, 0.7, 2.0]])
+    f = latent_quantiles(rows, scores)[0]
+
+    def density(x):
+        at = np.array([[x]])
+        return float(np.exp(rows.log_word(mean + sd * at, np.array([[0]])) - 0.5 * at * at)[0, 0])
+
+    kinks = [k for end in WORDS[word] if np.isfinite(end) for k in (end - 8 * sigma, end, end + 8 * sigma)]
+    cuts = np.unique(np.r_[-9.0, 9.0, np.clip(kinks, -9, 9), (f - mean) / sd])
+    parts = np.array([quad(density, *pair, limit=200)[0] for pair in itertools.pairwise(cuts)])
+    share = [parts[cuts[1:] <= x + 1e-12].sum() / parts.sum() for x in (f - mean) / sd]
+    np.testing.assert_allclose(share, norm.cdf(scores[0]), atol=5e-4)

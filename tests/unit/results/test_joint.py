@@ -1,12 +1,9 @@
 """Rows together: covariances and draws."""
 
-import operator
-
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.integrate import quad
-from scipy.stats import norm, truncnorm
+from scipy.stats import kstest, truncnorm
 from support.dense import at_its_average
 
 import tobitgp as tg
@@ -100,7 +97,7 @@ KNOWN = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
 
 @pytest.mark.parametrize("fixture", ["averaged", "log_time", "ammonium"])
 def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
-    """Values that were seen stay to the last digit; means are those of imputation, but for f's law being normal."""
+    """Values that were seen stay to the last digit; means are those of imputation."""
     res = request.getfixturevalue(fixture)
     draws = 20_000
     y = res.sample(draws=draws, what="conditional", rng=1)
@@ -111,38 +108,28 @@ def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
     lower, upper = (end[~exact][:, None] for end in (response.lower, response.upper))
     assert ((values >= lower) & (values <= upper)).all()
     expected, sd = res.predict(what="conditional")[~exact], values.std(axis=1)
-    assert (np.abs(values.mean(axis=1) - expected) < (5 / np.sqrt(draws) + 0.04) * sd).all()
+    assert (np.abs(values.mean(axis=1) - expected) < 5 / np.sqrt(draws) * sd).all()
     assert y.columns.name == "draw"
     assert list(y.index) == list(res.predict().index)
     pd.testing.assert_frame_equal(res.sample(draws=3, what="conditional"), res.sample(draws=3, what="conditional"))
 
 
-def expectation(g, m, s, low, high):
-    """Of a question to the truncated law of y*, over f of mean m and standard deviation s."""
-
-    def integrand(f):
-        sigma = KNOWN["sigma"]
-        return norm.pdf(f, m, s) * g(truncnorm((low - f) / sigma, (high - f) / sigma, loc=f, scale=sigma))
-
-    return quad(integrand, m - 7 * s, m + 7 * s)[0]
-
-
+@pytest.mark.parametrize("sigma", [0.02, 0.3, 2.0])
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
-def test_draws_of_a_row_against_quadrature(mixed, method):
-    """f is normal as the posterior has it, and y* given f a truncated normal variable."""
-    res = tg.fit(LIMITED, mixed, fixed=KNOWN, method=method, inducing=None)
-    draws = 40_000
-    y = res.sample(draws=draws, what="conditional", rng=2)
-    mean, covariance = res.posterior()
+def test_draws_of_a_row_have_the_law_of_imputation(mixed, method, sigma):
+    """Under the cavity y* is a truncated normal variable, however narrow the noise is beside the law of f."""
+    res = tg.fit(LIMITED, mixed, fixed=KNOWN | {"sigma": sigma}, method=method, inducing=None)
+    draws = 20_000
+    y = res.sample(draws=draws, what="conditional", rng=2).to_numpy()
     seen = seen_in_training(res.parts)
-    for i in np.flatnonzero(seen.lower < seen.upper)[[0, 5, -1]]:
-        of_row = mean.iloc[i], np.sqrt(covariance.iloc[i, i]), seen.lower[i], seen.upper[i]
-        drawn = y.iloc[i]
-        error = drawn.std() / np.sqrt(draws)
-        assert abs(drawn.mean() - expectation(lambda law: law.mean(), *of_row)) < 5 * error
-        for q in (0.1, 0.7):
-            share = expectation(operator.methodcaller("cdf", drawn.quantile(q)), *of_row)
-            assert abs(share - q) < 5 * np.sqrt(q * (1 - q) / draws)
+    censored = np.flatnonzero(seen.lower < seen.upper)
+    assert len(censored) > 10
+    p_values = []
+    for i in censored:
+        mean, sd = seen.mean[0, i], np.hypot(seen.sd[0, i], sigma)
+        a, b = (seen.lower[i] - mean) / sd, (seen.upper[i] - mean) / sd
+        p_values.append(kstest(y[i], truncnorm(a, b, loc=mean, scale=sd).cdf).pvalue)
+    assert min(p_values) > 1e-3 / len(censored)
 
 
 def test_rows_of_a_draw_are_drawn_together():
@@ -164,7 +151,7 @@ def test_other_noise_and_windows(mixed, family):
     y, expected = res.sample(draws=20_000, what="conditional", rng=4), res.predict(what="conditional")
     below = data["y"] <= data["low"]
     assert (y[below].to_numpy() >= data.loc[below, ["first"]].to_numpy()).all()
-    assert (np.abs(y.mean(axis=1) - expected) <= 0.08 * y.std(axis=1) + 1e-12).all()
+    assert (np.abs(y.mean(axis=1) - expected) <= 5 / np.sqrt(20_000) * y.std(axis=1) + 1e-12).all()
 
 
 def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, tmp_path):
@@ -181,19 +168,26 @@ def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, t
     assert np.flatnonzero(res.sample(draws=2, what="conditional").isna().any(axis=1)).tolist() == [3]
 
 
-def test_censored_rows_of_less_than_a_copy_are_not_drawn():
-    """The mean of such a row is that of one whole observation, whatever its weight; draws would crowd at the limit."""
+@pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
+def test_a_row_is_imputed_as_one_whole_observation(weight):
+    """Far from all others: a normal variable of variance 1.5^2 + .1^2 above 1, whatever the posterior heard of it."""
     x = np.r_[np.linspace(0, 1, 30), 10.0]
     y = np.sin(6 * x) + 0.1 * np.random.default_rng(0).normal(size=31)
-    y = np.r_[np.minimum(y[:30], 0.999), 1.0]
-    data, fixed = pd.DataFrame({"x": x, "y": y}), {"sigma": 0.1, "sd(gp(x))": 1.5, "lengthscale(gp(x))": 0.4}
-    means = []
-    for weight in (1.0, 0.5):
-        weights = np.r_[np.ones(30), weight]
-        res = tg.fit("y ~ gp(x) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
-        means.append(res.predict(what="conditional").iloc[-1])
-    assert means[1] == pytest.approx(means[0], rel=1e-3)
-    with pytest.raises(tg.errors.SpecError, match="weights below 1"):
-        res.sample(what="conditional", draws=1)
-    with pytest.raises(tg.errors.SpecError, match="is not drawn; choose one of"):
-        res.sample(what=np.array(["latent", "observed"]))
+    data = pd.DataFrame({"x": x, "y": np.r_[np.minimum(y[:30], 0.999), 1.0]})
+    fixed = {"Intercept": 0.0, "sigma": 0.1, "sd(gp(x))": 1.5, "lengthscale(gp(x))": 0.4}
+    weights = np.r_[np.ones(30), weight]
+    res = tg.fit("y ~ gp(x) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
+    sd = np.hypot(1.5, 0.1)
+    law = truncnorm(1.0 / sd, np.inf, scale=sd)
+    if weight <= 1:  # further copies say that f is higher
+        assert res.predict(what="conditional").iloc[-1] == pytest.approx(law.mean(), rel=1e-3)
+    drawn = res.sample(what="conditional", draws=20_000, rng=3).iloc[-1]
+    error = drawn.std() / np.sqrt(20_000)
+    assert abs(drawn.mean() - res.predict(what="conditional").iloc[-1]) < 4 * error
+    if weight <= 1:
+        assert kstest(drawn, law.cdf).pvalue > 1e-3
+
+
+def test_no_list_of_scales_is_drawn(averaged):
+    with pytest.raises(SpecError, match="is not drawn; choose one of"):
+        averaged.sample(what=np.array(["latent", "observed"]))

@@ -102,7 +102,7 @@ def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
     r"""Average over design points as the hyper-parameters are known without the row.
 
     The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that,
-    (PRE8) of the theory pages,
+    (PRE9) of the theory pages,
 
     .. math:: p(y_n | y_{-n}) = \sum_j w_{jn}\, p(y_n | y_{-n}, \theta_j)
               = 1 \Big/ \sum_j \frac{w_j}{p(y_n | y_{-n}, \theta_j)}.

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
+from tobitgp.results.conditional import CHUNK, Seen, seen_in_training
+from tobitgp.results.imputed import latent_quantiles
 from tobitgp.results.joint import draw_within
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
@@ -56,6 +59,7 @@ class ProcessLaw:
         fitted, gp = self.parts.fitted, self.parts.gp
         scale = gp.problem.units.scale
         inputs, offset = gp.inputs(asked.design), gp.known_mean(asked.design)
+        seen = None if known is None else seen_in_training(self.parts)
         out = np.empty((len(offset), draws))
         chosen = rng.choice(len(fitted.weights), size=draws, p=fitted.weights)
         for j, point in enumerate(fitted.points):
@@ -74,9 +78,35 @@ class ProcessLaw:
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
             if free and law.name != "normal":
                 f += point.sigma * law.ppf(open_uniform(rng, f.shape))
-            f = offset[:, None] + scale * f
-            out[:, at] = f if known is None else draw_within(law, f, scale * point.sigma, known, rng)
+            if known is None or seen is None:
+                out[:, at] = offset[:, None] + scale * f
+            else:
+                sd = np.sqrt(point.factor.variance(A) + variance)
+                scores = (f - A.times(point.w)[:, None]) / np.maximum(sd, 1e-300)[:, None]
+                out[:, at] = _draw_seen(seen, j, scores, known, rng)
         return out
+
+
+def _draw_seen(seen: Seen, j: int, scores: Array, known: Outcome, rng: np.random.Generator) -> Array:
+    """What rows may have been, (n, draws), given how f stands in its posterior law at a design point.
+
+    That law is normal, the rows' f together; given what was seen of a row alone its f is not. Orders of the one are
+    taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
+    """
+    out = np.repeat(known.lower[:, None], scores.shape[1], axis=1)
+    censored = np.flatnonzero(known.lower != known.upper)
+    uniform = open_uniform(rng, (len(censored), scores.shape[1]))
+
+    def draw(span: slice) -> None:
+        rows = censored[span]
+        component = seen.take(rows).component(j)
+        f = latent_quantiles(component, scores[rows])
+        out[rows] = draw_within(component.law, f, component.sigma, known.rows(rows), uniform[span])
+
+    chunks = list(row_chunks(0, len(censored), CHUNK))
+    with single_blas_thread():
+        map_independent(draw, chunks, heavy=len(chunks) > 4)
+    return out
 
 
 def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
