@@ -69,6 +69,28 @@ def test_fit_history(averaged):
     assert len(history) > 1
 
 
+@pytest.mark.filterwarnings("ignore:The inducing inputs leave")
+@pytest.mark.parametrize(
+    "terms",
+    ["z + gp(x)", "0 + gp(x)", "re(g) + gp(x, z, by=g) + gp(log(x + 2))", "gp(x, z, ard=True) + gp(x):gp(z)"],
+)
+def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
+    """Given back, at the hyper-parameters found, they lead to the same evidence; saved, they stay."""
+    formula, how = f"y ~ {terms} | censor(low, 1.4)", {"hyper": "maximize"}
+    res = tg.fit(formula, mixed, inducing=4, **how)
+    found = res.inducing_inputs
+    assert list(found) == [name for name in (term.name for term in res.parts.spec.gps) if not name.startswith("re(")]
+    for name, Z in found.items():
+        assert 1 <= len(Z) <= 4
+        if "log" not in name:  # greedy ones are rows
+            assert all(np.isclose(mixed[Z.columns], row).all(axis=1).any() for row in Z.to_numpy())
+    again = tg.fit(formula, mixed, inducing=found, fixed=res.hyperparameters, **how)
+    assert again.log_evidence == pytest.approx(res.log_evidence, abs=1e-6)
+    res.save(tmp_path / "fit.tgp")
+    for name, Z in tg.load(tmp_path / "fit.tgp").inducing_inputs.items():
+        pd.testing.assert_frame_equal(Z, found[name])
+
+
 def test_frequency_weights_count(mixed):
     res = tg.fit("y ~ z", mixed.assign(c=2.0), weights="c", fixed={"sigma": 0.5}, method="ep")
     assert res.nobs == 120

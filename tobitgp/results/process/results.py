@@ -13,6 +13,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.prior.kernel import KernelFeatures
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.outside import PluginHooks
@@ -115,6 +116,31 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
         return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
+
+    @property
+    def inducing_inputs(self) -> dict[str, pd.DataFrame]:
+        """Inducing inputs of each process at the maximum, ready for ``inducing=``; the same for all its groups.
+
+        A row for each, a column for each input, in the user's units: Z of (FEA2) of the theory pages. Inputs that tell
+        nothing beside the others are left out. Random intercepts have none.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> how = {"hyper": "maximize", "fixed": {"lengthscale(gp(age))": 30.0}}
+        >>> res = tg.fit("durable ~ gp(age) | censor(0)", tg.datasets.load("tobin"), **how)
+        >>> Z = res.inducing_inputs["gp(age)"]
+        >>> Z.columns.to_list(), bool(Z["age"].between(30, 60).all())
+        (['age'], True)
+        """
+        gp, out = self._parts.gp, {}
+        blocks = self._parts.fitted.points[0].blocks[gp.linear is not None :]
+        units = gp.problem.units
+        for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
+            if term.inputs and isinstance(block, KernelFeatures):
+                names = [item.text for item in term.inputs]
+                out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)
+        return out
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
