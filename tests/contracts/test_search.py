@@ -16,13 +16,13 @@ def floored(y, q, **columns):
 
 
 def short():
-    return "y ~ 0 + gp(x) | censor(lower)", tg.datasets.simulate_basson(1, rng=41), {"sigma": 0.1}, {"priors": {}}
+    return "y ~ 0 + gp(x) | censor(lower)", tg.datasets.simulate_basson(1, rng=41), {"start": {"sigma": 0.1}}, {"priors": {}}
 
 
 def long():
     nile = sm.datasets.nile.load_pandas().data
     start = {"lengthscale(gp(x))": 15.0, "sigma": 140.0}
-    return "y ~ gp(x) | censor(limit)", floored(nile["volume"], 0.3, x=nile["year"]), start, {}
+    return "y ~ gp(x) | censor(limit)", floored(nile["volume"], 0.3, x=nile["year"]), {"start": start}, {}
 
 
 def weak():
@@ -31,14 +31,25 @@ def weak():
     y = 0.5 * np.sin(X[:, 0]) + 0.3 * X[:, 6] + rng.normal(size=200)
     inputs = {f"x{i}": column for i, column in enumerate(X.T)}
     formula = f"y ~ gp({', '.join(inputs)}, ard=False, name='f') | censor(limit)"
-    return formula, floored(y, 0.3, **inputs), {"lengthscale(f)": 5.0, "sigma": 1.0}, {}
+    return formula, floored(y, 0.3, **inputs), {"start": {"lengthscale(f)": 5.0, "sigma": 1.0}}, {}
 
 
-@pytest.mark.parametrize("problem", [short, long, weak])
+def many():
+    """At short length-scales a hundred inducing inputs are too few, and the evidence flatters them by five nats."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(200, 7))
+    y = np.sin(X[:, 0]) + 0.25 * X[:, 1] * X[:, 2] + 2.0 * rng.normal(size=200)
+    inputs = {f"x{i}": column for i, column in enumerate(X.T)}
+    formula = f"y ~ gp({', '.join(inputs)}, name='f') | censor(limit)"
+    by_hand = {"start": {"sd(f)": 0.2}, "inducing": None, "n_starts": 1}
+    return formula, floored(y, 0.3, **inputs), by_hand, {}
+
+
+@pytest.mark.parametrize("problem", [short, long, weak, many])
 def test_the_default_finds_what_a_good_start_does(problem):
     formula, data, by_hand, options = problem()
     ends = {}
-    for name, start in {"default": None, "by hand": by_hand}.items():
-        res = tg.fit(formula, data, hyper="maximize", start=start, **options)
+    for name, how in {"default": {}, "by hand": by_hand}.items():
+        res = tg.fit(formula, data, hyper="maximize", **options, **how)
         ends[name] = res.fit_history["log_posterior"].iloc[-1]
     assert ends["default"] > ends["by hand"] - 0.01

@@ -126,10 +126,11 @@ class Search:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
 
-        def objective(whole: Whole, theta: Array, precision: Array, tol: float) -> Objective:
-            return self._objective("search", whole, prior, theta, precision, self.first_cap, tol)
+        def objective(whole: Whole, theta: Array, precision: Array, cap: int, tol: float) -> Objective:
+            return self._objective("search", whole, prior, theta, precision, cap, tol)
 
-        tries = Tries(objective, problem, cut(problem, prior.inputs), self.parameters, theta, self.settings.max_iter)
+        whole, caps = cut(problem, prior.inputs), (self.first_cap, CAP)
+        tries = Tries(objective, problem, whole, self.parameters, theta, caps, self.settings.max_iter)
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)

@@ -29,24 +29,29 @@ class Tries:
     Attributes
     ----------
     objective : callable
-        Of the rows, theta (k,), site precisions (n,) for which inducing inputs are chosen, and how finely sites settle.
+        Of the rows, theta (k,), site precisions (n,) for which inducing inputs are chosen, how many at most, and how
+        finely sites settle.
     problem : Problem
     whole : Whole
         Its rows.
     parameters : Parameters
     theta : (k,) array
         Holds the parameters that are not free.
+    caps : (int, int)
+        Most inducing inputs on the way, and at its end: where they are too few, an evidence that is no bound flatters
+        short length-scales.
     max_iter : int
         Of each L-BFGS run.
     made : list of Objective
         All that were tried.
     """
 
-    objective: Callable[[Whole, Array, Array, float], Objective]
+    objective: Callable[[Whole, Array, Array, int, float], Objective]
     problem: Problem
     whole: Whole
     parameters: Parameters
     theta: Array
+    caps: tuple[int, int]
     max_iter: int
     made: list[Objective] = field(default_factory=list)
 
@@ -81,9 +86,9 @@ class Tries:
         here = self.theta.copy()
         here[self.parameters.free] = start
         if last is None:
-            objective = self.objective(self.whole, here, likely_precisions(self.problem, here), tol)
+            objective = self.objective(self.whole, here, likely_precisions(self.problem, here), self.caps[0], tol)
         else:
-            objective = self.objective(last.whole, here, last.precisions, tol)
+            objective = self.objective(last.whole, here, last.precisions, self.caps[1], tol)
         self.made.append(objective)
         return objective
 
