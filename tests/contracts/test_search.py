@@ -16,7 +16,8 @@ def floored(y, q, **columns):
 
 
 def short():
-    return "y ~ 0 + gp(x) | censor(lower)", tg.datasets.simulate_basson(1, rng=41), {"start": {"sigma": 0.1}}, {"priors": {}}
+    data = tg.datasets.simulate_basson(1, rng=41)
+    return "y ~ 0 + gp(x) | censor(lower)", data, {"start": {"sigma": 0.1}}, {"priors": {}}
 
 
 def long():
