@@ -41,13 +41,18 @@ RICH = {
         {"method": "mle", "sigma": "~ x + C(k)", "family": tg.Student(df=4)},
     ),
 }
+# Hyper-parameters beside those of the processes.
+NOISES = {
+    "side noises": ("clipped ~ gp(x) | censor(low, 1)", {"method": tg.VI(bound="local"), "hyper": "maximize"}),
+    "degrees of freedom": ("y ~ gp(x) | censor(-0.5)", {"family": "student", "hyper": "maximize"}),
+}
 
 
 class Saved:
     """A fit of one kind: the bytes of its file, and what is in it."""
 
     def __init__(self, kind, folder):
-        formula, options = (FITS | RICH)[kind]
+        formula, options = (FITS | RICH | NOISES)[kind]
         self.kind, self.path = kind, folder / f"{kind}.tgp"
         self.results = tg.fit(formula, DATA, **options)
         self.results.save(self.path)

@@ -14,6 +14,7 @@ from support.audit import bounded
 from support.escapes import ESCAPES
 from support.hostile_files import (
     DATA,
+    NOISES,
     RICH,
     Saved,
     is_same,
@@ -161,6 +162,21 @@ def test_hyper_parameters_are_those_of_the_formula(tmp_path):
         for value in ("sd", "group", "sigma", "sigma_lower", "df"):
             results = tried(saved.rewrite(replaced(saved.document, route, value)), saved)
             assert results is None or is_same(results, saved), (route, value)
+
+
+@pytest.mark.parametrize("saved", NOISES, indirect=True)
+def test_hyper_parameters_of_the_noise_are_those_of_their_roles(saved):
+    """Each once; the file as it was is loaded."""
+    assert is_same(load(saved.path), saved)
+    parts = [name for name, _ in saved.document["parts"]["$dict"]]
+    at = ("parts", "$dict", parts.index("fitted"), 1, "fields", "parameters", "fields")
+    for place in range(2, len(saved.results.hyperparameters)):
+        for field, value in [("names", "lengthscale(gp(x))"), ("names", "x\n"), ("roles", "arc")]:
+            assert tried(saved.rewrite(replaced(saved.document, (*at, field, place), value)), saved) is None
+        for field in ("names", "roles"):
+            for value in ("sigma", "sigma_lower", "sigma_upper", "df"):
+                results = tried(saved.rewrite(replaced(saved.document, (*at, field, place), value)), saved)
+                assert results is None or is_same(results, saved), (field, place, value)
 
 
 def escaped(saved, formula):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tobitgp.data.limits import with_limits
 from tobitgp.data.outcome import Outcome, outcome
@@ -29,6 +30,7 @@ from tobitgp.data.units import (
 )
 from tobitgp.engines import LocalPieces, Pieces
 from tobitgp.errors import SpecError
+from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.given import Given, check_names, linear_means, read_parameters
 from tobitgp.inference.parameters import Parameters
@@ -315,8 +317,21 @@ def _array(choice: Any) -> Array:
         return np.empty(0)
 
 
+def _in_order(choice: Any, term: GPTerm) -> Any:
+    """Columns of a DataFrame as the inputs stand in the term."""
+    names = list(map(label_of, term.inputs))
+    if not isinstance(choice, pd.DataFrame) or len({*names}) < len(names):
+        return choice
+    if {*choice.columns} != {*names} or len(choice.columns) != len(names):
+        raise SpecError(
+            f"inducing= for {term.name} has the columns {', '.join(map(repr, choice.columns))}; its inputs are "
+            f"{', '.join(names)}."
+        )
+    return choice[names]
+
+
 def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
-    d, Z = len(term.inputs), _array(choice)
+    d, Z = len(term.inputs), _array(_in_order(choice, term))
     Z = Z[:, None] if Z.ndim == 1 and d == 1 else Z
     if Z.ndim != 2 or Z.shape[1] != d or not len(Z) or not np.isfinite(Z).all():
         raise SpecError(

@@ -37,6 +37,7 @@ _EARLY, _FACTORS = -1.0, 28
 _LONG = 40.0
 _TINY = 1e-6
 _CEILING = 700.0
+_BEFORE = -40.0
 
 
 def log_excess(law: Law, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
@@ -123,11 +124,19 @@ def gumbel_above(z: Array, tilt: Array | None = None) -> Array:
     s = 0.0 if tilt is None else tilt
     short = np.clip(w, 1e-300, _FAR)
     near = np.log(exp1(short)) if tilt is None else gammaln(tilt) + np.log(gammaincc(tilt, short))
+    near = np.where((z < _BEFORE) & (s < 1.0), _gumbel_before(z, s), near)
     series, term = np.zeros_like(w), np.ones_like(w)
     for k in range(1, 6):
         term = term * (s - k) / np.maximum(w, _FAR)
         series = series + term
     return np.where(w < _FAR, near + short, (s - 1.0) * z + np.log1p(series))
+
+
+def _gumbel_before(z: Array, s: Array | float) -> Array:
+    """``log A`` where w, which may be no number there, is nothing beside 1."""
+    with np.errstate(all="ignore"):
+        tilted = (np.expm1(gammaln(1.0 + s)) - np.expm1(s * z)) / s
+        return np.log(np.where(np.greater(s, 0.0), tilted, -z - np.euler_gamma))
 
 
 def gumbel_below(z: Array, tilt: Array | None = None) -> Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from tobitgp.data.detects import spell_numbers
 from tobitgp.data.outcome import Outcome, outcome
@@ -21,7 +22,8 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.likelihoods.laws import Law
+from tobitgp.likelihoods.inside import quantile_inside
+from tobitgp.likelihoods.laws import Law, Normal
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
@@ -242,6 +244,37 @@ def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_ti
     shape = a.shape
     x = interval(a.ravel(), b.ravel(), _width(a, b, sd, lower, upper).ravel())
     return np.clip(mean + sd * x.mean.reshape(shape), lower, upper)
+
+
+def normal_draws(seen: Seen, j: int, scores: Array, uniform: Array) -> Array:
+    """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages.
+
+    Parameters
+    ----------
+    seen : Seen
+        Rows that are not exact and have no window.
+    j : int
+    scores : (n, k) array
+        Where f stands in its posterior law, as quantiles of the standard normal law.
+    uniform : (n, k) array
+        Uniform numbers, for the noise.
+
+    Examples
+    --------
+    >>> zero, one, inf = np.zeros(1), np.ones(1), np.full(1, np.inf)
+    >>> seen = Seen(one[None], zero[None], one[None], 1e-9 * one, zero, inf, False, (Normal(),), -inf, inf)
+    >>> normal_draws(seen, 0, np.array([[-0.67449, 0.67449]]), np.full((1, 2), 0.5)).round(4)  # quartiles
+    array([[0.3186, 1.1503]])
+    """
+    mean, sd = seen.mean[j], seen.sd[j]
+    total = np.hypot(sd, seen.sigma[j])
+    a, b = _standardise(mean, total, seen.lower, seen.upper)
+    share, complement = np.square(sd / total), interval(a, b, _width(a, b, total, seen.lower, seen.upper)).complement
+    # The correlation of f and y* given what was seen.
+    r = np.sqrt(np.clip(share * (1.0 - complement) / np.maximum(1.0 - share * complement, 1e-300), 0.0, 1.0))
+    order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
+    x = quantile_inside(Normal(), np.clip(order, 1e-300, 1.0 - 1e-16), *np.broadcast_arrays(a[:, None], b[:, None]))
+    return np.clip(mean[:, None] + total[:, None] * x, seen.lower[:, None], seen.upper[:, None])
 
 
 def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:

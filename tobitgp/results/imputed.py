@@ -24,7 +24,8 @@ from tobitgp.results.predictive import HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
 
 NODES, REACH = 257, 8.0
-SOME, EDGE, FARTHEST = 193, 14.0, 38.0
+EDGE = 20.0  # nodes about an end lie up to sinh(EDGE) widths of the noise from it
+FARTHEST = 38.0  # beyond this many standard deviations a normal probability is no number
 
 
 class Component(NamedTuple):
@@ -163,16 +164,15 @@ def _normal_scores(x: Array, log_density: Array) -> Array:
 
 
 def _graded_nodes(rows: Component) -> Array:
-    """As ``_nodes``, and as many wherever f may lie, and some about each end, graded from the width of the noise.
+    """As ``_nodes``, and as many about each end of a row, graded from the width of the noise to all that f may be.
 
     What a row says of f changes within that width, which may be far narrower than the law of f; heavy tails of the
     noise may leave f a second mode, where it was without the row's word.
     """
     i, (low, high) = _each(rows), (end[:, None] for end in _reach(rows))
-    step = rows.sigma * rows.law.reach * np.sinh(np.linspace(-EDGE, EDGE, SOME))
+    step = rows.sigma * rows.law.reach * np.sinh(np.linspace(-EDGE, EDGE, NODES))
     edges = [(end[i] + step - rows.mean[i]) / np.maximum(rows.sd[i], 1e-300) for end in (rows.lower, rows.upper)]
-    everywhere = low + (high - low) * np.linspace(0.0, 1.0, NODES)
-    return np.sort(np.hstack([_nodes(rows), everywhere, *(np.clip(edge, low, high) for edge in edges)]), axis=1)
+    return np.sort(np.hstack([_nodes(rows), *(np.clip(edge, low, high) for edge in edges)]), axis=1)
 
 
 def _nodes(rows: Component) -> Array:

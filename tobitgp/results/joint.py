@@ -14,7 +14,7 @@ from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.inside import quantile_inside
 from tobitgp.likelihoods.laws import Law
-from tobitgp.numerics.draws import generator, open_uniform
+from tobitgp.numerics.draws import generator
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
@@ -214,7 +214,7 @@ class JointQuestions:
 
 
 def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
-    """Draws of a process are of f first, so its posterior has to hold the whole censoring of a row."""
+    """Draws of a process are of f first, so its posterior has to have heard of the censoring of a row."""
     training_rows(parts, "sample(what='conditional')")
     if new is not None:
         raise SpecError(
@@ -223,7 +223,7 @@ def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
         )
 
 
-def draw_within(law: Law, f: Array, sigma: float | Array, known: Outcome, rng: np.random.Generator | Array) -> Array:
+def draw_within(law: Law, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
     """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
 
     Parameters
@@ -232,12 +232,12 @@ def draw_within(law: Law, f: Array, sigma: float | Array, known: Outcome, rng: n
         Of the noise.
     f : (n, draws) array
     sigma : float, or array that broadcasts with f
-    known : Outcome
-        Of the n rows, on the scale of f.
-    rng : numpy Generator, or uniform numbers (n, draws)
+    lower, upper : (n,) array
+        On the scale of f.
+    uniform : (n, draws) array
+        Uniform numbers.
     """
-    uniform = open_uniform(rng, f.shape) if isinstance(rng, np.random.Generator) else rng
-    lower, upper = known.lower[:, None], known.upper[:, None]
+    lower, upper = lower[:, None], upper[:, None]
     with np.errstate(all="ignore"):
         y = f + sigma * quantile_inside(law, uniform, (lower - f) / sigma, (upper - f) / sigma)
     return np.clip(y, lower, upper)

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -103,6 +104,17 @@ def test_far_out():
     assert np.allclose(log_excess(Gumbel(), np.array([100.0]), None, above=True), -100.0)
     assert np.allclose(np.exp(log_excess(Student(5.0), z, None, above=True)), 1e3 / 4.0, rtol=1e-3)
     assert log_excess(Student(0.9), z, None, above=True) is None
+
+
+@pytest.mark.parametrize("s", [None, 1e-4, 0.5, 0.99])
+@pytest.mark.parametrize("z", [-39.0, -41.0, -700.0, -1e5])
+def test_gumbels_excess_over_what_is_far_below(z, s):
+    """The distance from there to the mean; tilted, that of exp(sZ), over s."""
+    with mp.workdps(60):
+        truth = -z - mp.euler if s is None else (mp.gamma(1 + mp.mpf(s)) - mp.exp(mp.mpf(s) * z)) / mp.mpf(s)
+        truth = float(mp.log(truth))
+    found = log_excess(Gumbel(), np.array([z]), None if s is None else np.array([s]), above=True)
+    assert found[0] == pytest.approx(truth, rel=1e-11)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)

@@ -252,7 +252,7 @@ WORDS = {  # ends and windows of rows, in standard deviations of f
 
 
 @pytest.mark.parametrize("word", WORDS)
-@pytest.mark.parametrize("sigma", [1e-4, 0.05, 1.0])
+@pytest.mark.parametrize("sigma", [1e-4, 0.05, 0.2, 1.0])
 @pytest.mark.parametrize("law", [Normal(), Gumbel(), Student(4.0)], ids=["normal", "gumbel", "student"])
 def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
     """Their orders by adaptive quadrature."""

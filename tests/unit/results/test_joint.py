@@ -188,6 +188,28 @@ def test_a_row_is_imputed_as_one_whole_observation(weight):
         assert kstest(drawn, law.cdf).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("limit", [8.0, 60.0])
+@pytest.mark.parametrize("family", ["gaussian", "logistic"])
+def test_rows_far_beyond_what_is_expected(limit, family):
+    """Logistic noise reaches the limit from where f is likely; under normal noise both f and noise go some way."""
+    x = np.r_[np.linspace(0, 1, 30), 10.0]
+    data = pd.DataFrame({"x": x, "y": np.r_[np.minimum(np.sin(6 * x[:30]), 0.999 * limit), limit]})
+    fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.4, "sigma": 0.3}
+    res = tg.fit(f"y ~ 0 + gp(x) | censor(upper={limit})", data, method="vi", fixed=fixed, inducing=None, family=family)
+    drawn = res.sample(what="conditional", draws=20_000, rng=3).iloc[-1] - limit
+    expected = res.predict(what="conditional").iloc[-1] - limit
+    assert abs(drawn.mean() - expected) < 5 * drawn.std() / np.sqrt(20_000)
+
+
+def test_what_few_inducing_inputs_leave_of_f_is_drawn(mixed):
+    """The residual variance of a rough process is most of it."""
+    known = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.02, "sigma": 0.1}
+    with pytest.warns(tg.errors.ApproximationWarning, match="inducing inputs leave"):
+        res = tg.fit(LIMITED, mixed, fixed=known, method="vi", inducing=5)
+    y, expected = res.sample(what="conditional", draws=20_000, rng=5), res.predict(what="conditional")
+    assert (np.abs(y.mean(axis=1) - expected) <= 5 * y.std(axis=1) / np.sqrt(20_000) + 1e-12).all()
+
+
 def test_no_list_of_scales_is_drawn(averaged):
     with pytest.raises(SpecError, match="is not drawn; choose one of"):
         averaged.sample(what=np.array(["latent", "observed"]))

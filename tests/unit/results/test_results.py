@@ -91,6 +91,19 @@ def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
         pd.testing.assert_frame_equal(Z, found[name])
 
 
+@pytest.mark.filterwarnings("ignore:The inducing inputs leave")
+def test_inducing_inputs_are_read_by_their_names(mixed):
+    data = mixed.rename(columns={"x": "a b"})
+    formula, how = "y ~ gp(`a b`, z) | censor(low, 1.4)", {"hyper": "maximize"}
+    res = tg.fit(formula, data, inducing=4, **how)
+    ((name, Z),) = res.inducing_inputs.items()
+    how |= {"fixed": res.hyperparameters}
+    for given in (Z, Z[["z", "a b"]], Z.to_numpy()):
+        assert tg.fit(formula, data, inducing={name: given}, **how).log_evidence == pytest.approx(res.log_evidence)
+    with pytest.raises(SpecError, match=r"has the columns 'a b', 'q'; its inputs are a b, z"):
+        tg.fit(formula, data, inducing={name: Z.rename(columns={"z": "q"})}, **how)
+
+
 def test_frequency_weights_count(mixed):
     res = tg.fit("y ~ z", mixed.assign(c=2.0), weights="c", fixed={"sigma": 0.5}, method="ep")
     assert res.nobs == 120

@@ -12,7 +12,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
-from tobitgp.results.conditional import CHUNK, Seen, seen_in_training
+from tobitgp.results.conditional import CHUNK, Seen, normal_draws, seen_in_training
 from tobitgp.results.imputed import latent_quantiles
 from tobitgp.results.joint import draw_within
 from tobitgp.results.rows import Asked
@@ -78,30 +78,33 @@ class ProcessLaw:
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
             if free and law.name != "normal":
                 f += point.sigma * law.ppf(open_uniform(rng, f.shape))
-            if known is None or seen is None:
+            if seen is None:
                 out[:, at] = offset[:, None] + scale * f
             else:
                 sd = np.sqrt(point.factor.variance(A) + variance)
                 scores = (f - A.times(point.w)[:, None]) / np.maximum(sd, 1e-300)[:, None]
-                out[:, at] = _draw_seen(seen, j, scores, known, rng)
+                out[:, at] = _draw_seen(seen, j, scores, rng)
         return out
 
 
-def _draw_seen(seen: Seen, j: int, scores: Array, known: Outcome, rng: np.random.Generator) -> Array:
+def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
     """What rows may have been, (n, draws), given how f stands in its posterior law at a design point.
 
     That law is normal, the rows' f together; given what was seen of a row alone its f is not. Orders of the one are
     taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
     """
-    out = np.repeat(known.lower[:, None], scores.shape[1], axis=1)
-    censored = np.flatnonzero(known.lower != known.upper)
+    out = np.repeat(seen.lower[:, None], scores.shape[1], axis=1)
+    censored = np.flatnonzero(seen.lower != seen.upper)
     uniform = open_uniform(rng, (len(censored), scores.shape[1]))
 
     def draw(span: slice) -> None:
-        rows = censored[span]
-        component = seen.take(rows).component(j)
-        f = latent_quantiles(component, scores[rows])
-        out[rows] = draw_within(component.law, f, component.sigma, known.rows(rows), uniform[span])
+        rows, orders = seen.take(censored[span]), (scores[censored[span]], uniform[span])
+        if rows.closed:
+            out[censored[span]] = normal_draws(rows, j, *orders)
+        else:
+            at = rows.component(j)
+            f = latent_quantiles(at, orders[0])
+            out[censored[span]] = draw_within(at.law, f, at.sigma, at.lower, at.upper, orders[1])
 
     chunks = list(row_chunks(0, len(censored), CHUNK))
     with single_blas_thread():

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
+from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -138,7 +139,7 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         units = gp.problem.units
         for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
             if term.inputs and isinstance(block, KernelFeatures):
-                names = [item.text for item in term.inputs]
+                names = list(map(label_of, term.inputs))
                 out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)
         return out
 

@@ -99,4 +99,8 @@ def _laws(law: Law, d_log_df: Array) -> list[Law]:
 
 def _plus_noise(law: Law, eta: Array, sigma: Array, uniform: Array, known: Outcome | None) -> Array:
     """Draws (n, draws) at uniform numbers, inside what is known where that is given."""
-    return eta + sigma * law.ppf(uniform) if known is None else draw_within(law, eta, sigma, known, uniform)
+    return (
+        eta + sigma * law.ppf(uniform)
+        if known is None
+        else draw_within(law, eta, sigma, known.lower, known.upper, uniform)
+    )

@@ -197,11 +197,11 @@ def _check_parameters(parts: Parts) -> None:
     found = [*zip(parameters.names, parameters.roles, strict=True)]
     known = [hyper for term in parts.gp.terms for hyper in term_parameters(term)]
     known += [DF] if parts.family.estimate_df else []
-    start = len(known)
-    side_noises = {role for _, role in found[start:-1]}  # as many as the method and the rows called for
+    side_noises = found[len(known) : -1]  # as many as the method and the rows called for
     if (
-        found[:start] != [(hyper.name, hyper.role) for hyper in known]
-        or not side_noises <= SIDES.keys()
+        found[: len(known)] != [(hyper.name, hyper.role) for hyper in known]
+        or not all(role in SIDES and name.partition("[")[0] == role for name, role in side_noises)
+        or len({*side_noises}) < len(side_noises)
         or found[-1:] != [(SIGMA.name, SIGMA.role)]
     ):
         raise MalformedError("its hyper-parameters are not those of the formula")
