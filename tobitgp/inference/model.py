@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tobitgp.data.limits import with_limits
 from tobitgp.data.outcome import Outcome, outcome
@@ -318,13 +317,13 @@ def _array(choice: Any) -> Array:
 
 
 def _in_order(choice: Any, term: GPTerm) -> Any:
-    """Columns of a DataFrame as the inputs stand in the term."""
-    names = list(map(label_of, term.inputs))
-    if not isinstance(choice, pd.DataFrame) or len({*names}) < len(names):
+    """Columns of a table as the inputs stand in the term."""
+    names, given = list(map(label_of, term.inputs)), getattr(choice, "columns", None)
+    if given is None or len({*names}) < len(names):
         return choice
-    if {*choice.columns} != {*names} or len(choice.columns) != len(names):
+    if sorted(map(str, given)) != sorted(names):
         raise SpecError(
-            f"inducing= for {term.name} has the columns {', '.join(map(repr, choice.columns))}; its inputs are "
+            f"inducing= for {term.name} has the columns {', '.join(map(repr, given))}; its inputs are "
             f"{', '.join(names)}."
         )
     return choice[names]
