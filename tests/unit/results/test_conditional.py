@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.likelihoods.laws import Gumbel, Normal, Student
+from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
 from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
 from tobitgp.results.imputed import Component, latent_quantiles
 from tobitgp.results.predict import moments
@@ -273,3 +273,13 @@ def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
     parts = np.array([quad(density, *pair, limit=200)[0] for pair in itertools.pairwise(cuts)])
     share = [parts[cuts[1:] <= x + 1e-12].sum() / parts.sum() for x in (f - mean) / sd]
     np.testing.assert_allclose(share, norm.cdf(scores[0]), atol=5e-4)
+
+
+def test_both_tails_of_f_have_their_digits():
+    """A row that says nothing leaves f its normal law, as far out as there are nodes."""
+    one, inf = np.ones(1), np.full(1, np.inf)
+    rows = Component(Logistic(), 2.0 * one, 3.0 * one, 0.5, -inf, inf, -inf, inf, False)
+    scores = np.array([[-7.0, -5.0, 0.0, 5.0, 7.0]])
+    f = latent_quantiles(rows, scores)
+    np.testing.assert_allclose(f, 2.0 + 3.0 * scores, atol=0.05)
+    np.testing.assert_allclose(f + f[:, ::-1], 4.0, atol=1e-9)
