@@ -24,7 +24,7 @@ from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.passes import ended, feature_sums
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.search import CAP, CONVERGED, NATS, OnStep, Search, warn
+from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.weights import words_for_heavy
@@ -149,7 +149,14 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         nats_left=nats_left(centre),
         n_features=len(centre.w),
         effective=effective_parameters(centre),
-        trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back),
+        trace=FitTrace(
+            tuple(search.stages),
+            converged,
+            message,
+            maximum.gain_left,
+            search.fell_back,
+            search.others[0][0] if search.others else np.inf,
+        ),
     )
 
 
@@ -168,7 +175,7 @@ def _integrate(
             p = here.settle(free, objective.whole)
             if nats_left(p) > 10.0 * NATS:
                 precision = search.precision if search.precision is not None else precisions_of(p)
-                here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=CAP))
+                here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
                 p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
         except NumericalError:

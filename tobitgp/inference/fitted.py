@@ -77,6 +77,8 @@ class FitTrace:
         Nats a Newton step would still gain.
     fell_back : bool
         EP did not settle and VI took over.
+    runner_up : float
+        Nats by which the next local maximum found is lower; infinite where none was.
     """
 
     stages: tuple[tuple[str, int, int, float], ...]
@@ -84,6 +86,7 @@ class FitTrace:
     message: str
     gain_left: float
     fell_back: bool
+    runner_up: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from tobitgp.inference.passes import final_moments, final_sites, unexplained
 from tobitgp.inference.posterior import NO_SITES, Posterior
 from tobitgp.typing import Array
 
+COARSE = 1.0  # nats that basis functions may leave without a warning
 Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
 
 

@@ -32,6 +32,10 @@ class Sites:
         """Independent copy."""
         return Sites(self.lambda1.copy(), self.lambda2.copy())
 
+    def rows(self, at: slice) -> Sites:
+        """Those of some rows."""
+        return Sites(self.lambda1[at], self.lambda2[at])
+
     def plus(self, step: Sites, rho: float) -> Sites:
         """These and ``rho`` times a step."""
         return Sites(self.lambda1 + rho * step.lambda1, self.lambda2 + rho * step.lambda2)

@@ -13,10 +13,10 @@ from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
 from tobitgp.inference.curvature import refined_root, whitening
-from tobitgp.inference.ends import other_maxima, those_that_lead_somewhere, value_of
+from tobitgp.inference.ends import APART, other_maxima, those_that_lead_somewhere, value_of
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.gather import nats_left
+from tobitgp.inference.gather import COARSE, nats_left
 from tobitgp.inference.growth import growth_rates, of_groups, usual_rates, variances
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
@@ -26,6 +26,7 @@ from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.periods import unknown_periods
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
+from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
 from tobitgp.inference.settle import seed, settle
 from tobitgp.inference.starts import other_octaves, starts
 from tobitgp.inference.tries import LOOSE, Tries, likely_precisions
@@ -41,10 +42,14 @@ SEARCH_ROWS, DENSE_ROWS, GROWN_ROWS, SAMPLE_ROWS = 300, 100, 2500, 20_000
 THINNED = 3
 USUAL_EVALUATIONS = 4  # on all rows, once a sample has foretold where they lead
 RUNS = 3
+DENSE_WORK = 2e9  # rows times the square of basis functions
 TOL, SAMPLE_TOL = 1e-6, 1e-3
 NEWTON_STEPS = 10
 CONVERGED, LARGEST = 1e-3, 1e150
 OTHER_MAXIMUM = "another maximum"
+ROUNDS, GAINED, FAR = 4, 0.05, 3.0
+STRAYED = 1.5
+WORTH: dict[Kind, float] = {"replace": 1.0, "add": 3.0}  # nats that screening must predict for a climb
 
 OnStep = Callable[[Step], None]
 
@@ -79,7 +84,7 @@ class Search:
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
         self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
-        self.first_cap = SHORT_CAP if self.single else FIRST_CAP
+        self.first_cap, self.cap = SHORT_CAP if self.single else FIRST_CAP, CAP
 
     def run(self) -> tuple[Objective, Maximum]:
         """The maximum, and what was maximised."""
@@ -108,7 +113,85 @@ class Search:
             if self.problem.n < self.whole.n:
                 theta, inverse = self._refine(theta, scale)
                 theta, inverse = self._thin(theta, inverse)
-        return self._maximise(theta, scale, inverse)
+        objective, maximum = self._maximise(theta, scale, inverse)
+        if self.parameters.n_free:
+            objective, maximum = self._screen(*self._as_started(objective, maximum))
+        return objective, maximum
+
+    def _as_started(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+        """The maximum, or a higher one from where the user starts; on few rows that start was followed before."""
+        started = self.parameters.free & ~np.isnan(self.parameters.start)
+        if self.problem.n <= SEARCH_ROWS or not started.any():
+            return objective, maximum
+        theta = np.where(started, self.parameters.start, objective.theta(maximum.free))
+        found = self._from(theta, maximum.value)
+        return (objective, maximum) if found is None or found[1].value < maximum.value else found
+
+    def _screen(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+        """The maximum, or a higher one from where a screening of all rows predicts it."""
+        ends = []
+        for _ in range(ROUNDS):
+            candidate = self._worth_a_climb(objective.posterior(maximum.free), maximum.value)
+            if candidate is None:
+                break
+            try:
+                found = self._from(candidate.theta, maximum.value)
+            except (NumericalError, _EPFailure):
+                if candidate.gain >= WORTH["add"]:
+                    warn(f"{self._told(candidate)}, but the search from there failed: the maximum may not be the best.")
+                break
+            if found is None:
+                break
+            ends += [maximum, found[1]]
+            if found[1].value < maximum.value + GAINED:
+                break
+            objective, maximum = found
+        apart = [end for end in ends if np.abs(end.free - maximum.free).max() > APART]
+        if apart:
+            self.others = sorted(
+                ((maximum.value - end.value, objective.theta(end.free)) for end in apart), key=lambda other: other[0]
+            )
+            self.stages = [stage for stage in self.stages if not stage[0].startswith(OTHER_MAXIMUM)]
+            self.stages += [(OTHER_MAXIMUM, 0, 0, maximum.value - less) for less, _ in self.others]
+        if ends and self.stages[-1][3] < maximum.value:
+            self.stages.append(("highest maximum", 0, 0, maximum.value))
+        return objective, maximum
+
+    def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
+        """The candidate with most to gain, if it is much."""
+        for kind, least in WORTH.items():
+            if kind == "add" and posterior.layout.row_features * self.whole.n > MOST_LOADINGS:
+                break
+            screened = screen(posterior, self.prior, self.parameters, kind)
+            best = screened.best
+            if best is None:
+                break
+            self.stages.append((f"screening: {self._told(best)}", screened.n, 0, value))
+            # A longer component has been found before, or is for a term of its own.
+            shorter = bool((best.theta < posterior.theta - APART)[best.scales].any())
+            if best.gain >= least and (kind == "replace" or shorter):
+                return best
+        return None
+
+    def _from(self, theta: Array, beat: float) -> tuple[Objective, Maximum] | None:
+        """Maximum on all rows that a climb from there leads to; None where it is far below the value to beat."""
+        if self.grows:
+            near = self._grow(theta, None)[0]
+            # What takes more rows to see than the subset has is not seen there: the climb is another one.
+            theta = near if np.abs(near - theta)[self.parameters.free].max() < STRAYED else theta
+        precision = self.copies * likely_precisions(self.problem, theta)
+        objective = self._objective("climb", self.whole, self.prior, theta, precision, SHORT_CAP, LOOSE)
+        free = climb(objective, theta[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
+        value = objective.value(free)
+        self._log("climb", objective, value)
+        return self._maximise(objective.theta(free), None) if value > beat - FAR else None
+
+    def _told(self, found: Candidate) -> str:
+        """What a screening predicts, in the user's units."""
+        values, names = self.parameters.values(found.theta), self.parameters.names
+        there = ", ".join(f"{names[i]} {values[i]:.3g}" for i in found.scales)
+        beside = "another component with " if found.kind == "add" else ""
+        return f"{beside}{there} would gain {found.gain:.2g} nats"
 
     def _fall_back(self) -> None:
         self.fell_back, self.method, self.last = True, VI(), VI()
@@ -150,7 +233,7 @@ class Search:
         self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, found.value - less) for less, _ in self.others]
         return found.theta, whitening(found.objective, found.free) if many else None
 
-    def _grow(self, theta: Array, scale: Array) -> tuple[Array, Array]:
+    def _grow(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Better place, and the curvature there, on a larger subset."""
         problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
         prior = self.prior.subset(rows)
@@ -174,7 +257,7 @@ class Search:
             replace(self.settings, tol=SAMPLE_TOL),
             self.on_step,
         )
-        objective, maximum = part._maximise(theta, scale)
+        objective, maximum = part._screen(*part._maximise(theta, scale))
         self.precision = self.copies * objective.precisions
         self.sampled = objective.posterior(maximum.free)
         if scale is not None and self.grows:
@@ -241,7 +324,7 @@ class Search:
             theta, whole = objective.theta(free), objective.whole
             precision = precision if sampled else objective.precisions
         for run in range(1, RUNS + 1):
-            objective = self._objective(f"run {run}", whole, self.prior, theta, precision, CAP)
+            objective = self._objective(f"run {run}", whole, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
             if inverse is not None:
                 maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
@@ -256,10 +339,17 @@ class Search:
             if isinstance(self.method, EP) and not done:
                 raise _EPFailure(last.theta)
             theta, whole = last.theta, objective.whole
-            if nats_left(last) <= 2.0 * NATS or max(b.size for b in last.blocks) >= CAP:
+            gap, full = nats_left(last), max(b.size for b in last.blocks) >= self.cap
+            if gap <= 2.0 * NATS or (full and (gap <= COARSE or not self._raise_cap())):
                 break
             precision = precision if sampled else objective.precisions
         return objective, maximum
+
+    def _raise_cap(self) -> bool:
+        """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
+        most = min(self.whole.n, int(np.sqrt(DENSE_WORK / self.whole.n)))
+        more, self.cap = most > self.cap, max(most, self.cap)
+        return more
 
     def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
         """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""

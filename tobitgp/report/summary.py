@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.doubts import bound_words, coarse_remedy, rounding_words
+from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.inference.gather import COARSE
 from tobitgp.report.protocols import Fit
 
 WIDTH = 78
-COARSE = 1.0
 _NOTED_PRIORS = 8
 _ROOM = 25
 _NO_EVIDENCE = {
@@ -220,10 +220,7 @@ def _doubts(results: Fit) -> list[str]:
     if bound:
         notes.append(bound)
     if fitted.nats_left > COARSE:
-        notes.append(
-            f"The inducing inputs leave {fitted.nats_left:.3g} nats of the evidence lower bound: the fit may be too "
-            f"smooth and its bands are approximate. To mend it, {coarse_remedy(fitted.parameters, results.nobs)}."
-        )
+        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}.")
     elif rounding := rounding_words(fitted, results.nobs):
         notes.append(rounding)
     if results.evidence_kind in _NO_EVIDENCE:

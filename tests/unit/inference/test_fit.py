@@ -243,7 +243,7 @@ def test_many_rows_are_searched_on_a_subset():
     fitted = fit(problem, integrate=False, on_step=lambda step: stages.append(step.stage))
     names = [name for name, *_ in fitted.trace.stages]
     assert names[0] == "search"
-    assert set(names) == set(stages)
+    assert {name for name in names if not name.startswith("screening")} == set(stages)
     assert fitted.trace.converged
     other = fit(problem, integrate=False, rng=7)
     assert other.evidence == pytest.approx(fitted.evidence, abs=0.05)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.search import OTHER_MAXIMUM
 from tobitgp.results.trust.check_residuals import Noise, residual_findings
 from tobitgp.results.trust.findings import Check, Finding, named, plain
 from tobitgp.results.trust.loo import DRAWS
+from tobitgp.results.trust.missed import structure_findings
 from tobitgp.results.trust.posterior_draws import training_rows
 
 DRAWN_ROWS = 20_000
@@ -113,11 +113,8 @@ def _convergence(results: Any) -> Finding:
     return plain("convergence", words, good=bool(results.converged))
 
 
-def _starts(history: pd.DataFrame, message: str) -> Iterator[Finding]:
+def _starts(less: float, message: str) -> Iterator[Finding]:
     """Maxima that other starts found, which the fit leaves out."""
-    others = history[history["stage"].str.startswith(OTHER_MAXIMUM)]
-    highest = history.loc[history["stage"] == "search", "log_posterior"]
-    less = float((highest.iloc[0] - others["log_posterior"]).min()) if len(others) else np.inf
     if less < _LOWER:
         found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
         words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
@@ -181,7 +178,9 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
         words = f"{', '.join(bound)} at a bound: the data leave it open; fix it, or give it a prior by priors="
         words = words if bound else "hyper-parameters lie within their bounds"
         yield plain("bounds", words, value=float(len(bound)), good=not bound, doubtful=True)
-        yield from _starts(results.fit_history, fitted.trace.message)
+        yield from _starts(fitted.trace.runner_up, fitted.trace.message)
+    if results.parts.training is not None:
+        yield from structure_findings(results)
     yield from posterior_findings(results, rng)
 
 

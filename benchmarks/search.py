@@ -1,0 +1,248 @@
+"""``python -m benchmarks.search``: how far below the best of a thorough search default fits end, as a small CSV file.
+
+The thorough search climbs on all rows from the truth and from a grid of every length-scale. ``--before FILE`` joins a
+file that the same program wrote with an older version of the package on the path, run as
+``PYTHONPATH=old python benchmarks/search.py --default-only``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import tobitgp as tg
+
+OUT = Path("docs") / "trust" / "search.csv"
+FAR = 1.0  # nats
+GRID = (1.0, 0.3, 0.1, 0.03, 0.01)  # of the standard deviation of an input
+FEW_ROWS = 1000  # up to which the thorough search tries the whole grid
+Columns = dict[str, np.ndarray]
+
+
+class Problem(NamedTuple):
+    """A formula, a true function of uniform inputs, noise, and how rows are censored."""
+
+    name: str
+    formula: str
+    f: Callable[[Columns], np.ndarray]
+    truth: dict[str, float]
+    sizes: tuple[int, ...]
+    noise: float = 1.0
+    censored: float = 0.3
+    side: str = "left"
+    family: str = "gaussian"
+    seeds: int = 1
+
+
+def problems() -> Iterator[Problem]:
+    """Sixteen kinds of function, at one to four sizes each."""
+    ell = "lengthscale(gp(x))"
+    yield Problem(
+        "weak wave on a trend",
+        "y ~ gp(x)",
+        lambda d: 3.0 * d["x"] + 0.5 * np.sin(2 * np.pi * d["x"] / 0.08),
+        {ell: 0.03},
+        (300, 1000, 3000, 10_000),
+        censored=0.4,
+        side="right",
+        family="lognormal",
+    )
+    yield Problem("strong wave", "y ~ gp(x)", lambda d: np.sin(60 * d["x"]), {ell: 0.03}, (100, 1000), noise=0.4)
+    yield Problem(
+        "weak wave", "y ~ gp(x)", lambda d: 0.4 * np.sin(40 * d["x"]), {ell: 0.04}, (300, 1000, 3000), censored=0.0
+    )
+    yield Problem("long curve", "y ~ gp(x)", lambda d: np.sin(5 * d["x"]), {ell: 0.3}, (100, 1000, 10_000))
+    yield Problem("noise alone", "y ~ gp(x)", lambda d: 0.0 * d["x"], {ell: 0.5}, (100, 1000, 3000))
+    yield Problem("steps", "y ~ gp(x)", lambda d: np.sign(np.sin(12 * d["x"])), {ell: 0.05}, (300, 1000), noise=0.5)
+    yield Problem(
+        "rough", 'y ~ gp(x, kernel="matern32")', lambda d: _path(d["x"], 0.03, 7), {ell: 0.03}, (300, 1000), noise=0.4
+    )
+    yield Problem(
+        "two scales",
+        "y ~ gp(x)",
+        lambda d: np.sin(4 * d["x"]) + 0.25 * np.sin(70 * d["x"]),
+        {ell: 0.03},
+        (1000, 3000),
+        noise=0.5,
+    )
+    yield Problem(
+        "dense at one end",
+        "y ~ gp(u)",
+        lambda d: np.sin(3 * d["u"]) + 0.5 * np.sin(80 * d["u"]) * (d["u"] < 0.3),
+        {"lengthscale(gp(u))": 0.03},
+        (1000, 3000),
+        noise=0.7,
+    )
+    yield Problem(
+        "most rows censored",
+        "y ~ gp(x)",
+        lambda d: 2 * d["x"] + 0.7 * np.sin(50 * d["x"]),
+        {ell: 0.04},
+        (1000, 3000),
+        censored=0.8,
+        side="right",
+        family="weibull",
+    )
+    two = {"lengthscale(gp(x))": 0.5, "lengthscale(gp(z))": 0.03}
+    yield Problem(
+        "two terms",
+        "y ~ gp(x) + gp(z)",
+        lambda d: 2 * d["x"] + 0.3 * np.sin(40 * d["z"]),
+        two,
+        (300, 1000, 4000),
+        seeds=2,
+    )
+    yield Problem(
+        "three terms",
+        "y ~ gp(x) + gp(z) + gp(u)",
+        lambda d: 2 * d["x"] + 0.35 * np.sin(40 * d["z"]) + np.cos(3 * d["u"]),
+        {**two, "lengthscale(gp(u))": 0.5},
+        (1000, 3000),
+    )
+    yield Problem(
+        "curves by group",
+        "y ~ C(g) + gp(x, by=g)",
+        lambda d: 0.5 * d["g"] + d["x"] + 0.35 * np.sin(50 * d["x"] + d["g"]),
+        {"lengthscale(gp(x, by=g))": 0.03},
+        (300, 1000, 4000),
+    )
+    plane = {"lengthscale(gp(x, z))[x]": 0.7, "lengthscale(gp(x, z))[z]": 0.06}
+    yield Problem(
+        "plane, one input short",
+        "y ~ gp(x, z)",
+        lambda d: 1.5 * d["x"] + 0.35 * np.sin(30 * d["z"]),
+        plane,
+        (300, 1000, 4000),
+        seeds=2,
+    )
+    yield Problem(
+        "plane, both short",
+        "y ~ gp(x, z)",
+        lambda d: d["x"] + 0.5 * np.sin(25 * d["x"]) * np.sin(25 * d["z"]),
+        dict.fromkeys(plane, 0.06),
+        (1000, 4000),
+    )
+    yield Problem(
+        "smooth plane", "y ~ gp(x, z)", lambda d: np.sin(4 * d["x"]) * d["z"], dict.fromkeys(plane, 0.4), (300, 3000)
+    )
+    four = [f"lengthscale(gp(x, z, u, v))[{name}]" for name in "xzuv"]
+    yield Problem(
+        "four inputs",
+        "y ~ gp(x, z, u, v)",
+        lambda d: np.sin(6 * d["x"]) + 4 * (d["z"] - 0.5) ** 2 + d["u"],
+        dict(zip(four, (0.3, 0.5, 1.5, 5.0), strict=True)),
+        (300, 1000),
+        noise=0.3,
+    )
+    yield Problem(
+        "four inputs, one short",
+        "y ~ gp(x, z, u, v)",
+        lambda d: 2 * d["u"] + 0.5 * np.sin(25 * d["x"]),
+        dict(zip(four, (0.06, 5.0, 1.5, 5.0), strict=True)),
+        (1000, 3000),
+        seeds=2,
+    )
+    yield Problem(
+        "student noise",
+        "y ~ gp(x)",
+        lambda d: 2 * d["x"] + 0.5 * np.sin(60 * d["x"]),
+        {ell: 0.03},
+        (1000,),
+        family="student",
+    )
+
+
+def _path(x: np.ndarray, scale: float, seed: int) -> np.ndarray:
+    """A sample path of a Matern 3/2 process of sd 1."""
+    r = np.sqrt(3.0) * np.abs(x[:, None] - x) / scale
+    K = (1.0 + r) * np.exp(-r) + 1e-9 * np.eye(len(x))
+    return np.linalg.cholesky(K) @ np.random.default_rng(seed).normal(size=len(x))
+
+
+def draw(problem: Problem, n: int, seed: int) -> tuple[pd.DataFrame, str, np.ndarray]:
+    """Rows, the whole formula, and the true function in the rows."""
+    rng = np.random.default_rng([n, seed, 21])
+    d = {name: rng.uniform(size=n) for name in "xzv"}
+    d |= {"u": rng.beta(1.0, 3.0, n), "g": rng.integers(0, 3, n).astype(float)}
+    f = problem.f(d)
+    e = {
+        "student": lambda: rng.standard_t(4, n),
+        "weibull": lambda: np.log(rng.exponential(size=n)),
+    }.get(problem.family, lambda: rng.normal(size=n))()
+    y = f + problem.noise * e
+    frame = pd.DataFrame(d | {"g": np.array(list("abc"))[d["g"].astype(int)]})
+    right, term = problem.side == "right", problem.formula
+    limit = np.quantile(y, 1.0 - problem.censored if right else problem.censored)
+    if problem.family in ("lognormal", "weibull"):
+        limits = limit + rng.normal(size=n)
+        frame["time"], frame["event"] = np.exp(np.minimum(y, limits)), y <= limits
+        return frame, term.replace("y ~", "Surv(time, event) ~"), f
+    frame["y"], frame["limit"] = (np.minimum if right else np.maximum)(y, limit), limit
+    return frame, f"{term} | censor(limit)" if problem.censored else term, f
+
+
+def fit(problem: Problem, frame: pd.DataFrame, formula: str, **kwargs: Any) -> tuple[Any, float]:
+    """A fit at the maximum, and the log posterior density there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        res = tg.fit(formula, frame, family=problem.family, hyper="maximize", **kwargs)
+    fitted = res.parts.fitted
+    return res, fitted.evidence + fitted.parameters.log_prior(fitted.points[0].theta)[0]
+
+
+def thorough(problem: Problem, frame: pd.DataFrame, formula: str, n: int) -> float:
+    """The highest of climbs on all rows from the truth and, on few rows, from a grid."""
+    starts = [problem.truth]
+    if n <= FEW_ROWS:
+        for name in problem.truth:
+            column = name.partition("[")[2].rstrip("]") or name.partition("gp(")[2][0]
+            starts += [{name: value * float(frame[column].std())} for value in GRID]
+    return max(fit(problem, frame, formula, start=start)[1] for start in starts)
+
+
+def run(problem: Problem, n: int, seed: int, default_only: bool) -> dict[str, Any]:
+    """One row of the table."""
+    frame, formula, f = draw(problem, n, seed)
+    began = time.process_time()
+    res, value = fit(problem, frame, formula)
+    seconds = time.process_time() - began
+    band = res.predict(None, "latent", interval=0.95)
+    covered = float(np.mean((band["lower"] < f) & (f < band["upper"])))
+    row = {"problem": problem.name, "n": n, "seed": seed, "seconds": seconds, "value": value, "coverage": covered}
+    return row if default_only else row | {"best": max(value, thorough(problem, frame, formula, n))}
+
+
+def main() -> None:
+    """Run the battery and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--default-only", action="store_true")
+    options = parser.parse_args()
+    rows = []
+    for problem in problems():
+        for n in problem.sizes:
+            for seed in range(1, problem.seeds + 1):
+                rows.append(run(problem, n, seed, options.default_only))
+                print({k: round(v, 2) if isinstance(v, float) else v for k, v in rows[-1].items()}, flush=True)
+    table = pd.DataFrame(rows)
+    if options.before:
+        before = pd.read_csv(options.before)[["problem", "n", "seed", "seconds", "value", "coverage"]]
+        table = table.merge(before, on=["problem", "n", "seed"], suffixes=("", "_before"))
+        table["best"] = table[["best", "value_before"]].max(axis=1)
+        table["lost_before"] = table["best"] - table["value_before"]
+    if not options.default_only:
+        table["lost"] = table["best"] - table["value"]
+        print(f"{(table['lost'] > FAR).sum()} of {len(table)} fits end more than {FAR:g} nat below the best.")
+    table.round(4).to_csv(options.out, index=False)
+
+
+if __name__ == "__main__":
+    main()
