@@ -169,6 +169,8 @@ def coefficient_row(name: str, row: Any) -> list[str]:
     coef, error, z, p, lower, upper = row
     if error == 0.0:
         return [name, number(coef), "(fixed)", "", "", "", ""]
+    if np.isnan(error):
+        return [name, number(coef), "nan", "", "", "", ""]
     return [name, number(coef), number(error), f"{z:.3f}", f"{p:.3f}", number(lower), number(upper)]
 
 

@@ -70,7 +70,9 @@ def check_regression(parts: TobitParts) -> None:
     k = p + q + parts.family.estimate_df
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
-    wanted |= {name: (getattr(maximum, name), (k, k)) for name in ("information", "inverse_information")}
+    wanted |= {"unidentified": (parts.unidentified, (k, k))}
+    squares = ("information", "inverse_information", "unidentified")
+    wanted |= {f"{name} of the maximum": (getattr(maximum, name), (k, k)) for name in squares}
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
