@@ -79,14 +79,14 @@ class Linear:
 
 
 def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
-    """Coefficients at every design point, from the leading features' weights."""
+    """Coefficients at every design point, with the levels that they hold (FEA10)."""
     J, p = len(fitted.points), fitted.n_linear
     mean, covariance = np.empty((J, p)), np.empty((J, p, p))
     if model.linear is None:
         return Linear(fitted.weights, mean, covariance, np.zeros(0, dtype=bool))
     for j, point in enumerate(fitted.points):
-        mean[j] = model.linear.coefficients(point.w[:p], model.problem.units.centre)
-        covariance[j] = model.linear.covariance(point.factor.corner_covariance(p))
+        w, S = point.coefficients(p)
+        mean[j], covariance[j] = model.linear.coefficients(w, model.problem.units.centre), model.linear.covariance(S)
     return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
 
 
