@@ -164,7 +164,7 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
         check_size(f"column {name!r} of the {part}", float(size))
     if p > n:
         have = "is only 1 row" if n == 1 else f"are only {n} rows"
-        raise DataError(f"The {part} has {p} columns, but there {have}: {_quoted(columns)}")
+        raise DataError(f"The {part} has {p} columns, but there {have}: {quoted(columns)}")
     R: Array = found.triangle / np.sqrt(np.einsum("ij,ij->j", found.triangle, found.triangle))
     dependent = np.flatnonzero(np.abs(np.diag(R)) <= RANK_TOLERANCE)
     if len(dependent) == 0:
@@ -177,14 +177,15 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
         raise DataError(f"Column {columns[j]!r} of the {part} is constant, and so the same as the intercept; {remedy}")
     splines = columns[j].startswith(("cr(", "cs(", "cc("))
     remedy = "write constraints='center' in the spline" if splines else "leave one of them out"
-    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {_quoted(others)}; {remedy}")
+    raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}; {remedy}")
 
 
 def _triangle(H: Array) -> Array:
     return np.asarray(np.linalg.qr(H, mode="r"))
 
 
-def _quoted(names: tuple[str, ...]) -> str:
+def quoted(names: tuple[str, ...]) -> str:
+    """The first six of some names, in quotes."""
     listed = ", ".join(repr(name) for name in names[:6])
     return f"{listed} and {len(names) - 6} more" if len(names) > 6 else listed
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.engines import add_up, map_independent, single_blas_thread
+from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
@@ -17,11 +17,12 @@ from tobitgp.inference.bound import effective_parameters, lower_bound
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
 from tobitgp.inference.gather import nats_left, precisions_of, sites_of
+from tobitgp.inference.levels import with_levels
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
 from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.passes import ended, feature_sums
+from tobitgp.inference.passes import ended
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
@@ -220,12 +221,7 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
 
 def _done(search: Search, posterior: Posterior) -> Posterior:
     """Without its rows, and with what they say of each process's level."""
-    total, weight = add_up(posterior.rows.collect(feature_sums))
-    centre = np.zeros(posterior.layout.p)
-    for t in search.prior.centred:
-        columns = posterior.layout.places[t].columns
-        centre[columns] = total[columns] / weight
-    return replace(posterior, states=None, sites=sites_of(posterior), centre=centre)
+    return replace(with_levels(posterior, search.prior), states=None, sites=sites_of(posterior))
 
 
 def _told_of_others(search: Search) -> str:

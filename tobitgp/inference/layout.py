@@ -134,6 +134,16 @@ def keep_blocks(
     return Loadings(common, None if own is None or A.own is None else replace(A.own, A=own)), d
 
 
+def add_columns(layout: Layout, t: int, A: Loadings, rows: Array, code: IntArray | None) -> None:
+    """Add to one block's columns (n, M_t) of loadings, in place."""
+    place = layout.places[t]
+    if place.kind == "own":
+        assert A.own is not None
+        A.own.A[:, place.columns] += rows
+    else:
+        A.common[:, place.columns] += rows if place.kind == "common" else _spread(rows, code, place)
+
+
 def block_slopes(layout: Layout, inputs: Sequence[Inputs], sizes: Sequence[int], G: Slope) -> Iterator[Array]:
     """Each block's columns (n, M_t) of a derivative with respect to the loadings."""
     for place, at, size in zip(layout.places, inputs, sizes, strict=True):

@@ -148,8 +148,6 @@ class Plan:
     linear : LinearPrior or None
     hypers : tuple of HyperParameter
     given : Given
-    level : bool
-        Whether a free intercept is among the linear columns.
     """
 
     family: Family
@@ -161,7 +159,6 @@ class Plan:
     linear: LinearPrior | None
     hypers: tuple[HyperParameter, ...]
     given: Given
-    level: bool
 
     def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
         """The model on some of the rows, or all.
@@ -182,7 +179,7 @@ class Plan:
             for t, term in enumerate(self.terms)
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
-        prior = Prior(dense, gps, self.level)
+        prior = Prior(dense, gps)
         return GPModel(self.family, problem, prior, self.linear, self.columns, self.terms, parameters)
 
 
@@ -256,9 +253,8 @@ def make_plan(
         size = default_sd(measured.H.mean, measured.H.spread, units.scale, weak)
         linear = LinearPrior(mean, np.where(np.isnan(sd), size, sd), centre, intercept)
     standard = Standard(units, centre, mean, tuple(np.flatnonzero(measured.counts).tolist()))
-    level = bool(spec.intercept and sd[0] != 0.0)
     counts = tuple(part.counts for part in parts)
-    return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given, level)
+    return Plan(family, spec.gps, columns, measured, counts, standard, linear, hypers, given)
 
 
 def _scaling(factor: KernelFactor) -> Scaling:

@@ -5,7 +5,7 @@ Every function takes the state of a part and gives a new one, or sums; nothing h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.parts import Part, Sites, spans
 from tobitgp.inference.posterior import Gaussian
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.arrow import Loadings
+from tobitgp.numerics.arrow import Loadings, by_group
 from tobitgp.prior.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
@@ -294,7 +294,20 @@ def unexplained(state: State) -> float:
     return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
 
 
-def feature_sums(state: State) -> list[Any]:
-    """Weighted sum of the common features (p,), and the weight; nothing where there are no rows."""
-    pairs = ((state.features(chunk)[1].common.T @ chunk.rows.weight, chunk.rows.weight.sum()) for chunk in state.chunks)
-    return add_up(pairs)
+def level_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
+    """Of the rows of each level of some blocks the weighted sums (L, p + m + 1) of linear features, their own and one.
+
+    The Gram matrix (p, p) of the linear features stands before them; nothing where there are no rows.
+    """
+
+    def sums(chunk: Chunk) -> Iterator[Array]:
+        parts, A, _ = state.features(chunk)
+        linear, c = A.common[:, :p], chunk.rows.weight[:, None]
+        yield linear.T @ (c * linear)
+        for t in blocks:
+            code, grouping = chunk.inputs[t].code, state.setting.blocks[t].grouping
+            at = np.zeros(len(c), dtype=np.intp) if code is None else code
+            rows = np.column_stack([linear, parts[t].A, np.ones(len(c))])
+            yield by_group(c, at, 1 if grouping is None else grouping.size).T @ rows
+
+    return add_up(list(sums(chunk)) for chunk in state.chunks)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tobitgp.engines import Pieces
-from tobitgp.inference.layout import Layout, join_features, keep_blocks
+from tobitgp.inference.layout import Layout, add_columns, join_features, keep_blocks
 from tobitgp.inference.parts import Sites
 from tobitgp.numerics.arrow import Factor, Loadings
 from tobitgp.prior.block import BlockAt, Inputs, Parametrised
 from tobitgp.typing import Array
 
 NO_SITES = Sites(np.zeros(0), np.zeros(0))
+NO_LEVEL = np.zeros((0, 0)), np.zeros((0, 0))
 
 
 class Gaussian(NamedTuple):
@@ -55,9 +56,10 @@ class Posterior:
         The rows and their sites, while the fit lasts.
     sites : Sites
         Of all rows in the problem's order; none before the fit has ended, or where the rows lie elsewhere.
-    centre : (p,) array
-        Common features of processes averaged over the training rows, where an intercept takes up their level, and zero
-        for all others; empty before the fit has ended.
+    levels : tuple of pairs of arrays
+        Of each block the mean features (L, m) over the training rows of its L groups, or over all, and the weights
+        (L, p) of linear features that add up to the indicator of these rows: the coefficients hold that level (FEA10).
+        Zeros where there are none, (0, 0) where that is so of all; no pairs before the fit has ended.
     """
 
     theta: Array
@@ -71,7 +73,7 @@ class Posterior:
     converged: bool
     states: Pieces | None = None
     sites: Sites = NO_SITES
-    centre: Array = field(default_factory=lambda: np.zeros(0))
+    levels: tuple[tuple[Array, Array], ...] = ()
 
     @property
     def sigma(self) -> float:
@@ -90,25 +92,48 @@ class Posterior:
         return self.states
 
     def features(self, inputs: Sequence[Inputs], skip: frozenset[int] = frozenset()) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of any rows; blocks to pass over stand at their centre."""
+        """``A`` and the residual ``d`` (n,) of any rows; blocks to pass over stand at their level."""
         parts, A, d = join_features(self.layout, self.blocks, inputs)
         if not skip:
             return A, d
         A, d = keep_blocks(self.layout, parts, inputs, A, frozenset(range(len(parts))) - skip)
-        return self._shift(A, skip, 1.0), d
+        return self._shift(A, inputs, skip, 1.0), d
 
     def term_features(self, inputs: Sequence[Inputs], block: int) -> tuple[Loadings, Array]:
-        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its centre (FEA10)."""
+        """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its level (FEA10)."""
         parts, A, _ = join_features(self.layout, self.blocks, inputs)
         A, d = keep_blocks(self.layout, parts, inputs, A, frozenset({block}))
-        return self._shift(A, frozenset({block}), -1.0), d
+        return self._shift(A, inputs, frozenset({block}), -1.0), d
 
-    def _shift(self, A: Loadings, blocks: frozenset[int], sign: float) -> Loadings:
+    def _shift(self, A: Loadings, inputs: Sequence[Inputs], blocks: frozenset[int], sign: float) -> Loadings:
+        """Add the levels of blocks in the rows' groups to the loadings, in place; a group not seen has none."""
         for t in blocks:
-            place = self.layout.places[t]
-            if place.kind == "common":
-                A.common[:, place.columns] += sign * self.centre[place.columns]
+            mean, code = self.levels[t][0], inputs[t].code
+            if len(mean):
+                rows = np.zeros(len(A), dtype=np.intp) if code is None else code
+                add_columns(self.layout, t, A, np.where(rows[:, None] < 0, 0.0, sign * mean[rows]), code)
         return A
+
+    def coefficients(self, p: int) -> tuple[Array, Array]:
+        """Mean (p,) and covariance (p, p) of the linear weights, the levels of processes among them."""
+        if not any(len(mean) for mean, _ in self.levels):
+            return self.w[:p], self.factor.corner_covariance(p)
+        R = self.coefficient_rows(p)
+        half = self.factor.whiten(R)
+        return R.T @ self.w, half.T @ half
+
+    def coefficient_rows(self, p: int) -> Array:
+        """How these depend on all weights, (M, p)."""
+        R = np.eye(len(self.w), p)
+        own = R[self.layout.p :].reshape(self.layout.size, self.layout.m, p) if self.layout.size else R
+        for place, (mean, share) in zip(self.layout.places, self.levels, strict=True):
+            if len(mean):
+                by_level = np.einsum("lm,lp->lmp", mean, share)
+                if place.kind == "own":
+                    own[:, place.columns] += by_level
+                else:
+                    R[place.columns] += by_level.reshape(-1, p)
+        return R
 
 
 def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:

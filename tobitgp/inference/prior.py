@@ -20,19 +20,16 @@ class Prior:
     ----------
     linear : DenseBlock or None
     gps : tuple of GPPrior
-    intercept : bool
-        Whether a free intercept is among the linear columns.
     """
 
     linear: DenseBlock | None
     gps: tuple[GPPrior, ...]
-    intercept: bool = False
 
     @property
-    def centred(self) -> frozenset[int]:
-        """Blocks whose level over the training rows belongs to the intercept."""
+    def with_levels(self) -> frozenset[int]:
+        """Blocks with a level over the training rows, or over those of each of their groups."""
         first = 0 if self.linear is None else 1
-        return frozenset(first + t for t, gp in enumerate(self.gps) if self.intercept and gp.has_level)
+        return frozenset(first + t for t, gp in enumerate(self.gps) if gp.has_level)
 
     @property
     def inputs(self) -> list[Inputs]:

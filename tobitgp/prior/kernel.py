@@ -89,9 +89,9 @@ class GPPrior:
 
     @property
     def has_level(self) -> bool:
-        """Whether it holds a common level, which it cannot tell from an intercept."""
+        """Whether it holds a level, one of each group where there are groups, as their intercept would."""
         stationary = [factor.kernel.stationary for factor in self.covariance.factors]
-        return self.grouping is None and bool(stationary) and all(stationary)
+        return bool(stationary) and all(stationary)
 
     def subset(self, rows: IntArray) -> GPPrior:
         """Return the term on some of the rows."""

@@ -49,10 +49,6 @@ class LinearPrior:
         T = self._uncentre(np.diag(self.sd))
         return T @ S @ T.T
 
-    def weights(self, column: int) -> Array:
-        """How a coefficient depends on the whitened weights, (p,)."""
-        return self._uncentre(np.diag(self.sd))[column]
-
     def _uncentre(self, beta: Array) -> Array:
         """Coefficients of the columns as given from those of the centred ones, (p, ...)."""
         if self.intercept is None:

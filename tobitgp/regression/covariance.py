@@ -24,6 +24,8 @@ from tobitgp.typing import Array, IntArray
 
 Kind = Literal["nonrobust", "HC0", "HC1", "cluster"]
 KINDS: tuple[str, ...] = ("nonrobust", "HC0", "HC1", "cluster")
+_BLIND = 1e-10  # share of a variance that scores tell of
+_ROUNDING = 1e-10
 
 
 def covariance(
@@ -72,16 +74,67 @@ def covariance(
     if fit.scores is None:
         raise SpecError(f"cov_type {kind!r} needs the rows' scores: fit with scores=True.")
     c = np.ones(len(fit.scores)) if weight is None else weight
-    free = fit.free
-    out = np.where(np.isnan(V), np.nan, 0.0)
-    D = fit.scores[:, free] @ V[np.ix_(free, free)]
+    D = fit.scores @ V
     if kind == "cluster":
         total = _cluster_sums(D * c[:, None], groups)
-        out[np.ix_(free, free)] = total.T @ total
-        return out
-    factor = float(c.sum() / (c.sum() - free.sum())) if kind == "HC1" else 1.0
-    out[np.ix_(free, free)] = factor * (D.T * c) @ D
+        return np.asarray(total.T @ total)
+    more = float(c.sum() - fit.free.sum()) if kind == "HC1" else float(c.sum())
+    factor = float(c.sum()) / more if more > 0.0 else np.nan
+    return np.asarray(factor * (D.T * c) @ D)
+
+
+def unidentified(
+    fit: Maximum, kind: Kind = "nonrobust", *, weight: Array | None = None, groups: IntArray | None = None
+) -> Array:
+    r"""What the rows, or the scores of a sandwich, leave open: N, with :math:`a'Na > 0` where :math:`a'\theta` is.
+
+    A sandwich does not see the noise of a row that alone determines a combination of the parameters (leverage 1: the
+    only row of a level), since its score is 0 whatever the noise. Such combinations are null vectors of the middle.
+    Clusters are judged where there are more of them than parameters.
+
+    Parameters
+    ----------
+    fit, kind, weight, groups
+        As in `covariance`.
+
+    Returns
+    -------
+    (k, k) array
+        In units of the inverse information; 0 where everything is identified.
+    """
+    if kind == "nonrobust" or fit.scores is None or not np.isfinite(fit.inverse_information).all():
+        return fit.unidentified
+    at = np.ix_(fit.free, fit.free)
+    root = normal_root(fit.inverse_information[at])
+    scores = fit.scores[:, fit.free] @ root * np.sqrt(np.ones(len(fit.scores)) if weight is None else weight)[:, None]
+    if kind == "cluster":
+        scores = _cluster_sums(scores if weight is None else scores * np.sqrt(weight)[:, None], groups)
+        if len(scores) <= len(root):
+            return fit.unidentified
+    values, vectors = np.linalg.eigh(scores.T @ scores)
+    blind = root @ vectors[:, values < _BLIND]
+    out = fit.unidentified.copy()
+    out[at] += blind @ blind.T
     return out
+
+
+def known(variance: Array, lost: Array) -> Array:
+    """Variances, NaN where the quadratic form ``lost`` of what is unidentified is more than rounding errors."""
+    return np.where(lost > _ROUNDING * variance, np.nan, variance)
+
+
+def hide(V: Array, N: Array) -> Array:
+    """A covariance (..., k, k) with NaN in the rows and columns of what is unidentified by N (k, k)."""
+    lost = np.diag(N) > _ROUNDING * np.einsum("...ii->...i", V)
+    return np.where(lost[..., None] | lost[..., None, :], np.nan, V)
+
+
+def normal_root(covariance: Array) -> Array:
+    """A root R (k, k) of a covariance ``R R'``, columns of zeros where that is singular."""
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    size = np.where(sd > 0.0, sd, 1.0)
+    values, vectors = np.linalg.eigh(covariance / size / size[:, None])
+    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _cluster_sums(D: Array, groups: IntArray | None) -> Array:

@@ -10,6 +10,7 @@ from scipy.special import expit, ndtri
 
 from tobitgp.likelihoods.laws import Student
 from tobitgp.numerics.differences import slope
+from tobitgp.regression.covariance import known
 from tobitgp.regression.scales import Link, Predictor, Quantity
 from tobitgp.typing import Array
 
@@ -42,7 +43,15 @@ def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
     return slope(lambda move: ask(replace(rows, law=Student(df * float(np.exp(move))))).value, _STEP)
 
 
-def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Array | None = None) -> Array:
+def delta_se(
+    quantity: Quantity,
+    H: Array,
+    W: Array,
+    V: Array,
+    *,
+    d_log_df: Array | None = None,
+    unidentified: Array | None = None,
+) -> Array:
     r"""Standard errors :math:`\sqrt{g' V g}` with :math:`g = (g_\eta h, g_\tau w)` in each row.
 
     Parameters
@@ -55,11 +64,13 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Arra
         Covariance of coefficients, scale coefficients and, where it was estimated, log df.
     d_log_df : array of the quantity's shape, optional
         Derivative in log df (`df_slope`); without it df is taken as known.
+    unidentified : (k, k) array, optional
+        Of `tobitgp.regression.unidentified`.
 
     Returns
     -------
     array of the quantity's shape
-        NaN where the value is not finite.
+        NaN where the value is not finite, or rests on what is not identified.
 
     Examples
     --------
@@ -67,6 +78,14 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Arra
     >>> delta_se(row, np.ones((1, 1)), np.ones((1, 1)), np.diag([16.0, 1.0]))
     array([5.])
     """
+    variance = _squares(quantity, H, W, V, d_log_df)
+    if unidentified is not None and unidentified.any():
+        variance = known(variance, _squares(quantity, H, W, unidentified, d_log_df))
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
+def _squares(quantity: Quantity, H: Array, W: Array, V: Array, d_log_df: Array | None) -> Array:
+    """Quadratic forms g'Vg of the gradients, of the quantity's shape."""
     p, k = H.shape[1], H.shape[1] + W.shape[1]
     x, t = quantity.d_eta, quantity.d_tau
     each = (len(H), *[1] * (x.ndim - 1))
@@ -77,7 +96,7 @@ def delta_se(quantity: Quantity, H: Array, W: Array, V: Array, *, d_log_df: Arra
     if d_log_df is not None:
         with_df = x * (H @ V[:p, k]).reshape(each) + t * (W @ V[p:k, k]).reshape(each)
         variance = variance + d_log_df * (2.0 * with_df + d_log_df * V[k, k])
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+    return np.asarray(variance)
 
 
 def interval(value: Array, se: Array, level: float, link: Link) -> tuple[Array, Array]:

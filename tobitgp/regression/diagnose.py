@@ -16,7 +16,7 @@ LARGEST_DF = 1000.0
 SMALLEST_DF = 0.05
 _FAR = 18.0  # sigma 1e-8 or 1e8 of the spread of the response
 SUSPECT = 1e-4  # information of a direction, where an exact row has 1
-_FLAT = 1e-9
+FLAT = 1e-9
 _MORE_STEPS = 6
 
 
@@ -61,7 +61,7 @@ def verdict(
     if end.reason == "stopped":
         return Verdict(end, False, "df" if at_large_df(end.state.x, working) else "sigma")
     least = _least_information(end.state, working)
-    if least < _FLAT or (least < SUSPECT and _least_information(_onwards(end, function, step), working) < 0.9 * least):
+    if least < FLAT or (least < SUSPECT and _least_information(_onwards(end, function, step), working) < 0.9 * least):
         return Verdict(end, False, "flat")
     if end.reason == "settled":
         return Verdict(end, True, "converged")

@@ -19,6 +19,7 @@ import numpy as np
 
 from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.covariance import known
 from tobitgp.regression.delta import df_slope
 from tobitgp.regression.scales import Predictor, Quantity, observed
 from tobitgp.typing import Array
@@ -71,7 +72,13 @@ class Split(NamedTuple):
 
 
 def effect(
-    high: Side, low: Side, width: Array, omega: Array, V: Array, quantity: Callable[[Predictor], Quantity]
+    high: Side,
+    low: Side,
+    width: Array,
+    omega: Array,
+    V: Array,
+    quantity: Callable[[Predictor], Quantity],
+    unidentified: Array | None = None,
 ) -> Effect:
     """Effect on one prediction.
 
@@ -86,6 +93,8 @@ def effect(
         Covariance of coefficients, scale coefficients and, where it was estimated, log df.
     quantity : callable
         Of `tobitgp.regression.scales`, limits filled in.
+    unidentified : (k, k) array, optional
+        Of `tobitgp.regression.unidentified`.
 
     Returns
     -------
@@ -111,7 +120,9 @@ def effect(
     gradient = _pull(share, above, high) - _pull(share, below, low)
     if len(V) > len(gradient):
         gradient = np.append(gradient, share @ (df_slope(quantity, high.rows) - df_slope(quantity, low.rows)))
-    return Effect(value, float(np.sqrt(max(float(gradient @ V @ gradient), 0.0))), gradient)
+    lost = 0.0 if unidentified is None else gradient @ unidentified @ gradient
+    variance = known(np.asarray(gradient @ V @ gradient), np.asarray(lost))
+    return Effect(value, float(np.sqrt(np.maximum(variance, 0.0))), gradient)
 
 
 def split(high: Side, low: Side, width: Array, omega: Array, lower: Array, upper: Array) -> Split:

@@ -136,7 +136,7 @@ def _describe(
     message = found.cause
     if not found.converged:
         message = explain(found.cause, found.end.state, working, outcome, design, names)
-    return in_users_units(found.end, working, law, design, found.converged, message, scores)
+    return in_users_units(found.end, working, law, design, found.converged, message, scores, found.cause == "flat")
 
 
 def null_log_likelihood(

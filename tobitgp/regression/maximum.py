@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from tobitgp.likelihoods.laws import Law
+from tobitgp.regression import diagnose
 from tobitgp.regression.designs import Designs
 from tobitgp.regression.newton import Climb
 from tobitgp.regression.sums import State, chunk_terms, df_terms, law_at
@@ -35,8 +36,10 @@ class Maximum:
     information : (k, k) array
         Minus the Hessian, NaN at parameters that were given.
     inverse_information : (k, k) array
-        Covariance of the estimates; 0 at parameters that were given. Without convergence it means nothing in the
-        directions that run off, and is NaN where the information cannot be inverted.
+        Covariance of the estimates, generalised where some of them run off; 0 at parameters that were given, NaN where
+        the information cannot be inverted.
+    unidentified : (k, k) array
+        N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off; 0 where none does.
     free : (k,) bool array
         Parameters that were estimated.
     scores : (n, k) array or None
@@ -54,6 +57,7 @@ class Maximum:
     gradient_norm: float
     information: Array
     inverse_information: Array
+    unidentified: Array
     free: BoolArray
     scores: Array | None
     iterations: int
@@ -77,15 +81,16 @@ def in_users_units(
     converged: bool,
     message: str,
     scores: bool,
+    flat: bool,
 ) -> Maximum:
-    """Back to the user's units."""
+    """Back to the user's units; ``flat`` where some directions run off."""
     x, p, q = end.state.x, working.p, working.q
     coefficients, gamma = design.coefficients.copy(), design.gamma.copy()
     coefficients[design.free_H] = working.inverse_R @ (working.shift + working.scale * x[:p])
     gamma[design.free_W] = working.inverse_V @ x[p : p + q]
     extra = np.ones(int(working.free_df), dtype=np.bool_)
     free = np.concatenate([design.free_H, design.free_W, extra])
-    information, inverse = _informations(end.state, working, free)
+    information, inverse, lost = _informations(end.state, working, free, flat)
     at = law_at(law, working, x)
     kept = _scores(working, law, x, design, free) if scores else None
     norm = float(np.abs(end.state.gradient).max(initial=0.0))
@@ -99,6 +104,7 @@ def in_users_units(
         norm,
         information,
         inverse,
+        lost,
         free,
         kept,
         end.iterations,
@@ -110,28 +116,50 @@ def in_users_units(
 def with_given_df(fit: Maximum, message: str) -> Maximum:
     """Put log df among the parameters of a fit that was made with df given."""
     k = len(fit.free) + 1
-    information, inverse = np.full((k, k), np.nan), np.zeros((k, k))
+    information, inverse, lost = np.full((k, k), np.nan), np.zeros((k, k)), np.zeros((k, k))
     information[:-1, :-1], inverse[:-1, :-1] = fit.information, fit.inverse_information
+    lost[:-1, :-1] = fit.unidentified
     scores = None if fit.scores is None else np.column_stack([fit.scores, np.zeros(len(fit.scores))])
     free = np.append(fit.free, False)
-    return replace(fit, information=information, inverse_information=inverse, free=free, scores=scores, message=message)
+    return replace(
+        fit,
+        information=information,
+        inverse_information=inverse,
+        unidentified=lost,
+        free=free,
+        scores=scores,
+        message=message,
+    )
 
 
-def _informations(state: State, working: Working, free: BoolArray) -> tuple[Array, Array]:
-    """Information and its inverse, (k, k), in the user's units."""
+def _informations(state: State, working: Working, free: BoolArray, flat: bool) -> tuple[Array, Array, Array]:
+    """Information, its inverse and what is unidentified, (k, k) each, in the user's units."""
     A = block_diag(working.scale * working.inverse_R, working.inverse_V, np.eye(int(working.free_df)))
     B = solve_triangular(A, np.eye(len(A)))
     k = len(free)
     at = np.ix_(free, free)
-    information, inverse = np.full((k, k), np.nan), np.zeros((k, k))
+    information, inverse, lost = np.full((k, k), np.nan), np.zeros((k, k)), np.zeros((k, k))
     information[at] = B.T @ -state.hessian @ B
+    if flat:
+        inverse[at], lost[at] = _open_and_flat(state, working, A)
+        return information, inverse, lost
     size = np.sqrt(np.maximum(np.abs(np.diag(state.hessian)), 1e-200))
     try:
         root = np.linalg.inv(np.linalg.cholesky(-state.hessian / size / size[:, None])) / size
         inverse[at] = (root @ A.T).T @ (root @ A.T)
     except np.linalg.LinAlgError:
         inverse[at] = np.nan
-    return information, inverse
+    return information, inverse, lost
+
+
+def _open_and_flat(state: State, working: Working, A: Array) -> tuple[Array, Array]:
+    """Squares (k, k) of the directions of which the rows tell, over their information, and of those that run off."""
+    unit = np.append(diagnose.units(state, working), np.ones(int(working.free_df)))
+    values, vectors = np.linalg.eigh(-state.hessian * unit * unit[:, None])
+    directions = A @ (unit[:, None] * vectors)
+    flat = values < max(diagnose.FLAT, 2.0 * float(values[0]))
+    told = directions[:, ~flat] / np.sqrt(values[~flat])
+    return told @ told.T, directions[:, flat] @ directions[:, flat].T
 
 
 def _scores(working: Working, law: Law, x: Array, design: Designs, free: BoolArray) -> Array:

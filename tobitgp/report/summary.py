@@ -169,6 +169,8 @@ def coefficient_row(name: str, row: Any) -> list[str]:
     coef, error, z, p, lower, upper = row
     if error == 0.0:
         return [name, number(coef), "(fixed)", "", "", "", ""]
+    if np.isnan(error):
+        return [name, number(coef), "nan", "", "", "", ""]
     return [name, number(coef), number(error), f"{z:.3f}", f"{p:.3f}", number(lower), number(upper)]
 
 
@@ -194,8 +196,8 @@ def _notes(results: Fit) -> list[str]:
     centred = _centred(results)
     if centred:
         notes.append(
-            f"predict(what='terms') and plot_terms() measure {', '.join(centred)} from the average over the rows. "
-            "Their intercept takes up that level; the coefficient of the intercept above does not."
+            f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
+            "rows, by= curves from that over the rows of their level."
         )
     if fitted.parameters.n_free:
         notes.append(
@@ -259,11 +261,10 @@ def times_note(spec: ModelSpec, family: str) -> list[str]:
 
 
 def _centred(results: Fit) -> list[str]:
-    """Processes whose level an intercept takes up."""
+    """Processes whose level coefficients hold."""
     gp, point = results.parts.gp, results.parts.fitted.points[0]
-    places = point.layout.places[gp.linear is not None :]
-    pairs = zip(gp.terms, places, strict=True)
-    return [term.name for term, at in pairs if at.kind == "common" and point.centre[at.columns].any()]
+    pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=True)
+    return [term.name for term, (mean, _) in pairs if len(mean)]
 
 
 def _linear_note(results: Fit, J: int) -> str:

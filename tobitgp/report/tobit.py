@@ -80,10 +80,12 @@ def _estimates(results: Regression, alpha: float) -> list[tuple[list[str], list[
     frame, p = results.summary_frame(alpha), len(results.model.exog_names)
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
     header = ["", "coef", "std err", "z", "P>|z|", *ends]
+    held = results.parts.family.estimate_df and not results.parts.maximum.free[-1]
+    noise = [_noise_row(name, row[:_PLAIN], held=held and name == "df") for name, row in _rows(frame[p:])]
     tables = [
         (header, [coefficient_row(name, row[:_PLAIN]) for name, row in _rows(frame[:p])]),
         (["", "exp(coef)", *ends], _ratios(frame[:p])),
-        (["", "value", *header[2:]], [_noise_row(name, row[:_PLAIN]) for name, row in _rows(frame[p:])]),
+        (["", "value", *header[2:]], noise),
     ]
     return [(headers, rows) for headers, rows in tables if rows]
 
@@ -99,11 +101,11 @@ def _ratios(frame: pd.DataFrame) -> list[list[str]]:
     return [[*row[:2], "(fixed)", ""] if known else row for row, known in zip(rows, fixed, strict=False)]
 
 
-def _noise_row(name: str, row: Array) -> list[str]:
-    """Cells of a parameter of the noise."""
+def _noise_row(name: str, row: Array, *, held: bool) -> list[str]:
+    """Cells of a parameter of the noise; ``held`` where it stands at a bound."""
     value, error, z, tail, lower, upper = row
-    if error == 0.0:
-        return [name, number(value), "(fixed)", "", "", "", ""]
+    if error == 0.0 or np.isnan(error):
+        return [name, number(value), "(at bound)" if held else "nan" if error else "(fixed)", "", "", "", ""]
     tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{tail:.3f}"]
     return [name, number(value), number(error), *tests, number(lower), number(upper)]
 
@@ -112,7 +114,10 @@ def _notes(results: Regression) -> list[str]:
     notes = []
     message = results.parts.maximum.message
     if not results.converged:
-        notes.append(f"NOT CONVERGED: {message} Read no number here as final.")
+        rest = "Read no number here as final."
+        if results.parts.maximum.unidentified.any():
+            rest = "All else is the limit, with its errors; the errors of what runs off are nan."
+        notes.append(f"NOT CONVERGED: {message} {rest}")
     elif "df" in results.params.index and results.parts.maximum.message != "converged":
         notes.append(message)
     if results.parts.family.log_time:

@@ -107,16 +107,15 @@ class WaldResults:
 def contrast(linear: Linear, columns: Sequence[str], hypotheses: Any) -> ContrastResults:
     """Each hypothesis on its own; see ``GPResults.t_test``."""
     R, null, names = read_constraints(columns, hypotheses)
-    mean = linear.mean @ R.T - null
-    covariance = np.einsum("ki,jil,ml->jkm", R, linear.covariance, R)
-    fixed = ~((R != 0.0) & ~linear.fixed).any(axis=1)
-    return ContrastResults(names, null, Linear(linear.weight, mean, covariance, fixed))
+    return ContrastResults(names, null, linear.combine(R, null))
 
 
 def wald(linear: Linear, columns: Sequence[str], hypotheses: Any) -> WaldResults:
     """All hypotheses together; see ``GPResults.wald_test``."""
     R, null, _ = read_constraints(columns, hypotheses)
-    V = R @ linear.total_covariance() @ R.T
+    V = linear.combine(R, null).total_covariance()
+    if np.isnan(V).any():
+        return WaldResults(float("nan"), len(V), float("nan"))
     size = np.sqrt(np.maximum(np.diag(V), 0.0))
     if (size == 0.0).any() or np.linalg.matrix_rank(V / np.outer(size, size), hermitian=True) < len(V):
         raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")

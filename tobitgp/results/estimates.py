@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.regression.covariance import hide
 from tobitgp.results.normals import normal_quantile, total_sd
 from tobitgp.typing import Array, BoolArray
 
@@ -24,17 +25,32 @@ class Linear:
         In the user's units.
     covariance : (J, p, p) array
     fixed : (p,) bool array
+    unidentified : (p, p) array, optional
+        What the covariance does not cover; see `tobitgp.regression.unidentified`.
     """
 
     weight: Array
     mean: Array
     covariance: Array
     fixed: BoolArray
+    unidentified: Array | None = None
+
+    @property
+    def within(self) -> Array:
+        """Covariances (J, p, p), NaN where they are not identified."""
+        return self.covariance if self.unidentified is None else hide(self.covariance, self.unidentified)
 
     @property
     def sd(self) -> Array:
         """Standard deviations within the components, (J, p)."""
-        return np.sqrt(np.einsum("jii->ji", self.covariance))
+        return np.sqrt(np.einsum("jii->ji", self.within))
+
+    def combine(self, R: Array, null: Array) -> Linear:
+        """Posterior of the combinations ``R beta - null`` of the rows of R (k, p)."""
+        covariance = np.einsum("ki,jil,ml->jkm", R, self.covariance, R)
+        lost = None if self.unidentified is None else R @ self.unidentified @ R.T
+        fixed = ~((R != 0.0) & ~self.fixed).any(axis=1)
+        return Linear(self.weight, self.mean @ R.T - null, covariance, fixed, lost)
 
     def coefficients(self) -> Array:
         """Posterior means, (p,)."""
@@ -43,7 +59,7 @@ class Linear:
     def total_covariance(self) -> Array:
         """Posterior covariance (p, p): within the components plus between them."""
         between = self.mean - self.coefficients()
-        within = np.einsum("j,jkl->kl", self.weight, self.covariance)
+        within = np.einsum("j,jkl->kl", self.weight, self.within)
         return np.asarray(within + np.einsum("j,jk,jl->kl", self.weight, between, between))
 
     def errors(self) -> Array:
@@ -52,7 +68,7 @@ class Linear:
 
     def p_values(self) -> Array:
         """Twice the posterior probability of the sign that is less likely, (p,); NaN where fixed."""
-        z = np.divide(self.mean, self.sd, out=np.zeros_like(self.mean), where=self.sd > 0)
+        z = np.divide(self.mean, self.sd, out=np.zeros_like(self.mean), where=self.sd != 0)
         tails = np.minimum(self.weight @ ndtr(-z), self.weight @ ndtr(z))
         return np.where(self.fixed, np.nan, np.minimum(2.0 * tails, 1.0))
 
@@ -63,14 +79,14 @@ class Linear:
 
 
 def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
-    """Coefficients at every design point, from the leading features' weights."""
+    """Coefficients at every design point, with the levels that they hold (FEA10)."""
     J, p = len(fitted.points), fitted.n_linear
     mean, covariance = np.empty((J, p)), np.empty((J, p, p))
     if model.linear is None:
         return Linear(fitted.weights, mean, covariance, np.zeros(0, dtype=bool))
     for j, point in enumerate(fitted.points):
-        mean[j] = model.linear.coefficients(point.w[:p], model.problem.units.centre)
-        covariance[j] = model.linear.covariance(point.factor.corner_covariance(p))
+        w, S = point.coefficients(p)
+        mean[j], covariance[j] = model.linear.coefficients(w, model.problem.units.centre), model.linear.covariance(S)
     return Linear(fitted.weights, mean, covariance, model.linear.sd == 0.0)
 
 
@@ -94,8 +110,7 @@ class Hyper:
     @property
     def log_sd(self) -> Array:
         """Standard errors of the logarithms, (k,): zero where fixed, NaN at a bound, where there is no curvature."""
-        sd = np.sqrt(np.diag(self.log_covariance))
-        return np.where(~self.fixed & (sd == 0.0), np.nan, sd)
+        return np.sqrt(np.diag(nan_at_bounds(self.log_covariance, self.fixed)))
 
     @property
     def cross(self) -> float:
@@ -112,7 +127,7 @@ class Hyper:
 
     def covariance(self) -> Array:
         """Covariance (k, k) of the values by the delta method."""
-        return np.asarray(np.outer(self.value, self.value) * self.log_covariance)
+        return np.asarray(np.outer(self.value, self.value) * nan_at_bounds(self.log_covariance, self.fixed))
 
     def errors(self) -> Array:
         """``value x log_sd``, (k,)."""
@@ -133,6 +148,7 @@ class ScaleEstimates:
     theta : (m,) array
         Log sigma or the coefficients of its formula, and log df.
     theta_covariance : (m, m) array
+        Zero where fixed, and at a bound.
     theta_cross : (m, p) array
         Covariances with the linear coefficients.
     positive : (m,) bool array
@@ -158,8 +174,8 @@ class ScaleEstimates:
 
     @property
     def theta_sd(self) -> Array:
-        """Standard errors of theta, (m,); zero where fixed."""
-        return np.sqrt(np.diag(self.theta_covariance))
+        """Standard errors of theta, (m,); zero where fixed, NaN at a bound."""
+        return np.sqrt(np.diag(nan_at_bounds(self.theta_covariance, self.fixed)))
 
     @property
     def cross(self) -> Array:
@@ -181,7 +197,7 @@ class ScaleEstimates:
 
     def covariance(self) -> Array:
         """Covariance (m, m) of ``value``."""
-        return np.asarray(np.outer(self.slope, self.slope) * self.theta_covariance)
+        return np.asarray(np.outer(self.slope, self.slope) * nan_at_bounds(self.theta_covariance, self.fixed))
 
     def interval(self, alpha: float) -> Array:
         """Normal in theta, (m, 2)."""
@@ -189,6 +205,11 @@ class ScaleEstimates:
         ends = np.column_stack([self.theta - reach, self.theta + reach])
         with np.errstate(over="ignore"):
             return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
+
+
+def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
+    """A covariance (k, k) with NaN for the variance of a parameter that is held at a bound, where it is zero."""
+    return V + np.diag(np.where(~fixed & (np.diag(V) == 0.0), np.nan, 0.0))
 
 
 def hyper_estimates(fitted: FittedGP) -> Hyper:

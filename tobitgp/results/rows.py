@@ -13,7 +13,7 @@ from tobitgp.data.response import UNKNOWN_LIMITS
 from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
-from tobitgp.results.terms import fill_columns, find_terms, without
+from tobitgp.results.terms import check_levels, fill_columns, find_terms, without
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -64,7 +64,7 @@ class Asked:
         return self.index[self.usable]
 
 
-def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: str = "") -> Asked:
+def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: str = "", terms: bool = False) -> Asked:
     """Rows of new data, or without any those of the training data.
 
     Parameters
@@ -73,6 +73,8 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
     new : DataFrame or dict of columns, optional
     exclude : str or sequence of str
         Terms to set to zero; columns that only they use need not be there.
+    terms : bool
+        Whether terms are asked for one by one, not f without some of them.
 
     Returns
     -------
@@ -88,6 +90,8 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
         index, limits = read_table(filled, []).index, _new_limits(parts, new, usable, instead)
     skip: frozenset[int] = frozenset()
     if excluded:
+        if not terms:
+            check_levels(parts, excluded)
         design, skip = without(design, excluded)
     return Asked(design, usable, index, limits, skip)
 

@@ -73,7 +73,7 @@ def _conditional_table(parts: Parts, new: Frame | None, exclude: Any, *, level: 
 
 def _terms_table(parts: Parts, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
     """Partial effects, a group of columns for each term that is not excluded."""
-    asked = ask(parts, new, exclude)
+    asked = ask(parts, new, exclude, terms=True)
     left_out = {term.name for term in find_terms(parts, exclude)}
     mixtures = term_mixtures(parts, asked.design, asked.skip)
     tables = {

@@ -16,9 +16,8 @@ from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
+from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.inference.posterior import Posterior
-from tobitgp.numerics.arrow import Loadings, OwnColumns
 from tobitgp.prior.block import Inputs
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.normals import Mixture
@@ -125,6 +124,28 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
     return replace(design, H=H), frozenset(skip)
 
 
+def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
+    """Refuse to leave out of f linear terms that hold the levels of processes.
+
+    Raises
+    ------
+    SpecError
+        Naming both.
+    """
+    columns = [j for term in excluded for j in term.columns]
+    for term in model_terms(parts) if columns else ():
+        if term.block is None:
+            continue
+        fitted: FittedGP = parts.fitted  # type: ignore[attr-defined]  # as it has a process
+        share = fitted.points[0].levels[term.block][1]
+        if len(share) and (np.abs(share[:, columns]) > 1e-6 * np.abs(share).max()).any():
+            names = ", ".join(each.name for each in excluded if each.columns)
+            raise SpecError(
+                f"exclude={names!r}: its coefficients hold the level of {term.name}, so that f without it has no "
+                "meaning; predict(what='terms') gives each term on its own."
+            )
+
+
 def fill_columns(parts: Source, new: Frame, excluded: Sequence[Term]) -> Frame:
     """New data in which the columns that only excluded terms use hold a value that they held in training."""
     names = {term.name for term in excluded}
@@ -188,8 +209,6 @@ def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset
             mean = linear.mean[:, at] @ H.T
             V = linear.covariance[:, at][:, :, at]
             sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
-            if term.name == INTERCEPT:
-                mean, sd = _level(parts, mean)
         elif term.block is not None and term.block not in skip:
             mean, sd = process_moments(parts, inputs, term.block)
         elif term.name == OFFSET:
@@ -213,23 +232,3 @@ def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple
 def noise_sds(parts: Parts) -> Array:
     """Standard deviations of the noise (J,), in the user's units."""
     return parts.gp.problem.units.scale * np.array([point.sigma for point in parts.fitted.points])
-
-
-def _level(parts: Parts, intercept: Array) -> tuple[Array, Array]:
-    """Mean and sd (J, n) of the intercept together with the levels of the processes that it takes up."""
-    fitted, gp = parts.fitted, parts.gp
-    scale, mean, sd = gp.problem.units.scale, intercept.copy(), np.empty_like(intercept)
-    assert gp.linear is not None
-    for j, point in enumerate(fitted.points):
-        row = scale * point.centre[None]
-        mean[j] += row[0] @ point.w[: len(row[0])]
-        row[0, : fitted.n_linear] += gp.linear.weights(0)
-        sd[j] = np.sqrt(point.factor.variance(_common_row(point, row)))
-    return mean, sd
-
-
-def _common_row(point: Posterior, row: Array) -> Loadings:
-    """Loadings of a row (1, p) that stands in no group."""
-    layout = point.layout
-    own = OwnColumns(np.zeros((1, layout.m)), np.zeros(1, dtype=np.intp), layout.size) if layout.size else None
-    return Loadings(row, own)

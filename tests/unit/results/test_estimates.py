@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
+from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -10,12 +11,13 @@ from tobitgp.results.estimates import linear_posterior
 
 
 def test_linear_posterior_against_dense_algebra(maximised):
-    fitted, gp = maximised.parts.fitted, maximised.parts.gp
-    point, p = fitted.points[0], fitted.n_linear
-    S = np.linalg.inv(point.factor.L @ point.factor.L.T)[:p, :p]
-    linear = linear_posterior(fitted, gp)
-    assert np.allclose(linear.covariance[0], gp.linear.covariance(S))
-    assert np.allclose(maximised.bse.iloc[:p], np.sqrt(np.diag(gp.linear.covariance(S))))
+    """The intercept is f at zeros and slopes are differences of f, with the process at its average."""
+    mean, V = at_its_average(maximised, np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
+    T = np.array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
+    linear = linear_posterior(maximised.parts.fitted, maximised.parts.gp)
+    assert np.allclose(linear.mean[0], T @ mean)
+    assert np.allclose(linear.covariance[0], T @ V @ T.T)
+    assert np.allclose(maximised.bse.iloc[:3], np.sqrt(np.diag(T @ V @ T.T)))
 
 
 def test_mixed_over_the_design_points(averaged):

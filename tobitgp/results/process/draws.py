@@ -60,7 +60,9 @@ class ProcessDraws:
             out[at, p:] = fitted.parameters.values(point.theta)
             if gp.linear is not None and at.any():
                 centre = gp.problem.units.centre
-                out[at, :p] = np.array([gp.linear.coefficients(w[:p], centre) for w in self.w[j].T])
+                out[at, :p] = np.array(
+                    [gp.linear.coefficients(w, centre) for w in self.w[j].T @ point.coefficient_rows(p)]
+                )
         return out
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:

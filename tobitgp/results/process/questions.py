@@ -140,8 +140,8 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
 
         References
         ----------
-        (PRE1) to (PRE7) of the theory pages; the posterior without a row's own word is the cavity (EP1), the term
-        Intercept that of (FEA10).
+        (PRE1) to (PRE7) of the theory pages; the posterior without a row's own word is the cavity (EP1), levels of
+        terms are those of (FEA10).
 
         Examples
         --------

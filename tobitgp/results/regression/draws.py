@@ -13,7 +13,7 @@ from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
-from tobitgp.results.regression.law import normal_root
+from tobitgp.results.regression.law import estimate_root
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
@@ -125,7 +125,7 @@ def draw_estimates(
             f"The fit has not converged, so that its estimates have no law that {question} could draw from."
         )
     stream, seeds = streams(len(training.labels), rng)
-    root = normal_root(parts.covariance)
+    root = estimate_root(parts)
     z = stream.standard_normal((root.shape[1], draws))
     known = outcome(training.response, log_time=parts.family.log_time)
     squares = np.square(z[np.square(root).sum(axis=0) > 0.0]).sum(axis=0)

@@ -37,7 +37,7 @@ def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: A
     found, labels, parts_of = [], [], []
     for change in changes(parts, rows.frame):
         high, low = _side(parts, change.high), _side(parts, change.low)
-        found.append(effect(high, low, change.width, rows.weight, parts.covariance, quantity))
+        found.append(effect(high, low, change.width, rows.weight, parts.covariance, quantity, parts.unidentified))
         labels.append((change.variable, change.contrast))
         if what == "observed":
             parts_of.append(split(high, low, change.width, rows.weight, *rows.limits))

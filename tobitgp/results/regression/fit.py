@@ -13,15 +13,23 @@ import numpy as np
 from tobitgp.data.common import in_common
 from tobitgp.data.ends import FAR
 from tobitgp.data.facts import remember
+from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.given import check_names, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, maximise
+from tobitgp.regression import covariance, maximise, unidentified
 from tobitgp.regression.covariance import KINDS
-from tobitgp.results.regression.parts import SIGMA, TobitParts, model_arguments
+from tobitgp.results.regression.parts import (
+    DF,
+    SIGMA,
+    TobitParts,
+    linear_estimates,
+    model_arguments,
+    scale_estimates,
+)
 from tobitgp.results.regression.results import TobitResults
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import keep_covariates, named_columns
@@ -93,6 +101,7 @@ def fit_tobit(
         warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     written = [part.spec for part in training.state.parts]
+    lost = unidentified(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
     parts = TobitParts(
         spec,
@@ -101,12 +110,14 @@ def fit_tobit(
         family,
         maximum,
         V,
+        lost,
         centre,
         cov_type,
         rows.log_jacobian,
         training=training,
         covariates=covariates,
     )
+    _warn_blind(parts)
     return TobitResults(parts)
 
 
@@ -130,6 +141,23 @@ def _warn_one_exact(rows: Outcome, *, known_scale: bool) -> None:
         BoundaryWarning,
         stacklevel=user_level(),
     )
+
+
+def _warn_blind(parts: TobitParts) -> None:
+    """Name the parameters whose noise a robust covariance does not see."""
+    if parts.cov_type == "nonrobust" or not parts.maximum.converged:
+        return
+    errors = np.concatenate([linear_estimates(parts).errors(), scale_estimates(parts).theta_sd])
+    names = [name for name, error in zip(parts.names, errors, strict=True) if np.isnan(error) and name != DF]
+    if names:
+        rest = "rests" if len(names) == 1 else "rest"
+        warnings.warn(
+            f"cov_type={parts.cov_type!r}: {quoted(tuple(names))} {rest} on rows that the model meets exactly, "
+            "whatever their noise (the only row of a level, no more rows than parameters). Scores do not show it, and "
+            "such standard errors are NaN; merge levels, or use cov_type='nonrobust'.",
+            BoundaryWarning,
+            stacklevel=user_level(),
+        )
 
 
 def _check(spec: ModelSpec, cov_type: Any) -> None:

@@ -10,6 +10,7 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.draws import open_uniform
+from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.joint import draw_within
 from tobitgp.results.regression.parts import TobitParts
@@ -33,7 +34,8 @@ class EstimateLaw:
         """Mean (n,) and covariance (n, n) of eta."""
         rows, _ = law_of_rows(self.parts, asked.design)
         H, p = asked.design.H - self.parts.centre, len(self.parts.columns)
-        return rows.eta, H @ self.parts.covariance[:p, :p] @ H.T
+        V, N = (H @ each[:p, :p] @ H.T for each in (self.parts.covariance, self.parts.unidentified))
+        return rows.eta, hide(V, N)
 
     @property
     def of_training_rows(self) -> bool:
@@ -47,7 +49,8 @@ class EstimateLaw:
         parts, design = self.parts, asked.design
         rows, W = law_of_rows(parts, design)
         p, q = len(parts.columns), len(parts.maximum.gamma)
-        change = draw_normal(parts.covariance, draws, rng)
+        root = estimate_root(parts)
+        change = root @ rng.standard_normal((len(root), draws))
         eta = rows.eta[:, None] + (design.H - parts.centre) @ change[:p]
         if not noise:
             return eta
@@ -61,32 +64,17 @@ class EstimateLaw:
         return np.column_stack([_plus_noise(law, at, s, u, known) for law, at, s, u in columns])
 
 
-def draw_normal(covariance: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Draws (k, draws) of a normal law with mean zero, its covariance (k, k) possibly singular.
+def estimate_root(parts: TobitParts) -> Array:
+    """A root R (k, k) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular.
 
     Raises
     ------
     SpecError
-        If the covariance is not known, as where a likelihood has no maximum.
+        If some of the covariance is not known, as where a likelihood has no maximum.
     """
-    root = normal_root(covariance)
-    return np.asarray(root @ rng.standard_normal((len(root), draws)))
-
-
-def normal_root(covariance: Array) -> Array:
-    """A root R (k, k) of a covariance ``R R'``, columns of zeros where that is singular.
-
-    Raises
-    ------
-    SpecError
-        If the covariance is not known, as where a likelihood has no maximum.
-    """
-    if not np.isfinite(covariance).all():
-        raise SpecError("The estimates have no covariance, since the fit has not converged: nothing can be drawn.")
-    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    size = np.where(sd > 0.0, sd, 1.0)
-    values, vectors = np.linalg.eigh(covariance / size / size[:, None])
-    return np.asarray(size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
+    if not np.isfinite(np.diag(hide(parts.covariance, parts.unidentified))).all():
+        raise SpecError("Some estimates have no standard error: nothing can be drawn.")
+    return normal_root(parts.covariance)
 
 
 def _laws(law: Law, d_log_df: Array) -> list[Law]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 
 from tobitgp.data.facts import Facts, held_rows
 from tobitgp.data.outcome import outcome
@@ -17,6 +18,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.regression import Maximum, null_log_likelihood
+from tobitgp.regression.covariance import hide
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.typing import Array
 
@@ -37,6 +39,8 @@ class TobitParts:
         Of columns less their ``centre``, whose intercept is that at the columns' means.
     covariance : (k, k) array
         Of all parameters in the order of ``maximum.parameters``, of the kind that was asked for.
+    unidentified : (k, k) array
+        What that covariance does not cover, in the same order; see `tobitgp.regression.unidentified`.
     centre : (p,) array
         Taken from each linear column where an intercept takes it up, so that columns far from zero cost no digits;
         zero otherwise, and for the intercept itself.
@@ -55,6 +59,7 @@ class TobitParts:
     family: Family
     maximum: Maximum
     covariance: Array
+    unidentified: Array
     centre: Array
     cov_type: str
     log_jacobian: float
@@ -124,15 +129,21 @@ def linear_estimates(parts: TobitParts) -> Linear:
     """Linear coefficients: one normal."""
     p = len(parts.columns)
     fixed, T = ~parts.maximum.free[:p], parts.uncentring
-    return Linear(np.ones(1), parts.coefficients[None], (T @ parts.covariance[:p, :p] @ T.T)[None], fixed)
+    V, N = (T @ each[:p, :p] @ T.T for each in (parts.covariance, parts.unidentified))
+    return Linear(np.ones(1), parts.coefficients[None], V[None], fixed, N)
 
 
 def scale_estimates(parts: TobitParts) -> ScaleEstimates:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
-    theta, V = parts.maximum.parameters[p:], parts.covariance
+    theta = parts.maximum.parameters[p:]
+    T = block_diag(parts.uncentring, np.eye(len(theta)))
+    V = hide(T @ parts.covariance @ T.T, T @ parts.unidentified @ T.T)
     positive = np.array([name in (SIGMA, DF) for name in parts.scale_names])
-    return ScaleEstimates(theta, V[p:, p:], V[p:, :p] @ parts.uncentring.T, positive, ~parts.maximum.free[p:])
+    given = ~parts.maximum.free[p:]
+    if parts.family.estimate_df:
+        given[-1] = False  # not given, but held at its bound
+    return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, given)
 
 
 def model_arguments(design: Design, family: Family) -> dict[str, Any]:

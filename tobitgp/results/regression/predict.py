@@ -97,7 +97,7 @@ def _columns(
     """Value, error and interval; ``slope`` is the derivative in log df where that was estimated."""
     out = {"mean": quantity.value}
     if se or level is not None:
-        out["se"] = delta_se(quantity, H, W, parts.covariance, d_log_df=slope)
+        out["se"] = delta_se(quantity, H, W, parts.covariance, d_log_df=slope, unidentified=parts.unidentified)
     if level is not None:
         out["lower"], out["upper"] = interval(quantity.value, out["se"], level, quantity.link)
     return out

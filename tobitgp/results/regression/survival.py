@@ -75,7 +75,9 @@ class EstimatedTimes:
 
         def ends() -> tuple[Array, Array]:
             slope = df_slope(ask, rows) if self.parts.family.estimate_df else None
-            se = delta_se(quantity, self.H, self.W, self.parts.covariance, d_log_df=slope)
+            se = delta_se(
+                quantity, self.H, self.W, self.parts.covariance, d_log_df=slope, unidentified=self.parts.unidentified
+            )
             return interval(quantity.value, se, level or 0.0, quantity.link)
 
         return columns_of(quantity.value, None if level is None else ends)

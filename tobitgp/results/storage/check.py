@@ -70,7 +70,9 @@ def check_regression(parts: TobitParts) -> None:
     k = p + q + parts.family.estimate_df
     wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
     wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
-    wanted |= {name: (getattr(maximum, name), (k, k)) for name in ("information", "inverse_information")}
+    wanted |= {"unidentified": (parts.unidentified, (k, k))}
+    squares = ("information", "inverse_information", "unidentified")
+    wanted |= {f"{name} of the maximum": (getattr(maximum, name), (k, k)) for name in squares}
     _check_shapes(wanted)
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
@@ -173,7 +175,7 @@ def _check_process_arrays(parts: Parts) -> None:
     if gp.linear is not None:
         wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
     for j, point in enumerate(fitted.points):
-        wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k).items()}
+        wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k, p).items()}
     _check_shapes(wanted)
     _check_finite(
         {name: values for name, (values, _) in wanted.items() if " of point " in name and "theta" not in name}
@@ -221,7 +223,7 @@ def _check_finite(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
             raise MalformedError(f"{name} holds numbers that are not finite")
 
 
-def _point_arrays(point: Posterior, k: int) -> Shapes:
+def _point_arrays(point: Posterior, k: int, n_linear: int) -> Shapes:
     """Arrays of one posterior with the shapes that its blocks call for."""
     layout, factor = point.layout, point.factor
     if (
@@ -231,8 +233,14 @@ def _point_arrays(point: Posterior, k: int) -> Shapes:
     ):
         raise MalformedError("its blocks do not belong together")
     p, m, G = layout.p, layout.m, layout.size
-    wanted: Shapes = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,)), "centre": (point.centre, (p,))}
+    wanted: Shapes = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,))}
     wanted["factor"] = (factor.L, (p, p))
+    if len(point.levels) != len(point.blocks):
+        raise MalformedError("its levels are not those of its blocks")
+    for t, (block, (mean, share)) in enumerate(zip(point.blocks, point.levels, strict=True)):
+        size = 1 if block.grouping is None else block.grouping.size
+        wanted[f"level {t}"] = mean, (size, block.size) if len(mean) else (0, 0)
+        wanted[f"share {t}"] = share, (size, n_linear) if len(mean) else (0, 0)
     if factor.T is not None and factor.U is not None:
         wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
     return wanted

@@ -1,5 +1,7 @@
 """Regressions by maximum likelihood, through the formula, against survreg, and in statsmodels' words."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -304,3 +306,17 @@ def test_selection_chooses_the_method_that_its_criterion_takes(tobin):
     assert type(found.best) is tg.TobitResults
     with pytest.raises(SpecError, match="the processes of 'curve'"):
         tg.select(formulas, tobin, by="aic")
+
+
+def test_df_at_its_bound_has_no_error_and_the_others_those_of_the_normal_law(rng):
+    x = rng.normal(size=60)
+    y = 1.0 + x + 0.5 * np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size=60)  # lighter tails than any Student law's
+    data = pd.DataFrame({"x": x, "y": y.clip(0.0)})
+    res, normal = (tg.fit("y ~ x | censor(0)", data, family=family) for family in ("student", "gaussian"))
+    assert res.params["df"] == pytest.approx(1000.0)
+    assert res.summary_frame().loc["df"].drop("coef").isna().all()
+    assert np.isnan(res.cov_params().loc["df", "df"])
+    np.testing.assert_allclose(res.bse[:3], normal.bse, rtol=0.01)
+    text = str(res.summary())
+    assert re.search(r"df +1000.0000 +\(at bound\)", text)
+    assert "df grew beyond 1000" in text

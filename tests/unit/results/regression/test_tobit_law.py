@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.errors import SpecError
-from tobitgp.results.regression.law import draw_normal
+from tobitgp.errors import ConvergenceWarning, SpecError
+from tobitgp.regression.covariance import normal_root
 
 DRAWS = 40_000
 
@@ -159,12 +159,14 @@ def test_draws_are_reproducible_and_bad_arguments_refused(scaled, mixed):
             scaled.sample(new, **asked)
 
 
-def test_singular_covariances_are_drawn_and_unknown_ones_refused(rng):
+def test_singular_covariances_have_roots_and_unknown_ones_are_not_drawn_from():
     V = np.array([[4.0, 2e-6, 0.0], [2e-6, 1e-12, 0.0], [0.0, 0.0, 0.0]])
-    x = draw_normal(V, 200_000, np.random.default_rng(1))
-    np.testing.assert_allclose(np.cov(x), V, rtol=0.02)
-    with pytest.raises(SpecError, match="not converged"):
-        draw_normal(np.full((2, 2), np.nan), 3, np.random.default_rng(1))
+    np.testing.assert_allclose(normal_root(V) @ normal_root(V).T, V, rtol=1e-10, atol=1e-24)
+    rows = pd.DataFrame({"y": [1.0, 2.0, 0.0, 0.0], "g": list("aabb")})
+    with pytest.warns(ConvergenceWarning):
+        separated = tg.fit("y ~ 0 + C(g) | censor(0)", rows)
+    with pytest.raises(SpecError, match="no standard error"):
+        separated.sample(rows, 5)
 
 
 def test_predictions_of_least_squares(mixed):
