@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr, owens_t
-from scipy.stats import norm
+from scipy.stats import gamma, norm
 from support.problems import make_rows
 
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
-from tobitgp.likelihoods.laws import Logistic
+from tobitgp.likelihoods.laws import Gumbel, Logistic
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.results.clipped import clipped_mean, smoothed_variance
 from tobitgp.results.distribution import probability_scale
 from tobitgp.results.normals import Mixture
+from tobitgp.results.process.bands import conditional_band, hazard_band
 
 CLOSE = 1e-10
 M, S, L, U, MU, SIGMA = 0.3, 0.7, -0.6, 1.1, -0.2, 0.5
@@ -95,3 +96,18 @@ def test_uncertainty_of_a_probability():
     variance = tail - 2.0 * owens_t(-abs(z), np.sqrt((1.0 - rho) / (1.0 + rho))) - tail**2
     q = Mixture(np.ones(1), np.full((1, 1), m), np.full((1, 1), sd), np.array([sigma]))
     assert probability_scale(limit, above=False).sd(q)[0] == pytest.approx(np.sqrt(variance), abs=CLOSE)
+
+
+def test_the_band_of_a_constant_hazard_is_that_of_its_posterior():
+    """(SUR10). Ten exponential times of sum 10: the hazard is Gamma(10, 10) at every time, though none was as long."""
+    f = np.arange(-2.5, 5.0, 5e-4)
+    weight = gamma.pdf(np.exp(-f), 10.0, scale=0.1) * np.exp(-f)
+    every, orders = np.ones((len(f), 1)), (0.025, 0.5, 0.975)
+    q = Mixture(weight / weight.sum(), f[:, None], 4e-4 * every, every[:, 0], True, laws=(Gumbel(),) * len(f))
+    times = np.array([[1.0, 5.0, 20.0]])
+    want = gamma.ppf(orders, 10.0, scale=0.1)
+    found = np.stack(hazard_band(q, np.log(times), orders))[:, 0] / times
+    np.testing.assert_allclose(found, np.repeat(want[:, None], 3, axis=1), rtol=1e-6)
+    found = np.ravel(conditional_band(q, np.log([5.0]), np.log([[6.0]]), orders))
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(-found), [0.619069, 0.380271, 0.181141], atol=1e-6)

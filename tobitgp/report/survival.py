@@ -31,6 +31,7 @@ def plot_survival(
     df: Any = None,
     times: Any = None,
     interval: float | None = 0.95,
+    center: str = "median",
 ) -> Any:
     """Draw survival over time.
 
@@ -66,7 +67,7 @@ def plot_survival(
         survival = results.predict_survival_function(_some_rows(results), x).to_numpy()
         _draw_line(ax, x, survival.mean(axis=1), f"average of {survival.shape[1]} rows")
     else:
-        _draw_rows(ax, results.predict_survival_function, x, results, label, df, interval)
+        _draw_rows(ax, results.predict_survival_function, x, results, label, df, interval, center)
     ax.set_ylabel("survival")
     ax.set_ylim(0.0, 1.03)
     return _finish(ax, results)
@@ -82,6 +83,7 @@ def plot_hazard(
     df: Any = None,
     times: Any = None,
     interval: float | None = 0.95,
+    center: str = "median",
 ) -> Any:
     """Draw the hazard over time; arguments as of :func:`plot_survival`, averages weighted by survival."""
     ax, x = given_or_new(ax), _grid(results, ends, times, label)
@@ -92,7 +94,7 @@ def plot_hazard(
         hazard = results.predict_hazard(rows, x).to_numpy()
         _draw_line(ax, x, (alive * hazard).sum(axis=1) / alive.sum(axis=1), f"average of {alive.shape[1]} rows")
     else:
-        _draw_rows(ax, results.predict_hazard, x, results, label, df, interval)
+        _draw_rows(ax, results.predict_hazard, x, results, label, df, interval, center)
     ax.set_ylabel("hazard")
     ax.set_ylim(bottom=0.0)
     return _finish(ax, results)
@@ -150,11 +152,14 @@ def _draw_rows(
     label: str,
     df: Any,
     interval: float | None,
+    center: str,
 ) -> None:
     """Draw a curve for each row, the first in blue."""
+    if center not in ("median", "mean"):
+        raise SpecError(f"center={center!r}: 'median' or 'mean' is needed.")
     style: dict[str, Any] = {"step": "post"} if _discrete(results) else {}
     table = predict(df, x, interval=interval)
-    each = 1 if interval is None else 3
+    each = 1 if interval is None else 4
     n = table.shape[1] // each
     if n > len(LEVELS):
         raise SpecError(f"df= has {n} rows, and {len(LEVELS)} curves are the most that can be told apart.")
@@ -163,8 +168,8 @@ def _draw_rows(
         name = label if df is None else as_label(row if interval is None else row[0])
         if interval is not None:
             look = {"label": f"{100 * interval:g}% band"} if i == 0 else {}
-            ax.fill_between(x, curve[:, 1], curve[:, 2], color=colour, alpha=0.2, linewidth=0, **look, **style)
-        _draw_line(ax, x, curve[:, 0], name, colour, step=bool(style))
+            ax.fill_between(x, curve[:, 2], curve[:, 3], color=colour, alpha=0.2, linewidth=0, **look, **style)
+        _draw_line(ax, x, curve[:, int(interval is not None and center == "median")], name, colour, step=bool(style))
 
 
 def _draw_line(ax: Any, x: Array, y: Array, label: str, colour: str = BLUE, *, step: bool = False) -> None:

@@ -81,9 +81,10 @@ class Curves(Calibration):
             Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
             is :math:`S(a + t) / S(a)`.
         interval : float, optional
-            Probability of pointwise bands. Of a process they hold quantiles of survival given f and the noise, under
-            the posterior, given survival of ``conditional_after``, too; of a regression and a mixture they are normal
-            in the logit of survival, by the delta method.
+            Probability of pointwise bands, which say how well the curve given the parameters is known. Of a process
+            they hold quantiles over the posterior of :math:`S(t | f, \sigma)`, or of
+            :math:`S(a + t | f, \sigma) / S(a | f, \sigma)`; of a regression and a mixture they are normal in the
+            logit of survival, by the delta method.
         exclude : str or list of str
             Terms to set to zero.
 
@@ -91,7 +92,8 @@ class Curves(Calibration):
         -------
         DataFrame
             Probabilities: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
-            the columns are ``(row, mean|lower|upper)``.
+            the columns are ``(row, mean|median|lower|upper)``. The mean is that of a new response; the median has the
+            band around it, and the mean may lie outside.
 
         Raises
         ------
@@ -103,7 +105,8 @@ class Curves(Calibration):
 
         References
         ----------
-        (SUR1) and (SUR3) of the theory pages; bands of processes (SUR8) and (SUR9), of regressions and mixtures (SUR7).
+        (SUR1) and (SUR3) of the theory pages; bands of processes (SUR8) and (SUR10), of regressions and mixtures
+        (SUR7).
 
         Examples
         --------
@@ -116,9 +119,9 @@ class Curves(Calibration):
         365.0  0.295  0.202
         >>> mixture = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull")
         >>> mixture.predict_survival_function(times=[100, 365], interval=0.95)[0].round(3)
-        statistic   mean  lower  upper
-        100.0      0.856  0.815  0.889
-        365.0      0.434  0.377  0.493
+        statistic   mean  median  lower  upper
+        100.0      0.856   0.855  0.814  0.889
+        365.0      0.434   0.432  0.376  0.491
         """
         return self._curve("survival", df, times, conditional_after, interval, exclude)
 
@@ -144,8 +147,8 @@ class Curves(Calibration):
         conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, on the scale of the response, from which the times count.
         interval : float, optional
-            Probability of pointwise bands; those by the delta method are normal in the logarithm of the cumulative
-            hazard.
+            Probability of pointwise bands: quantiles over the posterior of what the cumulative hazard is given the
+            parameters; those by the delta method are normal in its logarithm.
         exclude : str or list of str
             Terms to set to zero.
 
@@ -153,7 +156,7 @@ class Curves(Calibration):
         -------
         DataFrame
             In no units: times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the
-            columns are ``(row, mean|lower|upper)``.
+            columns are ``(row, mean|median|lower|upper)``, as of :meth:`predict_survival_function`.
 
         Raises
         ------
@@ -165,7 +168,7 @@ class Curves(Calibration):
 
         References
         ----------
-        (SUR2) and (SUR3) of the theory pages; bands (SUR7) and (SUR8).
+        (SUR2) and (SUR3) of the theory pages; bands (SUR7), (SUR8) and (SUR10).
 
         Examples
         --------
@@ -190,9 +193,8 @@ class Curves(Calibration):
     ) -> pd.DataFrame:
         """Hazard :math:`p(t) / S(t)` of the response before censoring: its density over survival.
 
-        Bands of a process hold quantiles of the hazard given f and the noise, under the posterior of those who live at
-        that time, of whom the hazard of the predictive law is the mean. Bands by the delta method are normal in the
-        logarithm.
+        Of a new response whose parameters are uncertain it weights them by survival, so that at late times it may lie
+        below the band, which says how well the hazard given the parameters is known.
 
         Parameters
         ----------
@@ -203,7 +205,8 @@ class Curves(Calibration):
         conditional_after : float, or one for each row (a Series by its labels), optional
             Time survived already, on the scale of the response, from which the times count.
         interval : float, optional
-            Probability of pointwise bands.
+            Probability of pointwise bands: quantiles over the posterior of the hazard given the parameters, every draw
+            of which counts the same at all times; those by the delta method are normal in the logarithm.
         exclude : str or list of str
             Terms to set to zero.
 
@@ -211,7 +214,8 @@ class Curves(Calibration):
         -------
         DataFrame
             Per unit of time: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
-            the columns are ``(row, mean|lower|upper)``.
+            the columns are ``(row, mean|median|lower|upper)``: the mean is the hazard of a new response, the median has
+            the band around it.
 
         Raises
         ------
@@ -223,7 +227,7 @@ class Curves(Calibration):
 
         References
         ----------
-        (SUR2) of the theory pages; bands of processes (SUR9), of regressions and mixtures (SUR7).
+        (SUR2) of the theory pages; bands of processes (SUR10), of regressions and mixtures (SUR7).
 
         Examples
         --------
@@ -231,9 +235,9 @@ class Curves(Calibration):
         >>> lung = tg.datasets.load("lung")
         >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
         >>> res.predict_hazard(lung.head(2), [100, 365], interval=0.95)[0].round(4)
-        statistic    mean   lower   upper
-        100.0      0.0029  0.0022  0.0039
-        365.0      0.0044  0.0033  0.0059
+        statistic    mean  median   lower   upper
+        100.0      0.0029  0.0029  0.0022  0.0039
+        365.0      0.0044  0.0044  0.0033  0.0059
         """
         return self._curve("hazard", df, times, conditional_after, interval, exclude)
 
@@ -417,9 +421,9 @@ class Curves(Calibration):
         >>> lung = tg.datasets.load("lung")
         >>> res = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull")
         >>> res.predict_restricted_mean(lung.head(2), 365, interval=0.95).round(1)
-            mean  lower  upper
-        0  230.2  205.3  258.0
-        1  239.0  219.5  260.3
+            mean  median  lower  upper
+        0  230.2   230.2  205.3  258.0
+        1  239.0   239.0  219.5  260.3
         """
         refuse_dask(df, "predict_restricted_mean", "predict()")
         if t is None:
@@ -489,7 +493,13 @@ class Curves(Calibration):
         return float(np.average(found.values, weights=weight))
 
     def plot_survival(
-        self, ax: Any = None, *, df: Frame | None = None, times: Any = None, interval: float | None = 0.95
+        self,
+        ax: Any = None,
+        *,
+        df: Frame | None = None,
+        times: Any = None,
+        interval: float | None = 0.95,
+        center: str = "median",
     ) -> Any:
         """Survival over time.
 
@@ -506,6 +516,9 @@ class Curves(Calibration):
             On the scale of the response; by default up to the last time seen.
         interval : float or None
             Probability of the bands.
+        center : {"median", "mean"}
+            The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
+            band. Without ``interval`` the predictive one.
 
         Returns
         -------
@@ -514,8 +527,8 @@ class Curves(Calibration):
         Raises
         ------
         SpecError
-            If ``ax`` is no matplotlib axes, there are more than eight rows, or the fit holds no training rows and no
-            ``df`` is given.
+            If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows, or the fit
+            holds no training rows and no ``df`` is given.
 
         Examples
         --------
@@ -529,12 +542,17 @@ class Curves(Calibration):
         from tobitgp.report.survival import plot_survival
 
         grid = None if times is None else read_times(times)
-        return plot_survival(
-            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=grid, interval=interval
-        )
+        ends, label = self._ends_or_none(), self._curve_label
+        return plot_survival(self._timed, ends, label, ax, df=df, times=grid, interval=interval, center=center)
 
     def plot_hazard(
-        self, ax: Any = None, *, df: Frame | None = None, times: Any = None, interval: float | None = 0.95
+        self,
+        ax: Any = None,
+        *,
+        df: Frame | None = None,
+        times: Any = None,
+        interval: float | None = 0.95,
+        center: str = "median",
     ) -> Any:
         """Hazard over time.
 
@@ -551,6 +569,9 @@ class Curves(Calibration):
             On the scale of the response; by default up to the last time seen.
         interval : float or None
             Probability of the bands.
+        center : {"median", "mean"}
+            The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
+            band. Without ``interval`` the predictive one.
 
         Returns
         -------
@@ -559,8 +580,8 @@ class Curves(Calibration):
         Raises
         ------
         SpecError
-            If ``ax`` is no matplotlib axes, there are more than eight rows, or the fit holds no training rows and no
-            ``df`` is given.
+            If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows, or the fit
+            holds no training rows and no ``df`` is given.
 
         Examples
         --------
@@ -574,9 +595,8 @@ class Curves(Calibration):
         from tobitgp.report.survival import plot_hazard
 
         grid = None if times is None else read_times(times)
-        return plot_hazard(
-            self._timed, self._ends_or_none(), self._curve_label, ax, df=df, times=grid, interval=interval
-        )
+        ends, label = self._ends_or_none(), self._curve_label
+        return plot_hazard(self._timed, ends, label, ax, df=df, times=grid, interval=interval, center=center)
 
     def _rows(self, df: Frame | None, exclude: Excluded = (), *, bands: bool = False) -> TimeRows:
         if df is None and self._parts.training is None and self._curve_label != "mixture":

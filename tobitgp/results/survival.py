@@ -20,6 +20,7 @@ from tobitgp.results.rows import Asked
 from tobitgp.typing import Array, BoolArray
 
 CURVES = ("survival", "cumulative_hazard", "hazard")
+STATISTICS = ("mean", "median", "lower", "upper")
 _NUMBER = (int, float, np.integer, np.floating)
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
@@ -33,7 +34,7 @@ class TimeLaw(Protocol):
         ...
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
-        """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level ``lower`` and ``upper``.
+        """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
 
         Arrays are (n, m).
         """
@@ -105,11 +106,11 @@ def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, in
     Returns
     -------
     DataFrame
-        Times in the index; a column for each row, of ``(row, mean|lower|upper)`` with ``interval``.
+        Times in the index; a column for each row, of ``(row, mean|median|lower|upper)`` with ``interval``.
     """
     level = check_level(interval)
     made = rows.law.curve(of, grid, rows.after(conditional_after), level)
-    names = ["mean"] if level is None else ["mean", "lower", "upper"]
+    names = ["mean"] if level is None else list(STATISTICS)
     values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
     if level is None:
         header: pd.Index = rows.index
@@ -226,10 +227,8 @@ def refuse_dask(df: Any, what: str, instead: str) -> None:
         raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
 
 
-def columns_of(mean: Array, ends: Callable[[], tuple[Array, Array]] | None) -> dict[str, Array]:
-    """Columns of a curve, the mean between the ends of its band."""
+def columns_of(value: Array, ends: Callable[[], tuple[Array, Array]] | None) -> dict[str, Array]:
+    """Columns of a curve at estimates, which its band is centred at."""
     if ends is None:
-        return {"mean": mean}
-    lower, upper = ends()
-    with np.errstate(invalid="ignore"):
-        return {"mean": mean, "lower": np.fmin(lower, mean), "upper": np.fmax(upper, mean)}
+        return {"mean": value}
+    return dict(zip(STATISTICS, (value, value, *ends()), strict=True))

@@ -160,7 +160,7 @@ def test_evidence_of_the_numbers_tried(res, lung):
 def test_survival_and_hazard_with_bands(lung):
     ax = lung.plot_survival(interval=0.9)
     x, survival = line(ax, "mixture")
-    np.testing.assert_allclose(survival, lung.predictive.sf(x))
+    np.testing.assert_allclose(survival, lung.parts.fit.plug_in().sf(x))
     assert "90% band" in labels(ax)
     assert any("Kaplan-Meier" in label for label in labels(ax))
     x, hazard = line(lung.plot_hazard(interval=None), "mixture")

@@ -32,7 +32,12 @@ def test_the_average_stands_beside_kaplan_and_meier(res):
 def test_rows_have_curves_of_their_own(res):
     rows = tg.datasets.load("lung").iloc[[3, 8]]
     ax = res.plot_survival(df=rows, times=[10.0, 100.0, 500.0], interval=0.9)
-    np.testing.assert_allclose(line(ax, "8")[1], res.predict_survival_function(rows, [10.0, 100.0, 500.0])[8])
+    table = res.predict_survival_function(rows, [10.0, 100.0, 500.0], interval=0.9)[8]
+    np.testing.assert_allclose(line(ax, "8")[1], table["median"])
+    mean = res.plot_survival(df=rows, times=table.index, interval=0.9, center="mean")
+    np.testing.assert_allclose(line(mean, "8")[1], table["mean"])
+    with pytest.raises(SpecError, match="'median' or 'mean'"):
+        res.plot_hazard(df=rows, center="mode")
     assert len(ax.collections) == 2
     assert "90% band" in ax.get_legend_handles_labels()[1]
     assert not res.plot_hazard(df=rows, interval=None).collections

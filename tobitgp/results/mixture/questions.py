@@ -111,9 +111,9 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         1    506.2
         Name: conditional, dtype: float64
         >>> res.predict(data.head(2), "prob", above=365, interval=0.95).round(3)
-            mean    se  lower  upper
-        0  0.434  0.03  0.377  0.493
-        1  0.434  0.03  0.377  0.493
+            mean     se  lower  upper
+        0  0.434  0.029  0.376  0.491
+        1  0.434  0.029  0.376  0.491
         """
         from tobitgp.results.mixture.predict import predict_mixture
 

@@ -3,7 +3,8 @@ r"""Quantities of a mixture, each with its derivatives in the parameters.
 Means, quantiles, probabilities and everything of survival are those of the exact predictive law, in which parameters
 are integrated over their posterior; what was seen of a row (`conditional`) and the clipped mean (`observed`) are at the
 plug-in parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout, and taken
-on the scale of the link, so that bands far beyond the data are as wide as the tail is unsure.
+on the scale of the link, so that bands far beyond the data are as wide as the tail is unsure. Bands of probabilities
+and of all of survival say how well the curve given the parameters is known, and are centred at the plug-in parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class MixtureQuantity:
     ----------
     value : (n,) array
     linked : (n,) array
-        The quantity itself, its logarithm or its logit.
+        The centre of its band: itself, its logarithm or its logit.
     slopes : callable
         Gives the derivatives (n, p) of ``linked`` in all parameters; asked where errors are.
     link : {"identity", "log", "logit"}
@@ -56,12 +57,13 @@ class MixtureQuantity:
                 error = np.where(np.isnan(error) & self._certain, 0.0, error)
                 out["se"] = np.where(np.isfinite(out["mean"]), error * self._stretch(), np.nan)
             if level is not None:
-                unlink, reach = _UNLINK[self.link], float(ndtri(0.5 + 0.5 * level)) * error
-                out["lower"], out["upper"] = (
-                    np.where(np.isinf(self.linked), out["mean"] + 0.0 * error, unlink(self.linked + side * reach))
-                    for side in (-1.0, 1.0)
-                )
+                reach = float(ndtri(0.5 + 0.5 * level)) * error
+                out["lower"], out["upper"] = (self.centre(side * reach) for side in (-1.0, 1.0))
         return out
+
+    def centre(self, moved: Array | float = 0.0) -> Array:
+        """Middle of the band, moved on the scale of the link; what is certain stays where it is."""
+        return np.where(np.isinf(self.linked), self.value + 0.0 * moved, _UNLINK[self.link](self.linked + moved))
 
     @property
     def _certain(self) -> BoolArray:
@@ -169,8 +171,8 @@ def survival(fit: MixtureFit, times: Array, after: float | None = None) -> Mixtu
         return np.where((alive < dead)[:, None], of_alive, -of_dead)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        alive, dead = log_odds(fit.predictive())
-        return MixtureQuantity(np.exp(alive), alive - dead, slopes, "logit")
+        alive, dead = log_odds(fit.plug_in())
+        return MixtureQuantity(np.exp(log_odds(fit.predictive())[0]), alive - dead, slopes, "logit")
 
 
 def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
@@ -180,10 +182,12 @@ def cumulative_hazard(fit: MixtureFit, times: Array, after: float | None = None)
         value = law.cumulative_hazard(times + (after or 0.0))
         return np.maximum(value if after is None else value - law.cumulative_hazard(after), 0.0)
 
-    value = of(fit.predictive())
+    risen = of(fit.plug_in())
     with np.errstate(divide="ignore"):
-        linked = np.log(value)
-    return MixtureQuantity(value, linked, lambda: -_slopes_alive(fit, times, after) / of(fit.plug_in())[:, None], "log")
+        linked = np.log(risen)
+    return MixtureQuantity(
+        of(fit.predictive()), linked, lambda: -_slopes_alive(fit, times, after) / risen[:, None], "log"
+    )
 
 
 def hazard(fit: MixtureFit, times: Array, after: float | None = None) -> MixtureQuantity:
@@ -194,8 +198,7 @@ def hazard(fit: MixtureFit, times: Array, after: float | None = None) -> Mixture
     def slopes() -> Array:
         return log_slopes(fit, lambda law: law.log_density(end)) - log_slopes(fit, lambda law: law.log_sf(before))
 
-    linked = fit.predictive().log_hazard(end)
-    return MixtureQuantity(_exp(linked), linked, slopes, "log")
+    return MixtureQuantity(fit.predictive().hazard(end), fit.plug_in().log_hazard(end), slopes, "log")
 
 
 def _slopes_alive(fit: MixtureFit, times: Array, after: float | None) -> Array:

@@ -11,12 +11,10 @@ import pandas as pd
 
 from tobitgp.data.table import read_table
 from tobitgp.mixture import MixtureFit
-from tobitgp.regression.delta import interval
 from tobitgp.results.mixture import scales
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of
 from tobitgp.results.mixture.scales import MixtureQuantity
-from tobitgp.results.mixture.slopes import delta_errors
-from tobitgp.results.survival import TimeRows, columns_of, left_area
+from tobitgp.results.survival import STATISTICS, TimeRows, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
@@ -51,7 +49,7 @@ class MixtureTimes:
         V = None if level is None else covariance_of(self.parts)
 
         def at(start: float | None) -> dict[str, Array]:
-            return CURVES[of](self.parts.fit, times, start).statistics(V, level, se=False)
+            return _columns(CURVES[of](self.parts.fit, times, start), V, level)
 
         if after is None:
             return {name: np.broadcast_to(values, (self.n, len(times))) for name, values in at(None).items()}
@@ -78,17 +76,18 @@ class MixtureTimes:
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """See `TimeLaw`; the area below the curve of the predictive law."""
-        mean = left_area(MixtureTimes(self.parts, 1), t, None)
-
-        def ends() -> tuple[Array, Array]:
-            quantity = scales.observed(self.parts.fit, np.zeros(1), np.full(1, t))
-            with np.errstate(all="ignore"):
-                se = delta_errors(quantity.slopes(), covariance_of(self.parts))
-            low, high = interval(mean, se, level or 0.0, quantity.link)
-            return np.maximum(low, 0.0), np.minimum(high, t)
-
-        made = columns_of(mean, None if level is None else ends)
+        made = {"mean": left_area(MixtureTimes(self.parts, 1), t, None)}
+        if level is not None:
+            found = _columns(
+                scales.observed(self.parts.fit, np.zeros(1), np.full(1, t)), covariance_of(self.parts), level
+            )
+            made |= {name: np.clip(found[name], 0.0, t) for name in STATISTICS[1:]}
         return {name: np.repeat(values, self.n) for name, values in made.items()}
+
+
+def _columns(of: MixtureQuantity, V: Array | None, level: float | None) -> dict[str, Array]:
+    made = of.statistics(V, level, se=False)
+    return made if level is None else made | {"median": of.centre()}
 
 
 def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = ()) -> TimeRows:

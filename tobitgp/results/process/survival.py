@@ -18,7 +18,7 @@ from tobitgp.results.process.bands import conditional_band, hazard_band, surviva
 from tobitgp.results.process.hazards import log_survival, rate
 from tobitgp.results.rows import Asked
 from tobitgp.results.scales import SCALES, uncensored_mean
-from tobitgp.results.survival import TimeRows
+from tobitgp.results.survival import STATISTICS, TimeRows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
@@ -50,7 +50,7 @@ class PredictiveTimes:
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """See `TimeLaw`."""
         kinds, starts, back = self._different(after)
-        tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+        tails = () if level is None else (0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level))
 
         def chunk(rows: slice) -> list[Array]:
             q = _take(self.q, kinds[rows])
@@ -59,11 +59,7 @@ class PredictiveTimes:
             return _CURVES[of](q, end, start, tails)
 
         made = self._over(chunk, len(kinds), len(times))
-        out = dict(zip(("mean", "lower", "upper"), (values[back] for values in made), strict=False))
-        for name, clip in (("lower", np.fmin), ("upper", np.fmax)):
-            if name in out:
-                out[name] = clip(out[name], out["mean"])
-        return out
+        return dict(zip(STATISTICS, (values[back] for values in made), strict=False))
 
     def survive(self, times: Array) -> Array:
         """See `TimeLaw`."""
@@ -96,8 +92,8 @@ class PredictiveTimes:
         q, scale = replace(self.q, lower=np.zeros(n), upper=np.full(n, t)), SCALES["observed"]
         out = {"mean": scale.point(q)}
         if level is not None:
-            out["lower"] = np.minimum(scale.quantile(q, 0.5 * (1.0 - level)), out["mean"])
-            out["upper"] = np.maximum(scale.quantile(q, 0.5 * (1.0 + level)), out["mean"])
+            orders = (0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level))
+            out |= {name: scale.quantile(q, p) for name, p in zip(STATISTICS[1:], orders, strict=True)}
         return {name: values[self.which] for name, values in out.items()}
 
     def _different(self, after: Array | None) -> tuple[IntArray, Array | None, IntArray]:
@@ -119,7 +115,7 @@ class PredictiveTimes:
         with single_blas_thread():
             made = map_independent(quiet, row_chunks(0, n, each), heavy=n * m * len(self.q.weight) > _HEAVY)
         if not made:
-            return [np.empty((0, m))] * 3
+            return [np.empty((0, m))] * len(STATISTICS)
         return [np.concatenate(parts) for parts in zip(*made, strict=True)]
 
 

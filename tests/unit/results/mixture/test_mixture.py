@@ -163,7 +163,8 @@ def test_every_row_has_the_same_law(res):
     table = res.predict(NEW, "prob", above=[0.0, 1.0], interval=0.9)
     assert table.columns.names == ["value", "statistic"]
     np.testing.assert_allclose(table[(1.0, "mean")], law.sf(1.0))
-    middle, reach = logit(law.sf(1.0)), ndtri(0.95) * table[(1.0, "se")] / (law.sf(1.0) * law.cdf(1.0))
+    one = res.parts.fit.plug_in()
+    middle, reach = logit(one.sf(1.0)), ndtri(0.95) * table[(1.0, "se")] / (one.sf(1.0) * one.cdf(1.0))
     np.testing.assert_allclose(logit(table[(1.0, "upper")]), middle + reach)
     whole = res.predict(what="quantile", q=[0.1, 0.9])
     assert whole.index.equals(pd.RangeIndex(7, 157))
@@ -453,8 +454,9 @@ def test_survival_functions(survival, lung):
     assert alone.index.tolist() == times
     rows = lung.loc[[3, 9]]
     table = survival.predict_survival_function(rows, times, interval=0.9)
-    assert table.columns.tolist() == [(i, name) for i in (3, 9) for name in ("mean", "lower", "upper")]
+    assert table.columns.tolist() == [(i, name) for i in (3, 9) for name in ("mean", "median", "lower", "upper")]
     np.testing.assert_allclose(table[(9, "mean")], law.sf(times))
+    np.testing.assert_allclose(table[(9, "median")], survival.parts.fit.plug_in().sf(times))
     assert ((table[(3, "lower")] < table[(3, "mean")]) & (table[(3, "mean")] < table[(3, "upper")])).all()
     np.testing.assert_allclose(survival.predict_cumulative_hazard(rows, times)[3], -np.log(law.sf(times)))
     np.testing.assert_allclose(survival.predict_hazard(rows, times)[3], law.pdf(times) / law.sf(times))
@@ -487,20 +489,27 @@ def test_remaining_times_are_found_far_beyond_the_data(y, family, after):
         np.testing.assert_allclose(law.logsf(after + left), goal, rtol=1e-9)
 
 
+def test_the_band_of_a_constant_hazard_is_the_same_at_every_time():
+    """The posterior of the hazard is Gamma(a, b), by the predictive hazard a / (b + t); bands are normal in its log."""
+    res = tg.fit("y ~ mixture(1)", {"y": np.random.default_rng(3).exponential(1.0, 10)}, family="exponential")
+    found = res.predict_hazard(times=[0.0, 5.0, 20.0], interval=0.95)[0]
+    first, second, _ = found["mean"]
+    b = 5.0 * second / (first - second)
+    for name, order in [("median", 0.5), ("lower", 0.025), ("upper", 0.975)]:
+        np.testing.assert_allclose(found[name], st.gamma(first * b, scale=1.0 / b).ppf(order), rtol=0.12)
+        assert np.ptp(found[name]) < 1e-9
+
+
 def test_questions_far_beyond_the_data_have_bands_that_are_no_points(res):
     table = res.predict_cumulative_hazard(times=[10.0, 1e3, 1e60], interval=0.9)
     np.testing.assert_allclose(table[0]["mean"], -res.predictive.logsf(table.index))
     hazard = res.predict_hazard(times=[1e3, 1e6], interval=0.9)
     for found in (table[0], hazard[0]):
         assert np.isfinite(found).all(axis=None)
-        assert (found["lower"] < 0.99 * found["mean"]).all()
-        assert (found["upper"] > 1.01 * found["mean"]).all()
-    survival = res.predict_survival_function(times=[1e3, 1e6], interval=0.9)[0]
-    assert (survival["lower"] < 1e-3 * survival["mean"]).all()
-    assert (survival["upper"] > 1e3 * survival["mean"]).all()
+        assert (found["lower"] < 0.99 * found["median"]).all()
+        assert (found["upper"] > 1.01 * found["median"]).all()
     far = res.predict({"x": [0.0]}, "prob", above=[1e200], interval=0.9)[1e200]
-    assert far["mean"].notna().all()
-    assert far[["se", "lower", "upper"]].isna().all(axis=None)  # where not even logarithms can say how unsure it is
+    assert (far == 0.0).all(axis=None)
 
 
 def test_errors_of_conditional_means_beyond_the_data_are_moderate():
