@@ -390,3 +390,60 @@ def test_times_whose_squares_leave_the_numbers(formula, what):
     assert predicted.notna().all(axis=None)
     assert np.isfinite(predicted["lower"]).all()
     assert (predicted["upper"] > 0.99e4).any()
+
+
+@pytest.mark.parametrize("method", ["ep", "vi"])
+def test_a_breakdown_is_told_of_in_our_words_alone(method):
+    """A prior so wide beside its noise that sites divide by zero, and nothing of numpy's reaches the user."""
+    x = [
+        34.57,
+        31.75,
+        29.58,
+        5.84,
+        42.95,
+        67.41,
+        61.72,
+        37.39,
+        30.22,
+        63.69,
+        25.36,
+        60.02,
+        51.15,
+        7.89,
+        18.39,
+        71.63,
+        3.42,
+        22.8,
+        1.77,
+        72.71,
+    ]
+    y = [
+        61378.68,
+        5.06,
+        2.37,
+        -7.92,
+        -8.51,
+        12.93,
+        -0.66,
+        0.28,
+        -9.27,
+        1.4,
+        1.43,
+        -1.14,
+        -1.08,
+        3.19,
+        0.54,
+        3.95,
+        -6.92,
+        -10.15,
+        1.79,
+        -0.32,
+    ]
+    fixed = {"sd(gp(x))": 2.5e5, "lengthscale(gp(x))": 5800.0, "sigma": 0.064}
+    formula, data = f"y ~ gp(x) | truncate({min(y) - 1e-3})", {"x": x, "y": y}
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(NumericalError, match="broke down"):
+            tg.fit(formula, data, family="logistic", fixed=fixed, method=method)
+    assert heard
+    assert {w.category for w in heard} <= {UserWarning, ConvergenceWarning}

@@ -75,6 +75,8 @@ class Facts:
         Whether the limits of the instrument are.
     mean_limits : (float, float)
         Weighted means of the limits, NaN where they are unknown.
+    mean_window : (float, float)
+        Weighted means of the ends of the window.
     names : tuple of str
         Columns of the data that the formula names, in the data's order.
     columns : dict of ColumnFacts
@@ -87,6 +89,7 @@ class Facts:
     any_censored: bool
     limits_known: bool
     mean_limits: tuple[float, float]
+    mean_window: tuple[float, float]
     names: tuple[str, ...]
     columns: dict[str, ColumnFacts]
 
@@ -100,8 +103,8 @@ class RowFacts:
     n : int
     nobs : float
     any_censored : bool
-    mean_limits : (float, float)
-        Weighted means of their limits; 0 without rows.
+    mean_limits, mean_window : (float, float)
+        Weighted means of their limits, and of the ends of their windows; 0 without rows.
     columns : dict of ColumnMeasure
     groups : tuple of (size,) arrays or None
         Weight of each group of each process.
@@ -111,6 +114,7 @@ class RowFacts:
     nobs: float
     any_censored: bool
     mean_limits: tuple[float, float]
+    mean_window: tuple[float, float]
     columns: dict[str, ColumnMeasure]
     groups: tuple[Array | None, ...]
 
@@ -119,14 +123,14 @@ class RowFacts:
         if self.n == 0 or other.n == 0:
             return self if other.n == 0 else other
         nobs = self.nobs + other.nobs
-        low, high = (
-            (self.nobs * a + other.nobs * b) / nobs for a, b in zip(self.mean_limits, other.mean_limits, strict=True)
-        )
+        ends = zip((*self.mean_limits, *self.mean_window), (*other.mean_limits, *other.mean_window), strict=True)
+        low, high, entry, exit = ((self.nobs * a + other.nobs * b) / nobs for a, b in ends)
         return RowFacts(
             self.n + other.n,
             nobs,
             self.any_censored or other.any_censored,
             (low, high),
+            (entry, exit),
             {name: item.merge(other.columns[name]) for name, item in self.columns.items()},
             tuple(None if a is None or b is None else a + b for a, b in zip(self.groups, other.groups, strict=True)),
         )
@@ -202,13 +206,14 @@ def measure_facts(
         Inputs in the same rows, with the levels of the state.
     """
     weight = response.weight
-    limits = (response.limit_lower, response.limit_upper)
-    low, high = (float(np.average(x, weights=weight)) if len(x) else 0.0 for x in limits)
+    ends = (response.limit_lower, response.limit_upper, response.entry, response.exit)
+    low, high, entry, exit = (float(np.average(x, weights=weight)) if len(x) else 0.0 for x in ends)
     return RowFacts(
         len(weight),
         float(weight.sum()),
         bool((response.lower != response.upper).any()),
         (low, high),
+        (entry, exit),
         {name: _measure(state, column, weight) for name, column in table.columns.items()},
         group_weights(groups, weight),
     )
@@ -261,6 +266,7 @@ def make_facts(
         any_censored=found.any_censored,
         limits_known=not (np.isnan(found.mean_limits[0]) or np.isnan(found.mean_limits[1])),
         mean_limits=found.mean_limits,
+        mean_window=found.mean_window,
         names=tuple(names),
         columns=columns,
     )

@@ -56,6 +56,12 @@ class Outcome:
         """Rows whose value is known, (n,)."""
         return self.lower == self.upper
 
+    @property
+    def window(self) -> tuple[Array, Array] | None:
+        """Ends of the windows, where some row has one."""
+        there = np.isfinite(self.entry) | np.isfinite(self.exit)
+        return (self.entry, self.exit) if there.any() else None
+
     def rows(self, at: IntArray | BoolArray) -> Outcome:
         """Some of the rows; ``log_jacobian`` stays that of all."""
         lower, upper, width = self.lower[at], self.upper[at], self.width[at]

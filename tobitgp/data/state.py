@@ -16,9 +16,10 @@ from tobitgp.data.parts import PartState, fit_part, scale_design
 from tobitgp.data.response import read_limits
 from tobitgp.data.shapes import Design, Groups
 from tobitgp.data.table import Column, Table, column_names, read_table
+from tobitgp.data.window import read_window
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
-from tobitgp.formula.spec import LinearPart, ModelSpec, ScaleSpec
+from tobitgp.formula.spec import LinearPart, ModelSpec, Role, ScaleSpec
 from tobitgp.typing import Array, BoolArray, Frame
 
 NUMERIC_ROLES = ("linear", "gp", "offset")
@@ -136,15 +137,31 @@ class DesignState:
         DataError
             If a limit is missing, or lower limits are not below upper ones.
         """
-        names = self.spec.names("limit")
+        return open_far(*read_limits(self.spec, self._ends(new_data, usable, "limit", "limits")))
+
+    def window(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
+        """Window outside which rows of new data could not be seen, read as :meth:`limits` reads theirs.
+
+        Raises
+        ------
+        SpecError
+            If its ends are columns that the new data lack.
+        DataError
+            If an end is missing.
+        """
+        return open_far(*read_window(self.spec, self._ends(new_data, usable, "window", "ends of the window")))
+
+    def _ends(self, new_data: Frame, usable: BoolArray | None, role: Role, what: str) -> Table:
+        """Columns of the new data that a role of the response names."""
+        names = self.spec.names(role)
         known = set(column_names(new_data))
         lacking = [name for name in names if name not in known]
         if lacking:
             listed = ", ".join(repr(name) for name in lacking)
-            raise SpecError(f"The limits of this model are columns of the data; the new data lack {listed}")
+            raise SpecError(f"The {what} of this model are columns of the data; the new data lack {listed}")
         table = read_table(new_data, names)
-        check_dates(self.spec, table, ("limit",))
-        return open_far(*read_limits(self.spec, table if usable is None else table.take(usable)))
+        check_dates(self.spec, table, (role,))
+        return table if usable is None else table.take(usable)
 
     def recode(self, table: Table) -> Table:
         """A table of inputs with the levels of the training data.

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -146,7 +147,8 @@ def hold_threads() -> Iterator[None]:
 def map_independent(function: Callable[[Item], Result], items: Sequence[Item], *, heavy: bool) -> list[Result]:
     """``[function(i) for i in items]``, in threads where each call is heavy enough to pay for them.
 
-    Calls made from such a thread run one after the other: the cores are taken.
+    Calls made from such a thread run one after the other: the cores are taken. What numpy is to say of overflow is as
+    in the thread that calls.
 
     Examples
     --------
@@ -155,4 +157,10 @@ def map_independent(function: Callable[[Item], Result], items: Sequence[Item], *
     """
     if not heavy or min(_processors(), len(items)) < 2 or getattr(_here, "in_pool", False):
         return [function(item) for item in items]
-    return list(_pool().map(function, items))
+    state = np.geterr()
+
+    def call(item: Item) -> Result:
+        with np.errstate(**state):
+            return function(item)
+
+    return list(_pool().map(call, items))

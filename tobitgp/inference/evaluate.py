@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tobitgp.data.problem import Problem
 from tobitgp.engines import single_blas_thread
 from tobitgp.inference.fit import as_asked, begin_search, named_suspects
@@ -50,7 +52,7 @@ def evaluate(
         If the computation breaks down.
     """
     assert not parameters.n_free
-    with single_blas_thread():
+    with single_blas_thread(), np.errstate(all="ignore"):
         search = begin_search(problem, prior, parameters, method, likelihood, settings, None, whole)
         with named_suspects(parameters, problem.weight, search.whole.weight):
             objective, maximum = search.run()

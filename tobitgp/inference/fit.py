@@ -82,7 +82,7 @@ def fit_gp(
     ConvergenceWarning
         If the search or a fixed point did not settle, or EP gave way to VI.
     """
-    with single_blas_thread():
+    with single_blas_thread(), np.errstate(all="ignore"):
         settings = settings or Settings()
         search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
         with named_suspects(parameters, problem.weight, search.whole.weight):

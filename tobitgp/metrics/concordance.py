@@ -21,7 +21,8 @@ class Concordance(NamedTuple):
     concordant, discordant, tied_score : float
         Number of pairs, by weights, whose order is known, and whose scores agree with it, contradict it, or are equal.
     tied_time : float
-        Number of pairs, by weights, of exact rows at the same time, which are not compared.
+        Number of pairs, by weights, of exact rows at the same time, which are not compared: those that R's
+        ``concordance`` has as tied.y and tied.xy. scikit-survival counts an event and a censoring at the same time.
     """
 
     c_index: float

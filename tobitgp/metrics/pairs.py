@@ -47,11 +47,11 @@ def later_masses(lower: Array, upper: Array, score: Array, weight: Array) -> tup
 
 
 def tied_mass(lower: Array, upper: Array, weight: Array) -> float:
-    """Number of pairs of exact rows at the same time, a row of weight w counted w times."""
+    """Number of pairs of exact rows at the same time; a row of weight w is w rows, and less than one has no pair."""
     exact = lower == upper
-    at = np.unique(lower[exact], return_inverse=True)[1]
-    together = np.bincount(at, weights=weight[exact])
-    return float(0.5 * np.sum(together * (together - 1.0)))
+    at, w = np.unique(lower[exact], return_inverse=True)[1], weight[exact]
+    together = np.bincount(at, weights=w)
+    return float(0.5 * (together @ together - w @ w + w @ np.maximum(w - 1.0, 0.0)))
 
 
 def _keys(lower: Array, upper: Array) -> tuple[IntArray, IntArray]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from tobitgp.likelihoods.mass import log_mass
 from tobitgp.numerics.differences import slope
-from tobitgp.regression.scales import Predictor, Quantity
+from tobitgp.regression.scales import Predictor, Quantity, observed
 from tobitgp.regression.truncated import between
 from tobitgp.typing import Array
 
@@ -59,16 +61,81 @@ def conditional(rows: Predictor, lower: Array, upper: Array) -> Quantity:
     >>> print(found.d_eta.round(6), found.d_tau.round(6))
     [0.36338 0.     ] [-0.797885  0.      ]
     """
+    return differentiate(rows, lambda at: conditional_mean(at, lower, upper))
+
+
+def differentiate(rows: Predictor, value: Callable[[Predictor], Array]) -> Quantity:
+    """Values of rows with their derivatives, by fourth-order differences."""
 
     def eta(move: float) -> Array:
-        return conditional_mean(replace(rows, eta=rows.eta + move * rows.sigma), lower, upper)
+        return value(replace(rows, eta=rows.eta + move * rows.sigma))
 
     def tau(move: float) -> Array:
-        return conditional_mean(replace(rows, tau=rows.tau + move), lower, upper)
+        return value(replace(rows, tau=rows.tau + move))
 
     with np.errstate(invalid="ignore"):
         d_eta, d_tau = slope(eta, _STEP) / rows.sigma, slope(tau, _STEP)
-    return Quantity(conditional_mean(rows, lower, upper), d_eta, d_tau, "identity")
+    return Quantity(value(rows), d_eta, d_tau, "identity")
+
+
+Mean = Callable[[Predictor, Array, Array], Array]
+
+
+def shown(rows: Predictor, lower: Array, upper: Array, entry: Array, exit: Array) -> Quantity:
+    """`tobitgp.regression.scales.observed`, of rows with a window `shown_mean` with its derivatives."""
+    if not (np.isfinite(entry) | np.isfinite(exit)).any():
+        return observed(rows, lower, upper)
+    return differentiate(rows, lambda at: shown_mean(at, lower, upper, entry, exit))
+
+
+def shown_mean(
+    rows: Predictor, lower: Array, upper: Array, entry: Array, exit: Array, mean: Mean = conditional_mean
+) -> Array:
+    """``E[clip(y*, lower, upper) | entry < y* < exit]``, what rows show that are seen only inside a window.
+
+    Parameters
+    ----------
+    rows : Predictor
+    lower, upper, entry, exit : (n,) array
+        Limits and window on the scale of the response; infinite where there is none.
+    mean : callable
+        As `conditional_mean`.
+
+    Returns
+    -------
+    (n,) array
+
+    Examples
+    --------
+    >>> from tobitgp.likelihoods.laws import Normal
+    >>> inf = np.full(1, np.inf)
+    >>> rows = Predictor(np.zeros(1), np.zeros(1), Normal())
+    >>> print(shown_mean(rows, -inf, inf, np.zeros(1), inf).round(6), shown_mean(rows, -inf, inf, -inf, inf))
+    [0.797885] [0.]
+    """
+    mass, inside = inside_window(rows, lower, upper, entry, exit, mean)
+    first, last = rows.standardise(entry), rows.standardise(exit)
+    low, high = (np.clip(rows.standardise(limit), first, last) for limit in (lower, upper))
+    with np.errstate(invalid="ignore"):
+        whole, value = log_mass(rows.law, first, last), np.where(mass > 0.0, mass * inside, 0.0)
+        for limit, a, b in ((lower, first, low), (upper, high, last)):
+            if (b > a).any():
+                value += np.where(b > a, np.exp(log_mass(rows.law, a, b) - whole) * limit, 0.0)
+    return value
+
+
+def inside_window(
+    rows: Predictor, lower: Array, upper: Array, entry: Array, exit: Array, mean: Mean = conditional_mean
+) -> tuple[Array, Array]:
+    """Probability of lying between the limits given the window, and the mean there, (n,) each; see `shown_mean`."""
+    low, high = np.clip(lower, entry, exit), np.clip(upper, entry, exit)
+    ends = (rows.standardise(end) for end in (low, high, entry, exit))
+    a, b, first, last = ends
+    mass = np.exp(log_mass(rows.law, a, b) - log_mass(rows.law, first, last))
+    if rows.log_time:
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+    return mass, mean(rows, low, high)
 
 
 def latent_mean(rows: Predictor, lower: Array, upper: Array) -> Array:

@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.likelihoods.mass import log_mass
-from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.conditional import inside_window, shown
 from tobitgp.regression.covariance import known
 from tobitgp.regression.delta import df_slope
-from tobitgp.regression.scales import Predictor, Quantity, observed
+from tobitgp.regression.scales import Predictor, Quantity
 from tobitgp.typing import Array
 
 
@@ -125,35 +124,26 @@ def effect(
     return Effect(value, float(np.sqrt(np.maximum(variance, 0.0))), gradient)
 
 
-def split(high: Side, low: Side, width: Array, omega: Array, lower: Array, upper: Array) -> Split:
+def split(high: Side, low: Side, width: Array, omega: Array, limits: tuple[Array, Array, Array, Array]) -> Split:
     """McDonald and Moffitt's parts of the effect on the observed mean.
 
     Parameters
     ----------
     high, low, width, omega
         As in `effect`.
-    lower, upper : (n,) array
-        Limits on the scale of the response.
+    limits : tuple of four (n,) arrays
+        Limits and window on the scale of the response.
 
     Returns
     -------
     Split
     """
     share = omega / width
-    (mass, mean), (mass_low, mean_low) = _inside(high.rows, lower, upper), _inside(low.rows, lower, upper)
+    (mass, mean), (mass_low, mean_low) = inside_window(high.rows, *limits), inside_window(low.rows, *limits)
     intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
-    whole = float(share @ (observed(high.rows, lower, upper).value - observed(low.rows, lower, upper).value))
+    whole = float(share @ (shown(high.rows, *limits).value - shown(low.rows, *limits).value))
     return Split(intensive, whole - intensive)
 
 
 def _pull(share: Array, at: Quantity, side: Side) -> Array:
     return np.concatenate([(share * at.d_eta) @ side.H, (share * at.d_tau) @ side.W])
-
-
-def _inside(rows: Predictor, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Probability of lying between the limits, and the mean there; (n,) each."""
-    mass = np.exp(log_mass(rows.law, rows.standardise(lower), rows.standardise(upper)))
-    if rows.log_time:
-        with np.errstate(divide="ignore"):
-            lower, upper = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
-    return mass, conditional_mean(rows, lower, upper)

@@ -32,7 +32,8 @@ def plot_fit(
     A panel shows one input: the posterior mean of f along it (for log-time families the median of the response, on a
     log axis), all other inputs held at their median, or most frequent level, which a line above the panel names. Exact
     rows are dots; left-censored rows point down from their limit and right-censored ones up from theirs;
-    interval-censored rows are bars. Limits are thin dashed lines.
+    interval-censored rows are bars. Limits are thin dashed lines, ends of the window of
+    truncated rows dotted ones.
 
     Random intercepts are left out, so that the curve is that of the population. Where a process along the input has a
     curve for each level of a group, up to six levels are drawn, each in its colour, the rows too; otherwise the group

@@ -1,4 +1,4 @@
-"""The rows of the data in a picture: what is known of each, and the limits."""
+"""The rows of the data in a picture: what is known of each, limits and windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 
 
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:
-    """Draw markers for the rows by what is known of them, and the limits.
+    """Draw markers for the rows by what is known of them, the limits, and the window.
 
     Parameters
     ----------
@@ -46,10 +46,13 @@ def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Leve
     label = f"interval ({between.sum()})"
     for at, shade, shown in _shades(between, ORANGE, label, levels) if between.any() else []:
         ax.vlines(x[at], lower[at], upper[at], color=shade, linewidth=1.6, alpha=0.8, label=shown)
-    label = "limit"
-    for limit in (response.limit_lower, response.limit_upper):
-        if _draw_limit(ax, x, limit, label):
-            label = "_nolegend_"
+    for label, pair, dashes in (
+        ("limit", (response.limit_lower, response.limit_upper), (4, 3)),
+        ("window", (response.entry, response.exit), (1, 2)),
+    ):
+        for end in pair:
+            if _draw_limit(ax, x, end, label, dashes):
+                label = "_nolegend_"
 
 
 def _shades(rows: BoolArray, colour: str, label: str, levels: Sequence[Level]) -> list[tuple[BoolArray, str, str]]:
@@ -59,12 +62,12 @@ def _shades(rows: BoolArray, colour: str, label: str, levels: Sequence[Level]) -
     return [(np.zeros_like(rows), INK, label), *((rows & level.rows, level.colour, "_nolegend_") for level in levels)]
 
 
-def _draw_limit(ax: Any, x: Any, limit: Array, label: str) -> bool:
+def _draw_limit(ax: Any, x: Any, limit: Array, label: str, dashes: tuple[int, int]) -> bool:
     """Draw a line where the limit is one number, steps where it changes seldom along x; else nothing."""
     known = np.isfinite(limit)
     if not known.any():
         return False
-    look = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1, "label": label}
+    look = {"color": GREY, "linewidth": 0.9, "linestyle": (0, dashes), "zorder": 1, "label": label}
     if np.ptp(limit[known]) == 0.0:
         ax.axhline(limit[known][0], **look)
         return True

@@ -12,7 +12,7 @@ import numpy as np
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.inference.gather import COARSE
-from tobitgp.report.protocols import Fit
+from tobitgp.report.protocols import Fit, Regression
 
 WIDTH = 78
 _NOTED_PRIORS = 8
@@ -73,7 +73,13 @@ def number(value: float) -> str:
 
 
 def _title(results: Fit) -> str:
-    return "Tobit Gaussian Process Regression" if results.parts.gp.terms else "Tobit Linear Regression"
+    kind = "Truncated" if only_truncated(results) else "Tobit"
+    return f"{kind} Gaussian Process Regression" if results.parts.gp.terms else f"{kind} Linear Regression"
+
+
+def only_truncated(results: Fit | Regression) -> bool:
+    """Whether rows have a window and none is censored."""
+    return results.model.spec.truncation is not None and not results.counts[["left", "right", "interval"]].any()
 
 
 def formula_rows(formula: str, width: int, label: str = "Formula:") -> list[list[str]]:
@@ -191,6 +197,7 @@ def _notes(results: Fit) -> list[str]:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     else:
         notes += times_note(results.model.spec, gp.family.name)
+    notes += window_note(results.model.spec)
     if gp.columns:
         notes.append(_linear_note(results, len(fitted.points)))
     centred = _centred(results)
@@ -258,6 +265,14 @@ def times_note(spec: ModelSpec, family: str) -> list[str]:
         return []
     law = {"gaussian": "normal"}.get(family, family)
     return [f"Times are modelled as {law}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
+
+
+def window_note(spec: ModelSpec) -> list[str]:
+    """Say of which response the estimates are where ``truncate(...)`` is written."""
+    if spec.truncation is None or spec.response.kind != "value":
+        return []
+    y = spec.response.value.text
+    return [f"Estimates are of {y} before truncation; predict(what='observed') is its mean inside the window."]
 
 
 def _centred(results: Fit) -> list[str]:

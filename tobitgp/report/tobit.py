@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.report.protocols import Regression
-from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side, times_note
+from tobitgp.report.summary import (
+    WIDTH,
+    coefficient_row,
+    formula_rows,
+    number,
+    only_truncated,
+    side_by_side,
+    times_note,
+    window_note,
+)
 from tobitgp.typing import Array
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
@@ -45,7 +54,9 @@ def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
     written = formula_rows(results.formula, width)
     written += formula_rows(scale.formula, width, "log(sigma):") if scale is not None else []
     tables = [
-        make_table(written, "l", title="Censored Regression", width=width),
+        make_table(
+            written, "l", title=f"{'Truncated' if only_truncated(results) else 'Censored'} Regression", width=width
+        ),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
@@ -127,6 +138,7 @@ def _notes(results: Regression) -> list[str]:
         notes += times_note(results.model.spec, results.parts.family.name)
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
+    notes += window_note(results.model.spec)
     errors = _ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
     return notes

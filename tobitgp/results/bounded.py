@@ -198,6 +198,17 @@ def _mean_wide(rows: Rows) -> Array | None:
     return np.where(np.isposinf(excess), np.nan, value)
 
 
+def shown_mean(law: Law, f: Array, sigma: Array, *limits: Array, log_time: bool) -> Array:
+    """`tobitgp.regression.conditional.shown_mean` given f, of arrays that broadcast together."""
+
+    def mean(rows: Predictor, low: Array, high: Array) -> Array:
+        return seen_mean(rows.law, rows.eta, rows.sigma, low, high, log_time=rows.log_time)
+
+    f, sigma, *ends = np.broadcast_arrays(f, sigma, *limits)
+    lower, upper, entry, exit = ends
+    return conditional.shown_mean(Predictor(f, np.log(sigma), law, log_time), lower, upper, entry, exit, mean)
+
+
 def ends(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
     """Standardised limits, finite."""
     if log_time:

@@ -14,7 +14,7 @@ from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.groups import curve_levels, keep_intercepts
-from tobitgp.results.rows import Limits, ask, mean_limits
+from tobitgp.results.rows import Limits, ask, mean_limits, no_limits
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, Frame
 
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows at which effects are formed: covariates, weights that add up to one, limits of the instrument."""
+    """Rows at which effects are formed: covariates, weights that add up to one, limits and windows."""
 
     frame: pd.DataFrame
     weight: Array
@@ -59,7 +59,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give at='mean', or at= a DataFrame of rows.")
         n, weight = parts.facts.n, parts.rows.response.weight
-        limits = ask(parts).limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
+        limits = ask(parts).limits() if need_limits else no_limits(n)
         return Rows(parts.covariates, weight / weight.sum(), limits)
     if isinstance(at, str) and at == "mean":
         columns = parts.facts.columns.items()
@@ -69,8 +69,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
                 for name, x in columns
             }
         )
-        low, high = mean_limits(parts) if need_limits else (-np.inf, np.inf)
-        return Rows(frame, np.ones(1), (np.full(1, low), np.full(1, high)))
+        return Rows(frame, np.ones(1), mean_limits(parts) if need_limits else no_limits(1))
     if isinstance(at, (pd.DataFrame, dict)):
         asked = ask(parts, at)
         frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
@@ -78,8 +77,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
         if not len(frame):
             raise SpecError("at= has no row without missing values.")
         n = len(frame)
-        limits = asked.limits() if need_limits else (np.full(n, -np.inf), np.full(n, np.inf))
-        return Rows(frame, np.full(n, 1.0 / n), limits)
+        return Rows(frame, np.full(n, 1.0 / n), asked.limits() if need_limits else no_limits(n))
     raise SpecError(f"at={at!r}: 'overall', 'mean' or a DataFrame of rows is needed.")
 
 

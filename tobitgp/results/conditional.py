@@ -27,6 +27,7 @@ from tobitgp.likelihoods.laws import Law, Normal
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
+from tobitgp.results.normals import node_quantiles
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts, Source
@@ -286,15 +287,7 @@ def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
         log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
     density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
     weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
-    J, n = seen.mean.shape
-    g, weight = (values.transpose(1, 0, 2).reshape(n, J * NODES) for values in (g, weight))
-    sd = _weighted_sd(weight, g)
-    if not tails:
-        return [sd]
-    order = np.argsort(g, axis=1)
-    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
-    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
-    return [sd, *(np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in tails)]
+    return [_weighted_sd(*(np.hstack(list(values)) for values in (weight, g))), *node_quantiles(weight, g, tails)]
 
 
 def _weighted_sd(weight: Array, g: Array) -> Array:

@@ -16,7 +16,7 @@ from tobitgp.likelihoods.inside import quantile_inside
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.draws import generator
 from tobitgp.results.conditional import what_was_seen, with_response
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked, Limits, ask
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array, Frame
 
@@ -46,9 +46,16 @@ class JointLaw(Protocol):
         ...
 
     def draw(
-        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+        self,
+        asked: Asked,
+        draws: int,
+        *,
+        noise: bool,
+        rng: np.random.Generator,
+        known: Outcome | None = None,
+        window: tuple[Array, Array] | None = None,
     ) -> Array:
-        """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie if that is given."""
+        """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie, or inside a window, if given."""
         ...
 
     @property
@@ -139,11 +146,11 @@ class JointQuestions:
         draws : int
             How many.
         what : {"uncensored", "latent", "observed", "conditional"}
-            New responses y*, f, or responses clipped at the limits. ``"conditional"``: what the rows' own responses may
-            have been, as multiple imputation needs them: a value that was seen, and for a censored row f, then y* given
-            f inside what is known of the row. Of a process the rows are those of the fit, whose censoring its posterior
-            holds; each row has the law of which ``predict(what="conditional")`` is the mean, and rows hang together as
-            the approximate posterior of f does.
+            New responses y*, f, or responses inside the window, clipped at the limits. ``"conditional"``: what the
+            rows' own responses may have been, as multiple imputation needs them: a value that was seen, and for a
+            censored row f, then y* given f inside what is known of the row. Of a process the rows are those of the fit,
+            whose censoring its posterior holds; each row has the law of which ``predict(what="conditional")`` is the
+            mean, and rows hang together as the approximate posterior of f does.
             Of a regression ``new`` may bring columns of response, censoring and window.
         exclude : str or list of str
             Terms to set to zero; none with ``"conditional"``.
@@ -187,19 +194,31 @@ class JointQuestions:
             _refuse_rows_unheard(self._parts, new)
         asked = ask(self._parts, new, exclude)
         size = read_draws(draws, rows=len(asked.index))
-        limits, known = asked.limits() if what == "observed" else None, None
+        limits, known, window = None, None, None
+        if what == "observed":
+            shown = asked.limits()
+            limits, window = (shown.lower, shown.upper), self._window(shown)
         if what == "conditional":
             asked, seen = self._seen(new, asked, exclude)
             known = outcome(seen, log_time=self._parts.family.log_time, labels=asked.labels.to_numpy())
             limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
         stream = generator(rng)
-        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known)
+        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
         if what != "latent" and self._parts.family.log_time:
             with np.errstate(over="ignore"):
                 y = np.exp(y)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
+
+    def _window(self, shown: Limits) -> tuple[Array, Array] | None:
+        """Ends of the windows on the scale of f, where some row has one."""
+        if not (np.isfinite(shown.entry) | np.isfinite(shown.exit)).any():
+            return None
+        if not self._parts.family.log_time:
+            return shown.entry, shown.exit
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
 
     def _seen(self, new: Frame | None, asked: Asked, exclude: Any) -> tuple[Asked, CensoredResponse]:
         """Rows of whose response something is known, and what that is."""

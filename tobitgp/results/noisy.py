@@ -7,9 +7,11 @@ import numpy as np
 from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.bells import integrals
 from tobitgp.results import bounded
-from tobitgp.results.normals import Mixture
+from tobitgp.results.normals import Mixture, node_quantiles
 from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI
 from tobitgp.typing import Array, IntArray
+
+_NODES = np.linspace(-6.0, 6.0, 129)
 
 
 def clipped_moments(q: Mixture) -> tuple[Array, Array]:
@@ -38,28 +40,53 @@ def clipped_moments(q: Mixture) -> tuple[Array, Array]:
 
 
 def _clipped_moments(q: Mixture, j: int) -> tuple[Array, Array]:
-    assert q.lower is not None
-    assert q.upper is not None
-    law, m, s, sigma, lower, upper = q.laws[j], q.mean[j], q.sd[j], q.sigma[j], q.lower, q.upper
-    centre = bounded.clipped_mean(law, m, sigma, lower, upper, log_time=q.log_time)
+    law, m, s, sigma, limits = q.laws[j], q.mean[j], q.sd[j], q.sigma[j], _limits(q)
+    clipped = bounded.shown_mean if q.truncated else bounded.clipped_mean
+    centre = clipped(law, m, np.asarray(sigma), *limits, log_time=q.log_time)
     known = np.isfinite(centre)
     base = np.where(known, centre, 0.0)
 
     def values(x: Array, i: IntArray) -> Array:
         f = m[i] + s[i] * x
-        g = bounded.clipped_mean(law, f, np.asarray(sigma), lower[i], upper[i], log_time=q.log_time)
+        g = clipped(law, f, np.asarray(sigma), *(end[i] for end in limits), log_time=q.log_time)
         gap = np.where(known[i], g, 0.0) - base[i]
         bell = np.exp(-0.5 * x * x - HALF_LOG_2PI)
         return np.stack([gap * bell, gap * gap * bell])
 
-    limits = bounded.ends(m, np.maximum(s, 1e-300), lower, upper, log_time=q.log_time)
-    kinks = np.stack([np.where(np.abs(end) < 1e90, end, 0.0) for end in limits], axis=1)
+    far = np.maximum(s, 1e-300)
+    pairs = (bounded.ends(m, far, *limits[k : k + 2], log_time=q.log_time) for k in range(0, len(limits), 2))
+    kinks = np.stack([np.where(np.abs(end) < 1e90, end, 0.0) for pair in pairs for end in pair], axis=1)
     grows = 2.0 * s if q.log_time else np.zeros_like(s)
-    high = BEYOND + np.where(np.isposinf(upper), grows, 0.0)
+    high = BEYOND + np.where(np.isposinf(limits[1]), grows, 0.0)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         first, second = integrals(values, np.full_like(m, -BEYOND), high, s / (sigma * law.reach), kinks)
         mean = np.where(known, base + first, centre)
         return mean, np.where(known, np.maximum(second - first * first, 0.0), np.nan)
+
+
+def _limits(q: Mixture) -> list[Array]:
+    """Limits, and the window where there is one."""
+    ends = (q.lower, q.upper, q.entry, q.exit) if q.truncated else (q.lower, q.upper)
+    return [end for end in ends if end is not None]
+
+
+def shown_quantile(q: Mixture, p: float) -> Array:
+    """Quantile of ``E[y | f, sigma]`` inside a window, which need not rise with f: from nodes in every component."""
+    weight = np.exp(-0.5 * _NODES * _NODES)
+    g = np.stack(
+        [
+            bounded.shown_mean(
+                law,
+                mean[:, None] + sd[:, None] * _NODES,
+                np.asarray(sigma),
+                *(end[:, None] for end in _limits(q)),
+                log_time=q.log_time,
+            )
+            for law, mean, sd, sigma in zip(q.laws, q.mean, q.sd, q.sigma, strict=True)
+        ]
+    )
+    share = np.broadcast_to(q.weight[:, None, None] * weight / weight.sum(), g.shape)
+    return node_quantiles(share, g, (p,))[0]
 
 
 def tail_variance(law: Law, z: Array, t: Array, *, upper: bool) -> Array:

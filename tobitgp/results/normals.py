@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,8 +29,8 @@ class Mixture:
         Noise scale, on the scale of f.
     log_time : bool
         f stands for log time.
-    lower, upper : (n,) array or None
-        Limits of the instrument on the scale of the response, infinite where there is none.
+    lower, upper, entry, exit : (n,) array or None
+        Limits and window on the scale of the response, infinite where there is none.
     laws : tuple of Law, length J
         Of the noise: ``y* = f + sigma_j Z``, or its exponential for log-time families, with Z of ``laws[j]``; normal
         noise where none are given.
@@ -44,6 +44,8 @@ class Mixture:
     lower: Array | None = None
     upper: Array | None = None
     laws: tuple[Law, ...] = ()
+    entry: Array | None = None
+    exit: Array | None = None
 
     def __post_init__(self) -> None:
         if not self.laws:
@@ -53,6 +55,11 @@ class Mixture:
     def normal(self) -> bool:
         """Whether all noise is normal."""
         return all(law.name == "normal" for law in self.laws)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some row has a window."""
+        return any(end is not None and bool(np.isfinite(end).any()) for end in (self.entry, self.exit))
 
     @property
     def one_noise(self) -> bool:
@@ -68,8 +75,10 @@ class Mixture:
         """Some of the rows."""
         if rows.all():
             return self
-        lower, upper = (None if end is None else end[rows] for end in (self.lower, self.upper))
-        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], lower=lower, upper=upper)
+        ends = (self.lower, self.upper, self.entry, self.exit)
+        lower, upper, entry, exit = (None if end is None else end[rows] for end in ends)
+        mean, sd = self.mean[:, rows], self.sd[:, rows]
+        return replace(self, mean=mean, sd=sd, lower=lower, upper=upper, entry=entry, exit=exit)
 
     def components(self, chosen: BoolArray) -> Mixture:
         """Some of the components."""
@@ -145,6 +154,15 @@ def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
 
     start = weight @ mean + z * total_sd(weight, mean, sd * sd)
     return solve_quantile(cdf, p, low=ends.min(axis=0), high=ends.max(axis=0), start=start)
+
+
+def node_quantiles(weight: Array, g: Array, orders: Sequence[float]) -> list[Array]:
+    """Quantiles (n,) of values at nodes of J components, (J, n, k), under their weights there."""
+    g, weight = (values.transpose(1, 0, 2).reshape(values.shape[1], -1) for values in (g, weight))
+    order = np.argsort(g, axis=1)
+    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
+    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
+    return [np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in orders]
 
 
 def solve_quantile(

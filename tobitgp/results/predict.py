@@ -16,6 +16,7 @@ from tobitgp.inference.model import GPModel
 from tobitgp.likelihoods.laws import Law
 from tobitgp.prior.block import Inputs
 from tobitgp.results.normals import Mixture
+from tobitgp.results.rows import Limits
 from tobitgp.results.scales import SCALES, Scale
 from tobitgp.typing import Array
 
@@ -23,8 +24,6 @@ MIN_CHUNK, MAX_CHUNK = 128, 1024
 HEAVY = 100_000
 WHATS = (*SCALES, "conditional", "quantile", "prob", "terms")
 _NUMBER = (float, int, np.floating, np.integer)
-
-Limits = tuple[Array, Array]
 
 
 def predict_rows(
@@ -48,7 +47,7 @@ def predict_rows(
         Of n rows.
     scales : sequence of Scale
     limits : callable
-        Gives the limits of the instrument, (n,) each; called only where a scale needs them.
+        Gives limits and windows; called only where a scale needs them.
     level : float or None
         Probability of the interval.
     se : bool
@@ -63,14 +62,14 @@ def predict_rows(
         to the mean.
     """
     n = len(design.H)
-    lower, upper = limits() if any(scale.needs_limits for scale in scales) else (None, None)
+    known_limits = limits() if any(scale.needs_limits for scale in scales) else None
     inputs, known, laws = model.inputs(design), model.known_mean(design), noise_laws(fitted, model)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
         mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
         q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws)
-        if lower is not None and upper is not None:
-            q = replace(q, lower=lower[rows], upper=upper[rows])
+        if known_limits is not None:
+            q = replace(q, **known_limits.rows(rows)._asdict())
         return [statistics(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)

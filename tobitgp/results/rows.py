@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,35 @@ from tobitgp.results.terms import check_levels, fill_columns, find_terms, withou
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, Frame
 
-Limits = tuple[Array, Array]
+
+class Limits(NamedTuple):
+    """What becomes of values in n rows: the limits at which they are clipped, the window outside which none is seen.
+
+    Attributes
+    ----------
+    lower, upper, entry, exit : (n,) array
+        On the scale of the response, infinite where there is none.
+    """
+
+    lower: Array
+    upper: Array
+    entry: Array
+    exit: Array
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """Ends between which values are shown."""
+        return np.fmax(self.lower, self.entry), np.fmin(self.upper, self.exit)
+
+    def rows(self, at: slice) -> Limits:
+        """Some of the rows."""
+        return Limits(*(end[at] for end in self))
+
+
+def no_limits(n: int) -> Limits:
+    """Of rows without limits and window."""
+    open_ends = np.full(n, -np.inf), np.full(n, np.inf)
+    return Limits(*open_ends, *open_ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +59,7 @@ class Asked:
     usable : (n_data,) array of bool
     index : pandas.Index, length n_data
     limits : callable
-        Gives the limits of the instrument in the usable rows, (n,) each, or says why they are unknown.
+        Gives the limits and the window of the usable rows, or says why they are unknown.
     skip : frozenset of int
         Blocks of features that are zero.
     """
@@ -99,7 +127,8 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
 def _training_limits(parts: Source, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
         _check_known(parts, instead)
-        return parts.rows.response.limit_lower, parts.rows.response.limit_upper
+        response = parts.rows.response
+        return Limits(response.limit_lower, response.limit_upper, response.entry, response.exit)
 
     return limits
 
@@ -107,7 +136,7 @@ def _training_limits(parts: Source, instead: str) -> Callable[[], Limits]:
 def _new_limits(parts: Source, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
     def limits() -> Limits:
         _check_known(parts, instead)
-        return parts.state.limits(new, usable)
+        return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
 
     return limits
 
@@ -117,8 +146,8 @@ def _check_known(parts: Source, instead: str = "") -> None:
         raise SpecError(f"{UNKNOWN_LIMITS}{instead and f', or use {instead}'}")
 
 
-def mean_limits(parts: Source) -> tuple[float, float]:
-    """Weighted means of the limits of the training rows.
+def mean_limits(parts: Source) -> Limits:
+    """Weighted means of the limits and windows of the training rows, as one row.
 
     Raises
     ------
@@ -126,4 +155,4 @@ def mean_limits(parts: Source) -> tuple[float, float]:
         If the limits are unknown.
     """
     _check_known(parts)
-    return parts.facts.mean_limits
+    return Limits(*(np.full(1, end) for end in (*parts.facts.mean_limits, *parts.facts.mean_window)))

@@ -17,7 +17,7 @@ from tobitgp.likelihoods.laws import Law
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
-from tobitgp.results.noisy import clipped_moments
+from tobitgp.results.noisy import clipped_moments, shown_quantile
 from tobitgp.results.normals import Mixture, average, exponential_sd, normal_quantile, solve_quantile, total_sd
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -141,9 +141,9 @@ def mean_shift(q: Mixture) -> Array:
 
 
 def observed_mean(q: Mixture) -> Array:
-    """``E y``, the response as the instrument shows it: clipped at the limits."""
+    """``E y``, the response as the instrument shows it: inside the window, clipped at the limits."""
     lower, upper = _limits(q)
-    if q.normal:
+    if q.normal and not q.truncated:
         mean = clipped_mean(
             q.mean, np.sqrt(q.sd * q.sd + np.square(q.sigma)[:, None]), lower, upper, log_time=q.log_time
         )
@@ -155,7 +155,7 @@ def observed_mean(q: Mixture) -> Array:
 def observed_sd(q: Mixture) -> Array:
     """Standard deviation of ``E[y | f, sigma]``."""
     lower, upper = _limits(q)
-    if not q.normal:
+    if q.truncated or not q.normal:
         with np.errstate(invalid="ignore"):
             return total_sd(q.weight, *clipped_moments(q))
     sigma = q.sigma[:, None]
@@ -168,7 +168,9 @@ def observed_sd(q: Mixture) -> Array:
 
 
 def observed_quantile(q: Mixture, p: float) -> Array:
-    """Quantile of ``E[y | f, sigma]``: a mixture of monotone functions of normals, one for each noise."""
+    """Quantile of ``E[y | f, sigma]``: a mixture of functions of normals, monotone ones where there is no window."""
+    if q.truncated:
+        return shown_quantile(q, p)
     lower, upper = _limits(q)
     below = np.isneginf(lower) & (not q.log_time)
     lacking = ~np.isfinite(mean_shift(q))

@@ -4,6 +4,7 @@ import os
 import threading
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from support.processes import environment, run_python
 
@@ -139,3 +140,9 @@ def test_numbers_that_belong_to_threads_are_restored_in_each(monkeypatch):
     hold()
     other.join()
     assert sorted(seen) == [1, 1, 4, 4]
+
+
+def test_threads_are_as_quiet_about_overflow_as_their_caller(monkeypatch):
+    monkeypatch.setattr(threads, "_processors", lambda: 2)
+    with np.errstate(over="ignore"):
+        assert threads.map_independent(np.exp, [1e3, 2e3], heavy=True) == [np.inf, np.inf]

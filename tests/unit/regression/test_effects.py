@@ -41,8 +41,8 @@ def test_split_of_a_tobit_model():
     x, h = np.array([0.5]), 1e-5
     gamma = np.array([0.0, 0.0])
     high, low = side(x + h, gamma=gamma), side(x - h, gamma=gamma)
-    limits = np.zeros(1), np.full(1, np.inf)
-    found = split(high, low, np.full(1, 2 * h), np.ones(1), *limits)
+    limits = np.zeros(1), np.full(1, np.inf), np.full(1, -np.inf), np.full(1, np.inf)
+    found = split(high, low, np.full(1, 2 * h), np.ones(1), limits)
     z = 0.7
     phi, Phi = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi), Normal().log_cdf(np.array([z]))
     P = float(np.exp(Phi[0]))

@@ -127,7 +127,7 @@ def _quantity(parts: MixtureParts, what: str, key: Any, *, above: bool) -> Mixtu
 
 def _observed(parts: MixtureParts, asked: Asked, V: Array | None, level: float | None, *, se: bool) -> dict[str, Array]:
     """Statistics of the clipped mean; rows with the same limits are done once."""
-    limits = np.column_stack(asked.limits())
+    limits = np.column_stack(asked.limits().ends)
     different, where = np.unique(limits, axis=0, return_inverse=True)
     low, high = different.T
     columns = scales.observed(parts.fit, low, high).statistics(V, level, se=se)

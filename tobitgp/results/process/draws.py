@@ -12,6 +12,7 @@ from tobitgp.errors import SpecError
 from tobitgp.likelihoods.side import SIDES
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
+from tobitgp.results.joint import draw_within
 from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
@@ -79,12 +80,16 @@ class ProcessDraws:
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        family, scale = self.parts.family, self.parts.gp.problem.units.scale
+        family, scale, window = self.parts.family, self.parts.gp.problem.units.scale, self.known.window
         for rows, f, rng in self._latent():
             uniform = open_uniform(rng, f.shape)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
-                f[:, at] += scale * point.sigma * family.law_at(point.theta).ppf(uniform[:, at])
+                law, sigma = family.law_at(point.theta), scale * point.sigma
+                if window is None:
+                    f[:, at] += sigma * law.ppf(uniform[:, at])
+                else:
+                    f[:, at] = draw_within(law, f[:, at], sigma, window[0][rows], window[1][rows], uniform[:, at])
             yield rows, _exp(f) if family.log_time else f
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:

@@ -53,7 +53,14 @@ class ProcessLaw:
         return True
 
     def draw(
-        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+        self,
+        asked: Asked,
+        draws: int,
+        *,
+        noise: bool,
+        rng: np.random.Generator,
+        known: Outcome | None = None,
+        window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of f, or of f plus noise, on the scale of f, the rows of a draw together."""
         fitted, gp = self.parts.fitted, self.parts.gp
@@ -72,14 +79,17 @@ class ProcessLaw:
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
-            free = noise and known is None
+            free = noise and known is None and window is None
             if free and law.name == "normal":
                 variance = variance + point.sigma**2
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
             if free and law.name != "normal":
                 f += point.sigma * law.ppf(open_uniform(rng, f.shape))
             if seen is None:
-                out[:, at] = offset[:, None] + scale * f
+                y = offset[:, None] + scale * f
+                if window is not None:
+                    y = draw_within(law, y, scale * point.sigma, *window, open_uniform(rng, f.shape))
+                out[:, at] = y
             else:
                 sd = np.sqrt(point.factor.variance(A) + variance)
                 scores = (f - A.times(point.w)[:, None]) / np.maximum(sd, 1e-300)[:, None]

@@ -88,24 +88,26 @@ class Location:
         return np.exp(log_tail(self.law, z, self.sd / self.sigma, upper=above))
 
     def clipped(self, limits: Limits, *, log_time: bool) -> Array:
-        """Mean of the response, clipped at limits on its scale, (n,)."""
-        if self.law.name == "normal":
-            return clipped_mean(self.mean, np.hypot(self.sd, self.sigma), *limits, log_time=log_time)
+        """Mean of the response inside its window, clipped at limits on its scale, (n,)."""
         f, one = (self.mean[None], self.sd[None], np.array([self.sigma])), np.ones(1)
-        return clipped_moments(Mixture(one, *f, log_time, *limits, (self.law,)))[0][0]
+        q = Mixture(one, *f, log_time, laws=(self.law,), **limits._asdict())
+        if q.normal and not q.truncated:
+            return clipped_mean(self.mean, np.hypot(self.sd, self.sigma), *limits[:2], log_time=log_time)
+        return clipped_moments(q)[0][0]
 
     def inside(self, limits: Limits, *, log_time: bool) -> tuple[Array, Array]:
-        """Probability of lying between the limits, and the mean there; (n,) each."""
-        lower, upper = limits
+        """Probability of lying between the limits given the window, and the mean there; (n,) each."""
+        truncated = bool((np.isfinite(limits.entry) | np.isfinite(limits.exit)).any())
+        ends = [*limits.ends, limits.entry, limits.exit]
         if log_time:
             with np.errstate(divide="ignore"):
-                lower, upper = np.log(np.maximum(lower, 0.0)), np.log(np.maximum(upper, 0.0))
-        if self.law.name == "normal":
+                ends = [np.log(np.maximum(end, 0.0)) for end in ends]
+        lower, upper, entry, exit = ends
+        if self.law.name == "normal" and not truncated:
             S = np.hypot(self.sd, self.sigma)
             mass = np.exp(log_interval_mass((lower - self.mean) / S, (upper - self.mean) / S))
             return mass, truncated_mean(self.mean, S, lower, upper, log_time=log_time)
-        none = np.full_like(lower, np.inf)
-        rows = Component(self.law, self.mean, self.sd, self.sigma, lower, upper, -none, none, log_time)
+        rows = Component(self.law, self.mean, self.sd, self.sigma, lower, upper, entry, exit, log_time)
         return np.exp(log_predictive(rows)), imputed_mean(rows)
 
 
@@ -168,7 +170,7 @@ def _effect(parts: Parts, change: Change, rows: Rows, scale: Response) -> tuple[
     for j, point in enumerate(fitted.points):
         gradient = np.zeros(len(point.w))
         for span in row_chunks(0, len(omega), CHUNK):
-            limits = rows.limits[0][span], rows.limits[1][span]
+            limits = rows.limits.rows(span)
             inside = []
             for sign, (inputs, known) in zip((1.0, -1.0), sides, strict=True):
                 A, d = point.features([at.rows(span) for at in inputs])

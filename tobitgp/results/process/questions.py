@@ -82,7 +82,7 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         "latent"       :math:`E f`                            f
         "median"       median of a new y*                     that of y* given :math:`f, \sigma`
         "uncensored"   :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
-        "observed"     :math:`E y`, clipped at the limits     :math:`E[y | f, \sigma]`
+        "observed"     :math:`E y`, clipped, in the window    :math:`E[y | f, \sigma]`
         "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
         "quantile"     quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
         "prob"         :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
@@ -97,15 +97,16 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
         it was seen, and elsewhere the mean of y* truncated to what is known of it, inside the row's window, under the
         posterior without the row's own word (new rows: under the predictive distribution, given their own columns of
-        response, censoring and window). Means are infinite or NaN where the noise has none, as Student's with one
-        degree of freedom.
+        response, censoring and window). ``"observed"`` is what is shown: y* clipped at the limits and, of a model with
+        ``truncate()``, inside its window, :math:`E[y | \mathrm{entry} < y^* < \mathrm{exit}, f, \sigma]` averaged over
+        the posterior. Means are infinite or NaN where the noise has none, as Student's with one degree of freedom.
 
         Parameters
         ----------
         new : DataFrame or dict of columns, optional
-            With the columns right of ``~``, for ``"observed"`` those of the limits, and for ``"conditional"`` those of
-            response, censoring and window; by default the training data. Of a dask DataFrame the result is one, too:
-            its partitions are predicted when they are asked for.
+            With the columns right of ``~``, for ``"observed"`` those of the limits and the window, and for
+            ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
+            the result is one, too: its partitions are predicted when they are asked for.
         what : str, optional
             A scale of the table; ``"latent"`` by default.
         interval : float, optional
@@ -232,7 +233,8 @@ class Questions(JointQuestions, Predictions, RowCurves, Approximated):
         Parameters
         ----------
         what : {"latent", "observed", "prob"}
-            Of f, of the clipped mean, or of the probability of lying below or above a limit.
+            Of f, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above a
+            limit.
         at : {"overall", "mean"}, or DataFrame
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
             factors and groups, or over the rows of a DataFrame.

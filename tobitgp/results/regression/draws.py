@@ -13,7 +13,7 @@ from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
-from tobitgp.results.regression.law import estimate_root
+from tobitgp.results.regression.law import estimate_root, plus_noise
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
@@ -77,15 +77,12 @@ class EstimateDraws:
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        laws = self._laws()
+        laws, window = self._laws(), self.known.window
         for (rows, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
             uniform = open_uniform(np.random.default_rng(seed), eta.shape)
-            if len(laws) == 1:
-                noise = laws[0].ppf(uniform)
-            else:
-                noise = np.column_stack([law.ppf(u) for law, u in zip(laws, uniform.T, strict=True)])
+            ends = None if window is None else (window[0][rows], window[1][rows])
             with np.errstate(over="ignore"):
-                y = eta + np.exp(tau) * noise
+                y = plus_noise(laws, eta, np.exp(tau), uniform, ends)
                 yield rows, np.exp(y) if self.parts.family.log_time else y
 
     def _predictors(self) -> Iterator[tuple[slice, Array, Array]]:

@@ -11,8 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError
+from tobitgp.regression.conditional import shown
 from tobitgp.regression.effects import Side, effect, split
-from tobitgp.regression.scales import Predictor, Quantity, latent, observed, probability
+from tobitgp.regression.scales import Predictor, Quantity, latent, probability
 from tobitgp.results.changes import changes, rows_at
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_alpha
@@ -40,7 +41,7 @@ def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: A
         found.append(effect(high, low, change.width, rows.weight, parts.covariance, quantity, parts.unidentified))
         labels.append((change.variable, change.contrast))
         if what == "observed":
-            parts_of.append(split(high, low, change.width, rows.weight, *rows.limits))
+            parts_of.append(split(high, low, change.width, rows.weight, rows.limits))
     if not found:
         raise SpecError("This model has no column whose effect could be formed.")
     value, se = (np.array([getattr(one, name) for one in found]) for name in ("value", "se"))
@@ -63,5 +64,5 @@ def _quantity(what: str, limits: Limits, limit: float, *, above: bool) -> Callab
     if what == "latent":
         return latent
     if what == "observed":
-        return lambda rows: observed(rows, *limits)
+        return lambda rows: shown(rows, *limits)
     return lambda rows: probability(rows, np.full(len(rows.eta), limit), above=above)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,14 @@ class EstimateLaw:
         return False
 
     def draw(
-        self, asked: Asked, draws: int, *, noise: bool, rng: np.random.Generator, known: Outcome | None = None
+        self,
+        asked: Asked,
+        draws: int,
+        *,
+        noise: bool,
+        rng: np.random.Generator,
+        known: Outcome | None = None,
+        window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
         parts, design = self.parts, asked.design
@@ -57,11 +65,7 @@ class EstimateLaw:
         tau = rows.tau[:, None] + W @ change[p : p + q]
         uniform = open_uniform(rng, eta.shape)
         laws = _laws(rows.law, change[p + q :])
-        sigma = np.exp(tau)
-        if len(laws) == 1:
-            return _plus_noise(laws[0], eta, sigma, uniform, known)
-        columns = zip(laws, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
-        return np.column_stack([_plus_noise(law, at, s, u, known) for law, at, s, u in columns])
+        return plus_noise(laws, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
 
 
 def estimate_root(parts: TobitParts) -> Array:
@@ -85,10 +89,11 @@ def _laws(law: Law, d_log_df: Array) -> list[Law]:
     return [Student(value) for value in df.tolist()]
 
 
-def _plus_noise(law: Law, eta: Array, sigma: Array, uniform: Array, known: Outcome | None) -> Array:
-    """Draws (n, draws) at uniform numbers, inside what is known where that is given."""
-    return (
-        eta + sigma * law.ppf(uniform)
-        if known is None
-        else draw_within(law, eta, sigma, known.lower, known.upper, uniform)
-    )
+def plus_noise(
+    laws: Sequence[Law], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
+) -> Array:
+    """Draws (n, draws) at uniform numbers, of one law or of one for each draw, between two ends where given."""
+    if len(laws) > 1:
+        columns = zip(laws, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
+        return np.column_stack([plus_noise([law], at, s, u, ends) for law, at, s, u in columns])
+    return eta + sigma * laws[0].ppf(uniform) if ends is None else draw_within(laws[0], eta, sigma, *ends, uniform)

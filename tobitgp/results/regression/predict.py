@@ -12,9 +12,9 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError
-from tobitgp.regression.conditional import conditional, conditional_mean
+from tobitgp.regression.conditional import conditional, conditional_mean, shown
 from tobitgp.regression.delta import delta_se, df_slope, interval
-from tobitgp.regression.scales import SCALES, Predictor, Quantity, observed, probability, quantile
+from tobitgp.regression.scales import SCALES, Predictor, Quantity, probability, quantile
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_level, check_what
@@ -62,7 +62,7 @@ def predict_tobit(
         tables[key] = _columns(parts, of(rows), asked.design.H - parts.centre, W, level, se=bool(se), slope=slope)
     if what == "observed" and level is not None:
         for columns in tables.values():
-            columns |= {end: np.clip(columns[end], *asked.limits()) for end in ("lower", "upper")}
+            columns |= {end: np.clip(columns[end], *asked.limits().ends) for end in ("lower", "upper")}
     if not listed:
         (only,) = tables.values()
         table = asked.table(only)
@@ -80,7 +80,7 @@ def _quantity(what: str, key: Any, asked: Asked, *, above: bool) -> Callable[[Pr
     if what == "prob":
         return lambda rows: probability(rows, np.full(len(rows.eta), float(key)), above=above)
     if what == "observed":
-        return lambda rows: observed(rows, *asked.limits())
+        return lambda rows: shown(rows, *asked.limits())
     return SCALES[what]
 
 

@@ -68,9 +68,9 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         Parameters
         ----------
         new : DataFrame or dict of columns, optional
-            With the columns right of ``~`` (and of ``sigma=``), for ``"observed"`` those of the limits, and for
-            ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
-            the result is one, too: its partitions are predicted when they are asked for.
+            With the columns right of ``~`` (and of ``sigma=``), for ``"observed"`` those of the limits and the window,
+            and for ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask
+            DataFrame the result is one, too: its partitions are predicted when they are asked for.
         what : {"latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms"}
             As in :meth:`tobitgp.GPResults.predict`, at the estimates: ``"quantile"`` and ``"prob"`` are plug-in values.
         interval : float, optional
@@ -183,7 +183,8 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         Parameters
         ----------
         what : {"latent", "observed", "prob"}
-            Of eta, of the clipped mean, or of the probability of lying below or above a limit.
+            Of eta, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above
+            a limit.
         at : {"overall", "mean"}, or DataFrame
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
             factors, or over the rows of a DataFrame.
