@@ -284,7 +284,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y = column_or_1d(y, dtype=np.float64)
         limits = _read_limits(lower, upper, len(y))
         weight = None if sample_weight is None else column_or_1d(sample_weight, dtype=np.float64)
-        return self.results_._score({**rows, "y": y, **limits}, "log_likelihood", weight)
+        return self.results_.score({**rows, "y": y, **limits}, "log_likelihood", weights=weight)
 
     def _rows(self, X: Any) -> dict[str, Array]:
         check_is_fitted(self)

@@ -282,11 +282,11 @@ class SurvivalModel:
         """Concordance with the training rows, a share of pairs, ``results_.concordance_index_``."""
         return self.results_.concordance_index_
 
-    def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood") -> float:
+    def score(self, df: pd.DataFrame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
         """See :meth:`tobitgp.GPResults.score`; rows count by ``weights_col`` where ``df`` holds it."""
-        results, name = self.results_, self.weights_col
-        held = name is not None and name in column_names(df)
-        return results._score(df, scoring_method, _weights(df, name) if held else None)
+        if weights is None and self.weights_col in column_names(df):
+            weights = self.weights_col
+        return self.results_.score(df, scoring_method, weights=weights)
 
     # -- predictions --------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.brier import read_times
 from tobitgp.metrics.censoring import censoring_times
 from tobitgp.metrics.curves import Interpolation, read_test_curves
-from tobitgp.metrics.read import check_order, read_column, read_survival
+from tobitgp.metrics.landmark import default_times, read_landmark, read_times, survival_since
+from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
 from tobitgp.numerics.kaplan_meier import kaplan_meier
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 
 class DynamicAUC(NamedTuple):
@@ -32,16 +32,25 @@ class DynamicAUC(NamedTuple):
 
 
 def cumulative_dynamic_auc(
-    train: Any, test: Any, survival_frame: Any, times: Any = None, *, interpolation: Interpolation = "linear"
+    train: Any,
+    test: Any,
+    survival_frame: Any,
+    times: Any = None,
+    *,
+    interpolation: Interpolation = "linear",
+    entry: Any = None,
+    weights: Any = None,
+    landmark: float | None = None,
 ) -> DynamicAUC:
     r"""Area under the ROC curve that separates rows with an event by time t from rows without.
 
-    .. math:: A(t) = \frac{\sum_{ij} \delta_i\, 1[t_i \le t]\, 1[t_j > t]\, G(t_i)^{-1}
+    .. math:: A(t) = \frac{\sum_{ij} w_i w_j\, \delta_i\, 1[t_i \le t]\, 1[t_j > t]\, G(t_i-)^{-1}
                      \{1[f_i < f_j] + \tfrac12 1[f_i = f_j]\}}
-                    {\sum_j 1[t_j > t]\; \sum_i \delta_i\, 1[t_i \le t]\, G(t_i)^{-1}},
+                    {\sum_j w_j 1[t_j > t]\; \sum_i w_i\, \delta_i\, 1[t_i \le t]\, G(t_i-)^{-1}},
 
-    where f are survival curves at t, or scores, :math:`\delta_i` says that row i had its event and G is the
-    probability of not being censored by a time, estimated by Kaplan and Meier's method on the training rows.
+    where f are survival curves at t, or scores, w weights, :math:`\delta_i` says that row i had its event and
+    :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
+    training rows. With a landmark s, of the rows at risk then, with survival given that of s and :math:`G(t) / G(s)`.
 
     Parameters
     ----------
@@ -53,7 +62,7 @@ def cumulative_dynamic_auc(
     times : float or (m,) array, optional
         On the scale of the test times: from the first event in test on, earlier than its longest time, ascending; by
         default the index of the frame.
-    interpolation : {"linear", "step"}
+    interpolation, entry, weights, landmark
         As in `brier_score`.
 
     Returns
@@ -81,46 +90,49 @@ def cumulative_dynamic_auc(
     >>> train = [1, 2, 3, 4], [1, 0, 1, 0]
     >>> found = cumulative_dynamic_auc(train, ([1, 2, 3, 4], [1, 1, 0, 0]), [1, 3, 2, 3], times=[1, 2.5])
     >>> print(found.auc.to_dict(), found.mean)
-    {1.0: 1.0, 2.5: 0.55} 0.775
+    {1.0: 1.0, 2.5: 0.625} 0.8125
     """
-    law = censoring_times(*read_survival("train", train))
-    time, event = read_survival("test", test)
+    seen, rows = read_both(train, test, entry, weights)
+    since, at_risk = read_landmark(landmark, rows)
+    n, law, rows = len(rows.time), censoring_times(seen, since), rows.rows(at_risk)
+    time, event = rows.time, rows.event
     curves = isinstance(survival_frame, pd.DataFrame) and survival_frame.shape[1] > 1
     if times is None and not curves:
         raise DataError("times are needed beside scores.")
-    grid = read_times(survival_frame.index if times is None else times, time)
+    grid = read_times(default_times(survival_frame, since) if times is None else times, time, since)
     if not (np.diff(grid) > 0.0).all():
         raise DataError("times are needed in ascending order.")
     if curves:
-        scores = read_test_curves(survival_frame, test[0], len(time), interpolation).at(
-            grid, slice(None), "times holds"
-        )
+        every = read_test_curves(survival_frame, test[0], n, interpolation)
+        scores = survival_since(every, grid, since)[:, at_risk]
     else:
         check_order(**{"the time of test": test[0], "survival_frame": survival_frame})
-        score = read_column("survival_frame", survival_frame, len(time), infinite=True)
+        score = read_column("survival_frame", survival_frame, n, infinite=True)[at_risk]
         scores = np.broadcast_to(score, (len(grid), len(time)))
-    needed = event & (time <= grid[-1])
+    needed = event & (time <= grid[-1]) & (rows.weight > 0.0)
     if not (time[needed] <= grid[0]).any():
         raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
     weight = np.zeros(len(time))
-    weight[needed] = law.weights(time[needed], "the event of a test row at time")
-    areas = np.array([_area(f, weight, time, t) for t, f in zip(grid, scores, strict=True)])
+    weight[needed] = rows.weight[needed] * law.weights(time[needed], "the event of a test row at time", event=True)
+    areas = np.array([_area(f, weight, rows, t) for t, f in zip(grid, scores, strict=True)])
     auc = pd.Series(areas, index=pd.Index(grid, name="time"), name="auc")
-    return DynamicAUC(auc, _mean(areas, time, event, grid))
+    return DynamicAUC(auc, _mean(areas, rows, grid))
 
 
-def _area(score: Array, weight: Array, time: Array, t: float) -> float:
+def _area(score: Array, weight: Array, rows: RightCensored, t: float) -> float:
     """Area at one time; the weight of rows without an event is 0."""
-    case = (time <= t) & (weight > 0.0)
-    controls = np.sort(score[time > t])
-    above = len(controls) - np.searchsorted(controls, score[case], side="right")
-    at_least = len(controls) - np.searchsorted(controls, score[case], side="left")
+    case, later = (rows.time <= t) & (weight > 0.0), rows.time > t
+    order = np.argsort(score[later])
+    controls = score[later][order]
+    # Weight of the controls from each on, none beyond the last.
+    mass = np.append(np.cumsum(rows.weight[later][order][::-1])[::-1], 0.0)
+    above, at_least = (mass[np.searchsorted(controls, score[case], side=side)] for side in ("right", "left"))
     won = 0.5 * (weight[case] @ (above + at_least))
-    return float(won / (len(controls) * weight[case].sum()))
+    return float(won / (mass[0] * weight[case].sum()))
 
 
-def _mean(areas: Array, time: Array, event: BoolArray, grid: Array) -> float:
+def _mean(areas: Array, rows: RightCensored, grid: Array) -> float:
     """Average of the areas by the drop of survival up to each time."""
-    times, survival = kaplan_meier(time, event, np.ones(len(time)))
+    times, survival = kaplan_meier(rows.time, rows.event, rows.weight)
     at = np.append(1.0, survival)[np.searchsorted(times, grid, side="right")]
     return float(areas @ -np.diff(at, prepend=1.0) / (1.0 - at[-1]))

@@ -9,22 +9,33 @@ import pandas as pd
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.censoring import CensoringTimes, censoring_times
-from tobitgp.metrics.curves import Curves, Interpolation, read_test_curves
-from tobitgp.metrics.read import read_column, read_survival
-from tobitgp.typing import Array, BoolArray
+from tobitgp.metrics.curves import Interpolation, read_test_curves
+from tobitgp.metrics.landmark import default_times, read_landmark, read_times, survival_since
+from tobitgp.metrics.read import RightCensored, read_both
+from tobitgp.typing import Array
 
 
 def brier_score(
-    train: Any, test: Any, survival_frame: pd.DataFrame, times: Any = None, *, interpolation: Interpolation = "linear"
+    train: Any,
+    test: Any,
+    survival_frame: pd.DataFrame,
+    times: Any = None,
+    *,
+    interpolation: Interpolation = "linear",
+    entry: Any = None,
+    weights: Any = None,
+    landmark: float | None = None,
 ) -> pd.Series[float]:
     r"""Mean squared error of predicted survival at some times, weighted for right-censored rows.
 
-    .. math:: B(t) = \frac1n \sum_i \Big\{ S_i(t)^2\, \frac{\delta_i\, 1[t_i \le t]}{G(t_i)}
+    .. math:: B(t) = \frac{1}{\sum_i w_i} \sum_i w_i \Big\{ S_i(t)^2\, \frac{\delta_i\, 1[t_i \le t]}{G(t_i-)}
                      + (1 - S_i(t))^2\, \frac{1[t_i > t]}{G(t)} \Big\},
 
-    where :math:`S_i(t)` is the predicted survival of test row i, :math:`\delta_i` says that it had its event and G is
-    the probability of not being censored by a time, estimated by Kaplan and Meier's method on the training rows. 0 is
-    perfect, 0.25 what S = 1/2 gives everywhere.
+    where :math:`S_i(t)` is the predicted survival of test row i of weight :math:`w_i`, :math:`\delta_i` says that it
+    had its event and G is the probability of not being censored by a time, :math:`G(t-)` of not before it, estimated
+    by Kaplan and Meier's method on the training rows. 0 is perfect, 0.25 what S = 1/2 gives everywhere.
+    Rows that entered late can be judged from a landmark s on: those at risk then, :math:`e_i \le s < t_i`, with
+    :math:`S_i(t) / S_i(s)` and :math:`G(t) / G(s)` in place of :math:`S_i` and G.
 
     Parameters
     ----------
@@ -42,6 +53,13 @@ def brier_score(
         from 1 at time 0 on, has the smaller error for curves that are smooth, and for steps at every training time
         hardly another; "step" keeps each value until the next time, as is exact for Kaplan-Meier, Cox and forests.
         Nothing is read beyond the last time of the frame.
+    entry : pair of (n,) arrays, optional
+        From when on the rows of train and of test were followed (delayed entry), on the scale of the times; None for
+        those followed from the beginning. Test rows that entered later than 0 need a ``landmark``.
+    weights : pair of (n,) arrays, optional
+        Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
+    landmark : float, optional
+        Time from which on test rows are judged, on the scale of the times; 0 without.
 
     Returns
     -------
@@ -51,10 +69,15 @@ def brier_score(
     Raises
     ------
     DataError
-        If columns cannot be used, a time lies outside the curves or not below the longest test time, or a weight is
-        needed at a time that no training row was followed to.
+        If columns cannot be used, a time lies outside the curves, before the landmark or not below the longest test
+        time, a landmark is lacking or leaves no row, or a weight is needed at a time that no training row was followed
+        to.
     SpecError
         If ``train`` or ``test`` are no pairs or ``survival_frame`` no DataFrame.
+
+    Notes
+    -----
+    scikit-survival takes :math:`G(t_i)`, which differs where an event and a censoring share a time.
 
     References
     ----------
@@ -72,22 +95,31 @@ def brier_score(
     3.0    0.050000
     Name: brier_score, dtype: float64
     """
-    law = censoring_times(*read_survival("train", train))
-    time, event = read_survival("test", test)
-    curves = read_test_curves(survival_frame, test[0], len(time), interpolation)
-    grid = read_times(survival_frame.index if times is None else times, time)
-    scores = _scores(law, time, event, curves, grid)
+    seen, rows = read_both(train, test, entry, weights)
+    curves = read_test_curves(survival_frame, test[0], len(rows.time), interpolation)
+    since, at_risk = read_landmark(landmark, rows)
+    grid = read_times(default_times(survival_frame, since) if times is None else times, rows.time[at_risk], since)
+    survival = survival_since(curves, grid, since)[:, at_risk]
+    scores = _scores(censoring_times(seen, since), rows.rows(at_risk), survival, grid)
     return pd.Series(scores, index=pd.Index(grid, name="time"), name="brier_score")
 
 
 def integrated_brier_score(
-    train: Any, test: Any, survival_frame: pd.DataFrame, times: Any = None, *, interpolation: Interpolation = "linear"
+    train: Any,
+    test: Any,
+    survival_frame: pd.DataFrame,
+    times: Any = None,
+    *,
+    interpolation: Interpolation = "linear",
+    entry: Any = None,
+    weights: Any = None,
+    landmark: float | None = None,
 ) -> float:
     r"""Average of the Brier score over time, :math:`\int B(t)\,dt / (t_m - t_1)` by the trapezoidal rule.
 
     Parameters
     ----------
-    train, test, survival_frame, times, interpolation
+    train, test, survival_frame, times, interpolation, entry, weights, landmark
         As in `brier_score`; two times at least, ascending.
 
     Returns
@@ -111,7 +143,8 @@ def integrated_brier_score(
     >>> round(integrated_brier_score(train, ([1, 4], [1, 0]), frame, times=[1, 2, 3]), 7)
     0.1071875
     """
-    scores = brier_score(train, test, survival_frame, times, interpolation=interpolation)
+    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
+    scores = brier_score(train, test, survival_frame, times, **how)
     grid = scores.index.to_numpy()
     if len(grid) < 2 or not (np.diff(grid) > 0.0).all():
         raise DataError("times of an integrated score are two at least, each later than the one before.")
@@ -119,35 +152,15 @@ def integrated_brier_score(
     return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))
 
 
-def read_times(times: Any, followed: Array) -> Array:
-    """Times at which test rows are judged.
-
-    Raises
-    ------
-    DataError
-        If they are no numbers of 0 or more, or not below the longest test time.
-    """
-    grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
-    last = followed.max()
-    bad = (grid < 0.0) | (grid >= last)
-    if bad.any():
-        raise DataError(
-            f"times holds {grid[bad][0]:g}: times of 0 or more and below {last:g} are needed, the longest time in "
-            "test, after which nothing is known of its rows."
-        )
-    return grid
-
-
-def _scores(law: CensoringTimes, time: Array, event: BoolArray, curves: Curves, grid: Array) -> Array:
-    """Brier score at each time of a grid."""
+def _scores(law: CensoringTimes, rows: RightCensored, survival: Array, grid: Array) -> Array:
+    """Brier score of survival (m, n) at each time of a grid."""
+    time, event = rows.time, rows.event
     needed = event & (time <= grid.max())
     gone = np.zeros(len(time))
-    gone[needed] = law.weights(time[needed], "the event of a test row at time")
+    gone[needed] = law.weights(time[needed], "the event of a test row at time", event=True)
     left = law.weights(grid, "times holds")
-    survival = curves.at(grid, slice(None), "times holds")
-    return np.array(
-        [
-            np.mean(np.where(time > t, (1.0 - S) ** 2 * w, np.where(event, S**2 * gone, 0.0)))
-            for t, w, S in zip(grid, left, survival, strict=True)
-        ]
-    )
+    losses = [
+        np.where(time > t, (1.0 - S) ** 2 * w, np.where(event, S**2 * gone, 0.0))
+        for t, w, S in zip(grid, left, survival, strict=True)
+    ]
+    return np.asarray(np.average(losses, axis=1, weights=rows.weight))

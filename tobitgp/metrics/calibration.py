@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import gammaincc
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.read import check_order, read_column, read_event
+from tobitgp.metrics.read import check_order, read_column, read_event, read_weights
 from tobitgp.typing import Array
 
 _ROUNDING = 1e-6
@@ -35,15 +35,22 @@ class DCalibration(NamedTuple):
 
 
 def d_calibration(
-    survival: Any = None, event: Any = None, *, lower: Any = None, upper: Any = None, bins: int = 10
+    survival: Any = None,
+    event: Any = None,
+    *,
+    lower: Any = None,
+    upper: Any = None,
+    entry: Any = None,
+    weights: Any = None,
+    bins: int = 10,
 ) -> DCalibration:
     r"""Distribution calibration: predicted survival at the true times must be uniform on 0 to 1.
 
     Of a calibrated model a tenth of the rows have their event where their own curve lies between .9 and 1, a tenth
     between .8 and .9, and so on. A row that is known to an interval only spreads its mass evenly over the survival
     probabilities it may have: one that was right-censored at probability s over 0 to s, as in [1]_, one that lies
-    between two times over what its curve falls between them. With :math:`N_k` rows in bin k of K,
-    :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
+    between two times over what its curve falls between them. Of a row that entered late survival is given that of its
+    entry. With :math:`N_k` rows in bin k of K, :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
 
     Parameters
     ----------
@@ -54,6 +61,10 @@ def d_calibration(
     lower, upper : (n,) array, optional
         In place of the above: survival probabilities at the lower and the upper end of the interval that holds each
         row, ``lower >= upper``; equal on exact rows, 1 at an end that is open below and 0 at one that is open above.
+    entry : (n,) array, optional
+        Each row's predicted probability of surviving the time it entered at, 1 for entry at once.
+    weights : (n,) array, optional
+        Frequency weights, 0 or more: a row of weight 2 is two rows.
     bins : int
         Number of bins of equal width, 2 or more.
 
@@ -92,23 +103,24 @@ def d_calibration(
     """
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
         raise SpecError(f"bins={bins!r}: a whole number of 2 or more is needed.")
-    low, high = _read(survival, event, lower, upper)
-    counts = _spread(low, high, int(bins))
-    n = len(low)
+    low, high = _read(survival, event, lower, upper, entry)
+    w = read_weights(weights, len(low))
+    counts, n = _spread(low, high, w, int(bins)), float(w.sum())
     statistic = float(np.sum((counts - n / bins) ** 2) * bins / n)
     index = pd.IntervalIndex.from_breaks(np.arange(bins + 1) / bins, closed="left", name="survival")
     table = pd.DataFrame({"share": counts / n, "expected": 1.0 / bins, "rows": counts}, index=index)
     return DCalibration(statistic, float(gammaincc(0.5 * (bins - 1), 0.5 * statistic)), table)
 
 
-def _read(survival: Any, event: Any, lower: Any, upper: Any) -> tuple[Array, Array]:
+def _read(survival: Any, event: Any, lower: Any, upper: Any, entry: Any) -> tuple[Array, Array]:
     """Least and greatest survival probability that each row may have."""
     ends = lower is not None and upper is not None
     if ends == (survival is not None) or (ends and event is not None) or (lower is None) != (upper is None):
         raise SpecError("d_calibration takes survival= and event=, or lower= and upper=.")
-    check_order(survival=survival, event=event, lower=lower, upper=upper)
+    check_order(survival=survival, event=event, lower=lower, upper=upper, entry=entry)
     if not ends:
         s = _probabilities("survival", survival, None)
+        s = _given_entry(entry, s)
         return np.where(read_event(event, len(s)), s, 0.0), s
     high = _probabilities("lower", lower, None)
     low = _probabilities("upper", upper, len(high))
@@ -118,7 +130,22 @@ def _read(survival: Any, event: Any, lower: Any, upper: Any) -> tuple[Array, Arr
             f"Row {at} (counted from 0) has survival {high[at]:g} at its lower end and {low[at]:g} at its upper end: "
             "survival does not rise."
         )
-    return low, high
+    return _given_entry(entry, low), _given_entry(entry, high)
+
+
+def _given_entry(entry: Any, survival: Array) -> Array:
+    """Survival given that of the entry, which lies before."""
+    if entry is None:
+        return survival
+    before = _probabilities("entry", entry, len(survival))
+    wrong = (before <= 0.0) | (survival > before + _ROUNDING)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise DataError(
+            f"Row {at} (counted from 0) has survival {before[at]:g} at its entry and {survival[at]:g} later: survival "
+            "does not rise, and is above 0 at an entry."
+        )
+    return np.minimum(survival / before, 1.0)
 
 
 def _probabilities(name: str, values: Any, n: int | None) -> Array:
@@ -130,13 +157,14 @@ def _probabilities(name: str, values: Any, n: int | None) -> Array:
     return np.clip(p, 0.0, 1.0)
 
 
-def _spread(low: Array, high: Array, bins: int) -> Array:
+def _spread(low: Array, high: Array, weight: Array, bins: int) -> Array:
     """Number of rows in each bin; a row counts in each for the share of its interval that lies there."""
     point = low == high
-    counts = np.bincount(np.minimum((low[point] * bins).astype(int), bins - 1), minlength=bins).astype(np.float64)
-    a, b = bins * low[~point], bins * high[~point]
+    at = np.minimum((low[point] * bins).astype(int), bins - 1)
+    counts = np.asarray(np.bincount(at, weights=weight[point], minlength=bins), dtype=np.float64)
+    a, b, w = bins * low[~point], bins * high[~point], weight[~point]
     k = np.arange(bins)[:, None]
     for rows in np.array_split(np.arange(len(a)), max(1, len(a) // 10_000)):
         part = np.clip(np.minimum(b[rows], k + 1) - np.maximum(a[rows], k), 0.0, None)
-        counts += (part / (b[rows] - a[rows])).sum(axis=1)
+        counts += part @ (w[rows] / (b[rows] - a[rows]))
     return counts

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import DataError
-from tobitgp.typing import Array, BoolArray
+from tobitgp.metrics.read import RightCensored
+from tobitgp.numerics.kaplan_meier import risk_sets
+from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +30,16 @@ class CensoringTimes:
     survival: Array
     censored: bool
 
-    def weights(self, time: Array, what: str) -> Array:
-        """One over the probability of being censored later than each time.
+    def weights(self, time: Array, what: str, *, event: bool = False) -> Array:
+        """One over the probability of being censored later than each time, or of events, at it or later.
 
         Parameters
         ----------
         time : (q,) array
         what : str
             What the times are, in the message.
+        event : bool
+            Whether they are times of events, which come before a censoring at the same time.
 
         Returns
         -------
@@ -46,7 +50,7 @@ class CensoringTimes:
         DataError
             If a time is beyond all rows, or all that were followed so long were censored by then.
         """
-        after = np.searchsorted(self.times, time, side="right")
+        after = np.searchsorted(self.times, time, side="left" if event else "right")
         value = np.append(1.0, self.survival)[after]
         outside = (value <= 0.0) | ((time > self.times[-1]) & self.censored)
         if outside.any():
@@ -60,13 +64,14 @@ class CensoringTimes:
         return np.asarray(1.0 / value)
 
 
-def censoring_times(time: Array, event: BoolArray) -> CensoringTimes:
+def censoring_times(rows: RightCensored, after: float = -np.inf) -> CensoringTimes:
     """Estimate when rows are censored, from times at which events come before censorings.
 
     Parameters
     ----------
-    time : (n,) array
-    event : (n,) array of bool
+    rows : RightCensored
+    after : float
+        Only of rows that are not censored by then.
 
     Returns
     -------
@@ -74,13 +79,13 @@ def censoring_times(time: Array, event: BoolArray) -> CensoringTimes:
 
     Examples
     --------
-    >>> G = censoring_times(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]))
+    >>> from tobitgp.metrics.read import read_survival
+    >>> G = censoring_times(read_survival("train", ([1.0, 2.0, 2.0, 3.0], [1, 1, 0, 1])))
     >>> print(G.survival, G.weights(np.array([1.5, 2.0]), "time"))
     [1.  0.5 0.5] [1. 2.]
     """
-    times, at = np.unique(time, return_inverse=True)
-    events, leaving = np.bincount(at, weights=event), np.bincount(at)
-    at_risk = np.cumsum(leaving[::-1])[::-1] - events
-    censored = leaving - events
-    hazard = np.divide(censored, at_risk, out=np.zeros(len(times)), where=at_risk > 0.0)
+    times, censored, at_risk = risk_sets(rows.time, ~rows.event, rows.weight, rows.entry)
+    died = np.bincount(np.searchsorted(times, rows.time), weights=rows.weight * rows.event, minlength=len(times))
+    hazard = np.divide(censored, np.maximum(at_risk - died, censored), out=np.zeros(len(times)), where=censored > 0.0)
+    hazard[times <= after] = 0.0
     return CensoringTimes(times, np.asarray(np.cumprod(1.0 - hazard)), bool(censored.any()))

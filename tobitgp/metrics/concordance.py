@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.pairs import later_masses, tied_mass
-from tobitgp.metrics.read import check_order, read_bounds, read_column
+from tobitgp.metrics.read import check_order, read_bounds, read_column, read_entry, read_weights
 
 
 class Concordance(NamedTuple):
@@ -33,7 +33,14 @@ class Concordance(NamedTuple):
 
 
 def concordance_index(
-    time: Any, score: Any, event: Any = None, *, lower: Any = None, upper: Any = None, weights: Any = None
+    time: Any,
+    score: Any,
+    event: Any = None,
+    *,
+    lower: Any = None,
+    upper: Any = None,
+    entry: Any = None,
+    weights: Any = None,
 ) -> float:
     r"""Concordance index: the share of pairs in the right order among those whose order is known.
 
@@ -43,7 +50,8 @@ def concordance_index(
     begins, or before. That covers all orderings of [1]_, between exact, left-, right- and interval-censored rows. Two
     exact rows at one time are not compared, and a time counts as earlier than a censoring to the right there, as later
     than a censoring to the left, since the true time equals the limit with probability 0. For right-censored times
-    this is Harrell's index, and that of lifelines and scikit-survival. 1 is a perfect order, 0.5 that of chance.
+    this is Harrell's index, and that of lifelines and scikit-survival, with delayed entry that of R's survival. 1 is a
+    perfect order, 0.5 that of chance.
 
     Parameters
     ----------
@@ -58,6 +66,9 @@ def concordance_index(
         With ``time``, limits of the instrument in its units: rows at or below ``lower`` are left-censored there, rows
         at or above ``upper`` right-censored. With ``time=None``, the ends of the interval that holds each row, equal on
         exact rows and infinite where it is open. Not beside ``event``.
+    entry : (n,) array, optional
+        From when on each row was followed (delayed entry), in the units of ``time``: a row that had not entered when
+        the other one ended is not compared with it.
     weights : (n,) array, optional
         Frequency weights, 0 or more: a row of weight 2 is two rows.
 
@@ -102,17 +113,24 @@ def concordance_index(
     >>> concordance_index(None, score=[1, 2, 3], lower=[0, 2, 3], upper=[2, 4, np.inf])
     1.0
     """
-    return concordance_counts(time, score, event, lower=lower, upper=upper, weights=weights).c_index
+    return concordance_counts(time, score, event, lower=lower, upper=upper, entry=entry, weights=weights).c_index
 
 
 def concordance_counts(
-    time: Any, score: Any, event: Any = None, *, lower: Any = None, upper: Any = None, weights: Any = None
+    time: Any,
+    score: Any,
+    event: Any = None,
+    *,
+    lower: Any = None,
+    upper: Any = None,
+    entry: Any = None,
+    weights: Any = None,
 ) -> Concordance:
     """Concordance index with the numbers of pairs behind it.
 
     Parameters
     ----------
-    time, score, event, lower, upper, weights
+    time, score, event, lower, upper, entry, weights
         As in `concordance_index`.
 
     Returns
@@ -135,13 +153,11 @@ def concordance_counts(
     >>> concordance_counts([1, 2, 3, 4], score=[2, 3, 1, 5], event=[1, 0, 1, 1])
     Concordance(c_index=0.75, concordant=3.0, discordant=1.0, tied_score=0.0, tied_time=0.0)
     """
-    check_order(time=time, score=score, event=event, lower=lower, upper=upper, weights=weights)
+    check_order(time=time, score=score, event=event, lower=lower, upper=upper, entry=entry, weights=weights)
     f = read_column("score", score, infinite=True)
     low, high = read_bounds(time, event, lower, upper, len(f))
-    w = np.ones(len(f)) if weights is None else read_column("weights", weights, len(f))
-    if (w < 0.0).any():
-        raise DataError(f"weights: {w[w < 0.0][0]:g} is below 0; frequency weights are 0 or more.")
-    masses = later_masses(low, high, f, w)
+    w = read_weights(weights, len(f))
+    masses = later_masses(low, high, f, w, None if entry is None else read_entry(entry, high))
     concordant, tied, discordant = (float(w @ mass) for mass in masses)
     if not concordant + tied + discordant > 0.0:
         raise DataError(f"No order of a pair is known among {len(f)} rows: {_why(low, high)}.")

@@ -8,11 +8,13 @@ from tobitgp.numerics.dominance import mass_below
 from tobitgp.typing import Array, IntArray
 
 
-def later_masses(lower: Array, upper: Array, score: Array, weight: Array) -> tuple[Array, Array, Array]:
+def later_masses(
+    lower: Array, upper: Array, score: Array, weight: Array, entry: Array | None = None
+) -> tuple[Array, Array, Array]:
     """For each row, the weight of the rows that are known to be later, by how their scores compare.
 
     A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same
-    time are not ordered.
+    time are not ordered. A row that entered when the other had ended is not compared with it.
 
     Parameters
     ----------
@@ -20,6 +22,8 @@ def later_masses(lower: Array, upper: Array, score: Array, weight: Array) -> tup
         Ends of the interval known to hold each row, equal on exact rows.
     score : (n,) array
     weight : (n,) array
+    entry : (n,) array, optional
+        From when on each row was followed.
 
     Returns
     -------
@@ -35,7 +39,21 @@ def later_masses(lower: Array, upper: Array, score: Array, weight: Array) -> tup
     >>> print(higher, equal, less)
     [3. 0. 0. 0.] [0. 0. 1. 0.] [0. 2. 0. 0.]
     """
-    begin, end = _keys(lower, upper)
+    if entry is None or np.isneginf(entry).all():
+        return _beyond(*_keys(lower, upper), score, weight)
+    lower = np.maximum(lower, entry)
+    every = _beyond(*_keys(lower, upper), score, weight)
+    # Whoever entered later lives later, too: a row that begins as one censored to the right at its entry.
+    n = len(lower)
+    begin, end = _keys(np.append(entry, lower), np.append(np.full(n, np.inf), upper))
+    late = _beyond(begin[:n], end[n:], score, weight)
+    rounding = 1e-12 * weight.sum()
+    higher, equal, less = (np.where(a - b > rounding, a - b, 0.0) for a, b in zip(every, late, strict=True))
+    return higher, equal, less
+
+
+def _beyond(begin: IntArray, end: IntArray, score: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """For each row, the weight of those that begin beyond its end, by how their scores compare."""
     order = np.argsort(-begin, kind="stable")
     first = len(begin) - np.searchsorted(begin[order[::-1]], end, side="right")
     rank = np.unique(score, return_inverse=True)[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,30 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, BoolArray
 
 _OPEN = "an end that is open is -inf or inf"
+
+
+class RightCensored(NamedTuple):
+    """Right-censored times of n rows.
+
+    Attributes
+    ----------
+    time : (n,) array
+        0 or more.
+    event : (n,) array of bool
+    entry : (n,) array
+        From when on each row was followed, ``-inf`` of those followed from the beginning.
+    weight : (n,) array
+        Frequency weights.
+    """
+
+    time: Array
+    event: BoolArray
+    entry: Array
+    weight: Array
+
+    def rows(self, at: BoolArray) -> RightCensored:
+        """Some of the rows."""
+        return RightCensored(self.time[at], self.event[at], self.entry[at], self.weight[at])
 
 
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
@@ -90,14 +114,8 @@ was seen, 0 or False that the row was censored.
     return values == 1.0
 
 
-def read_survival(name: str, rows: Any) -> tuple[Array, BoolArray]:
+def read_survival(name: str, rows: Any, entry: Any = None, weights: Any = None) -> RightCensored:
     """Right-censored times: a pair of time and event, or scikit-survival's structured array of event and time.
-
-    Returns
-    -------
-    time : (n,) array
-        0 or more.
-    event : (n,) array of bool
 
     Raises
     ------
@@ -106,18 +124,70 @@ def read_survival(name: str, rows: Any) -> tuple[Array, BoolArray]:
 
     Examples
     --------
-    >>> read_survival("test", ([1, 2], [True, False]))
-    (array([1., 2.]), array([ True, False]))
+    >>> rows = read_survival("test", ([1, 2], [True, False]), weights=[2, 1])
+    >>> print(*rows)
+    [1. 2.] [ True False] [-inf -inf] [2. 1.]
     """
     fields = getattr(getattr(rows, "dtype", None), "names", None)
     if fields and len(fields) == 2:
         rows = tuple(rows[f] for f in sorted(fields, key=lambda f: rows.dtype[f] == np.dtype(bool)))
     if not isinstance(rows, (tuple, list)) or len(rows) != 2 or any(pd.api.types.is_scalar(part) for part in rows):
         raise SpecError(f'{name}= takes a pair of time and event, as {name}=(df["time"], df["event"]).')
-    check_order(**{f"{name}[0]": rows[0], f"{name}[1]": rows[1]})
+    given = {"entry": entry, "weights": weights}
+    check_order(**{f"{name}[0]": rows[0], f"{name}[1]": rows[1]}, **{f"{k} of {name}": v for k, v in given.items()})
     time = read_column(f"the time of {name}", rows[0])
     _refuse(time < 0.0, f"the time of {name} is negative in")
-    return time, read_event(rows[1], len(time), f"the event of {name}")
+    event = read_event(rows[1], len(time), f"the event of {name}")
+    return RightCensored(
+        time, event, read_entry(entry, time, f"entry of {name}"), read_weights(weights, len(time), f"weights of {name}")
+    )
+
+
+def read_both(train: Any, test: Any, entry: Any, weights: Any) -> tuple[RightCensored, RightCensored]:
+    """Training and test rows, with pairs of their entries and weights.
+
+    Raises
+    ------
+    DataError, SpecError
+    """
+    for name, pair in (("entry", entry), ("weights", weights)):
+        if pair is not None and not (isinstance(pair, tuple) and len(pair) == 2):
+            raise SpecError(f"{name}= takes a pair, of the rows of train and of test, as {name}=(a, b); None has none.")
+    of_entry, of_weights = entry or (None, None), weights or (None, None)
+    return (
+        read_survival("train", train, of_entry[0], of_weights[0]),
+        read_survival("test", test, of_entry[1], of_weights[1]),
+    )
+
+
+def read_entry(entry: Any, end: Array, name: str = "entry") -> Array:
+    """From when on each row was followed, before its end; -inf for all where ``entry`` is None.
+
+    Raises
+    ------
+    DataError
+    """
+    if entry is None:
+        return np.full(len(end), -np.inf)
+    start = read_column(name, entry, len(end), infinite=True)
+    _refuse(start >= end, f"{name} is not before the end of", "a row enters before its time")
+    return start
+
+
+def read_weights(weights: Any, n: int, name: str = "weights") -> Array:
+    """Frequency weights, 1 for all where ``weights`` is None.
+
+    Raises
+    ------
+    DataError
+    """
+    if weights is None:
+        return np.ones(n)
+    w = read_column(name, weights, n)
+    if (w < 0.0).any() or not w.any():
+        least = f"{w.min():g} is below 0" if (w < 0.0).any() else "all are 0"
+        raise DataError(f"{name}: {least}; frequency weights are 0 or more.")
+    return w
 
 
 def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str = "time") -> tuple[Array, Array]:

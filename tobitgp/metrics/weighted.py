@@ -9,18 +9,21 @@ import numpy as np
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.censoring import censoring_times
 from tobitgp.metrics.pairs import later_masses
-from tobitgp.metrics.read import check_order, read_column, read_survival
+from tobitgp.metrics.read import check_order, read_both, read_column
 
 
-def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None) -> float:
+def concordance_ipcw(
+    train: Any, test: Any, score: Any, tau: float | None = None, *, entry: Any = None, weights: Any = None
+) -> float:
     r"""Concordance index of right-censored times, weighted by the inverse probability of censoring.
 
-    .. math:: c = \frac{\sum_{ij} \delta_i\, G(t_i)^{-2}\, 1[t_i < t_j, t_i < \tau]\,
+    .. math:: c = \frac{\sum_{ij} w_i w_j\, \delta_i\, G(t_i-)^{-2}\, 1[e_j < t_i < t_j, t_i < \tau]\,
                   \{1[f_i < f_j] + \tfrac12 1[f_i = f_j]\}}
-                 {\sum_{ij} \delta_i\, G(t_i)^{-2}\, 1[t_i < t_j, t_i < \tau]},
+                 {\sum_{ij} w_i w_j\, \delta_i\, G(t_i-)^{-2}\, 1[e_j < t_i < t_j, t_i < \tau]},
 
-    where :math:`\delta_i` says that row i had its event and G is the probability of not being censored by a time,
-    estimated by Kaplan and Meier's method on the training rows. Harrell's index tends to a limit that depends on the
+    where :math:`\delta_i` says that row i had its event, :math:`e_j` when row j entered, :math:`w` are weights and
+    :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
+    training rows. Harrell's index tends to a limit that depends on the
     censoring times, this one to that of uncensored data up to tau, if censoring depends on nothing. A time that was
     censored when another row had its event counts as later.
 
@@ -34,6 +37,11 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
     tau : float, optional
         On the scale of the times: pairs whose earlier time is tau or later are left out. It belongs where many training
         rows are still followed: weights of late events are large and uncertain.
+    entry : pair of (n,) arrays, optional
+        From when on the rows of train and of test were followed (delayed entry), on the scale of the times; None for
+        those followed from the beginning.
+    weights : pair of (n,) arrays, optional
+        Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
 
     Returns
     -------
@@ -48,6 +56,10 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
     SpecError
         If ``tau`` is not a positive number, or ``train`` or ``test`` not a pair.
 
+    Notes
+    -----
+    scikit-survival takes :math:`G(t_i)`, which differs where an event and a censoring share a time.
+
     References
     ----------
     Uno, Cai, Pencina, D'Agostino and Wei (2011), On the C-statistics for evaluating overall adequacy of risk
@@ -59,19 +71,19 @@ def concordance_ipcw(train: Any, test: Any, score: Any, tau: float | None = None
     >>> round(concordance_ipcw(train, ([1, 2.5, 3, 3.5], [1, 1, 0, 0]), score=[2, 1, 3, 4]), 6)
     0.866667
     """
-    G = censoring_times(*read_survival("train", train))
-    time, event = read_survival("test", test)
+    seen, rows = read_both(train, test, entry, weights)
+    G, (time, event, _, w) = censoring_times(seen), rows
     check_order(**{"the time of test": test[0], "score": score})
     f = read_column("score", score, len(time), infinite=True)
     if tau is not None and not (isinstance(tau, (int, float, np.number)) and tau > 0.0):
         raise SpecError(f"tau={tau!r}: a positive time is needed.")
-    higher, equal, less = later_masses(time, np.where(event, time, np.inf), f, np.ones(len(f)))
-    first = event & (higher + equal + less > 0.0) & (time < (np.inf if tau is None else tau))
+    higher, equal, less = later_masses(time, np.where(event, time, np.inf), f, w, rows.entry)
+    first = event & (w > 0.0) & (higher + equal + less > 0.0) & (time < (np.inf if tau is None else tau))
     if not first.any():
         raise DataError(
             f"No order of a pair is known among the {len(f)} test rows: an event{'' if tau is None else ' before tau'} "
             "is needed, and a row that was followed longer."
         )
-    weight = G.weights(time[first], "the event of a test row at time") ** 2
+    weight = w[first] * G.weights(time[first], "the event of a test row at time", event=True) ** 2
     right = weight @ (higher + 0.5 * equal)[first]
     return float(right / (weight @ (higher + equal + less)[first]))

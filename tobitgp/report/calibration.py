@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.kaplan_meier import kaplan_meier, km_interval, risk_sets
 from tobitgp.numerics.turnbull import Turnbull, turnbull
 from tobitgp.report.axes import SQUARE, closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
 from tobitgp.report.text import as_label
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 GROUPS = 10
 _ROWS = 5000
@@ -56,7 +56,7 @@ def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
     lower, upper, weight = _some(-np.expm1(ends.lower), above, ends.weight)
     seen = distribution(lower, upper, weight)
     shown, u = np.isfinite(seen.x), np.linspace(0.0, 1.0, 201)
-    error = np.sqrt(u * (1.0 - u) / max(_exact(lower, upper), 1))
+    error = np.sqrt(u * (1.0 - u) / max(_exact(lower, upper, weight), 1))
     ax = _beside_diagonal(ax, seen.x[shown], seen.below[shown], u, error, _label(lower, upper))
     ax.set_xlabel("predicted probability of a lower response")
     ax.set_ylabel("share of rows")
@@ -64,7 +64,13 @@ def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
 
 
 @closing_what_fails
-def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArray, Array], ax: Any = None) -> Any:
+def plot_calibration_at(
+    time: float,
+    survival: Array,
+    rows: tuple[Array, BoolArray, Array, Array],
+    ax: Any = None,
+    since: float | None = None,
+) -> Any:
     """Draw predicted probabilities of an event by a time, in groups of rows, beside Kaplan and Meier's estimates.
 
     Parameters
@@ -73,16 +79,17 @@ def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArr
     survival : (n,) array
         Predicted probability of surviving it.
     rows : (n,) arrays
-        Times, whether they are those of events, and weights.
+        Times, whether they are those of events, weights, and entries.
     ax : matplotlib axes, optional
+    since : float, optional
+        That they are alive then is given.
 
     Returns
     -------
     matplotlib axes
     """
     ax = given_or_new(ax, SQUARE)
-    order = np.argsort(-survival, kind="stable")
-    parts = np.array_split(order, int(np.clip(len(order) // _LEAST_GROUP, 1, GROUPS)))
+    parts = _tenths(survival, rows[2])
     points = np.array(
         [(1.0 - np.average(survival[at], weights=rows[2][at]), *_event_by(time, rows, at)) for at in parts]
     )
@@ -101,7 +108,8 @@ def plot_calibration_at(time: float, survival: Array, rows: tuple[Array, BoolArr
     )
     ax.set_xlim(0.0, top)
     ax.set_ylim(0.0, min(1.0, top))
-    ax.set_xlabel(f"predicted probability of an event by {time:g}")
+    given = "" if since is None else f" from {since:g}"
+    ax.set_xlabel(f"predicted probability of an event{given} by {time:g}")
     ax.set_ylabel("share seen")
     return _finish(ax)
 
@@ -124,7 +132,7 @@ def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
     shown = (seen.below < 1.0) & np.isfinite(seen.x)
     x, hazard = seen.x[shown], -np.log1p(-seen.below[shown])
     line = np.linspace(0.0, 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3), 201)
-    error = np.sqrt(np.expm1(line) / max(_exact(lower, upper), 1))
+    error = np.sqrt(np.expm1(line) / max(_exact(lower, upper, weight), 1))
     ax = _beside_diagonal(ax, x, hazard, line, error, _label(lower, upper))
     ax.set_xlabel("Cox-Snell residual")
     ax.set_ylabel("cumulative hazard")
@@ -200,23 +208,24 @@ def _grid(values: Array, middle: float) -> Array:
     return np.linspace(low - room, high + room, 401)
 
 
-def _event_by(time: float, rows: tuple[Array, BoolArray, Array], at: Any) -> tuple[float, float, float]:
+def _tenths(survival: Array, weight: Array) -> list[IntArray]:
+    """Rows in groups of nearly equal weight, the least survival last."""
+    order = np.argsort(-survival, kind="stable")
+    total = weight.sum()
+    groups = int(np.clip(total // _LEAST_GROUP, 1, GROUPS))
+    group = np.floor(groups * (np.cumsum(weight[order]) - 0.5 * weight[order]) / total).astype(np.intp)
+    return [order[group == k] for k in range(groups) if (group == k).any()]
+
+
+def _event_by(time: float, rows: tuple[Array, BoolArray, Array, Array], at: Any) -> tuple[float, float, float]:
     """Kaplan and Meier's probability of an event by a time, and its interval on the scale of log(-log)."""
-    y, event, weight = (column[at] for column in rows)
-    times, survival = kaplan_meier(y, event, weight)
-    until = times <= time
-    if not until.any():
+    times, died, at_risk = risk_sets(*(column[at] for column in rows))
+    until = np.flatnonzero(times <= time)
+    if not len(until):
         return 0.0, 0.0, 0.0
-    s = float(survival[until][-1])
-    first = np.searchsorted(times[until], y)
-    at_risk = np.cumsum(np.bincount(first, weights=weight, minlength=until.sum() + 1)[::-1])[::-1][:-1]
-    early = event & (y <= time)
-    died = np.bincount(first[early], weights=weight[early], minlength=len(at_risk))
-    if not 0.0 < s < 1.0:
-        return 1.0 - s, 1.0 - s, 1.0 - s
-    error = np.sqrt(np.sum(died / (at_risk * (at_risk - died)))) / np.log(s)
-    ends = s ** np.exp(np.array([1.0, -1.0]) * float(ndtri(0.975)) * error)
-    return 1.0 - s, float(1.0 - ends.max()), float(1.0 - ends.min())
+    last, seen = until[-1], np.cumprod(1.0 - died / at_risk)
+    lower, upper = km_interval(died, at_risk)
+    return 1.0 - seen[last], 1.0 - upper[last], 1.0 - lower[last]
 
 
 def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -227,9 +236,9 @@ def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Arra
     return lower[at], upper[at], weight[at]
 
 
-def _exact(lower: Array, upper: Array) -> int:
+def _exact(lower: Array, upper: Array, weight: Array) -> float:
     """Rows that tell of the distribution as a seen value does."""
-    return int(np.count_nonzero(lower == upper))
+    return float(weight[lower == upper].sum())
 
 
 def _label(lower: Array, upper: Array) -> str:

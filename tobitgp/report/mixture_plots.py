@@ -49,7 +49,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     right = np.isposinf(upper)
     if right.any() and (right | (lower == upper)).all():
         x = _times(results, ends)
-        draw_kaplan_meier(ax, ends)
+        draw_kaplan_meier(ax, *ends)
         _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_sf(x)), step=_discrete(results))
         ax.set_ylabel("survival")
         ax.set_ylim(0.0, 1.03)

@@ -299,6 +299,7 @@ class Timed(Protocol):
     def predict_hazard(  # noqa: D102
         self, df: Any = None, times: Any = None, *, interval: float | None = None
     ) -> pd.DataFrame: ...
+    def _average_curve(self, of: str, grid: Array) -> Array: ...
 
 
 class Reported(Protocol):

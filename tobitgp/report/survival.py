@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.kaplan_meier import kaplan_meier, km_interval, risk_sets
 from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed
 from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
-Ends = tuple[Array, Array, Array]
-_POINTS, _MARKS = 401, 5000
-_AVERAGED = 400
+Ends = tuple[Array, ...]
+_POINTS, _MARKS, _CELLS = 401, 5000, 2_000_000
 
 
 @closing_what_fails
@@ -40,11 +39,11 @@ def plot_survival(
     results : Timed
         A fit of any kind.
     ends : (n,) arrays or None
-        Lower and upper ends of the training rows, and weights.
+        Lower and upper ends of the training rows, weights, and entries.
     label : str
         ``"mixture"`` of a fit whose rows are all the same, which is drawn with its band where ``df`` is not given. Of
-        others survival is then averaged over at most 400 of the training rows. Beside both stands Kaplan and Meier's
-        estimate where no row is censored but to the right, and none entered late.
+        others survival is then averaged over all training rows. Beside both stands Kaplan and Meier's estimate where
+        no row is censored but to the right, or truncated but to the left.
     ax : matplotlib axes, optional
     df : DataFrame or dict of columns, optional
         Rows to draw a curve for each, eight at most.
@@ -61,11 +60,11 @@ def plot_survival(
         For too many rows, or where the fit holds no training rows and ``df`` or ``times`` is not given.
     """
     ax, x = given_or_new(ax), _grid(results, ends, times, label)
-    if df is None and ends is not None and results.parts.spec.truncation is None:
-        draw_kaplan_meier(ax, ends)
+    window = results.parts.spec.truncation
+    if df is None and ends is not None and (window is None or window.upper is None):
+        draw_kaplan_meier(ax, *ends)
     if df is None and label != "mixture":
-        survival = results.predict_survival_function(_some_rows(results), x).to_numpy()
-        _draw_line(ax, x, survival.mean(axis=1), f"average of {survival.shape[1]} rows")
+        _draw_line(ax, x, results._average_curve("survival", x), _averaged(ends))
     else:
         _draw_rows(ax, results.predict_survival_function, x, results, label, df, interval, center)
     ax.set_ylabel("survival")
@@ -89,10 +88,7 @@ def plot_hazard(
     ax, x = given_or_new(ax), _grid(results, ends, times, label)
     x = x[1:] if times is None else x
     if df is None and label != "mixture":
-        rows = _some_rows(results)
-        alive = results.predict_survival_function(rows, x).to_numpy()
-        hazard = results.predict_hazard(rows, x).to_numpy()
-        _draw_line(ax, x, (alive * hazard).sum(axis=1) / alive.sum(axis=1), f"average of {alive.shape[1]} rows")
+        _draw_line(ax, x, results._average_curve("hazard", x), _averaged(ends))
     else:
         _draw_rows(ax, results.predict_hazard, x, results, label, df, interval, center)
     ax.set_ylabel("hazard")
@@ -100,15 +96,21 @@ def plot_hazard(
     return _finish(ax, results)
 
 
-def draw_kaplan_meier(ax: Any, ends: Ends) -> None:
+def draw_kaplan_meier(ax: Any, lower: Array, upper: Array, weight: Array, entry: Array | None = None) -> None:
     """Draw Kaplan and Meier's estimate where no row is censored but to the right."""
-    lower, upper, weight = ends
     seen = lower == upper
     if not (seen | np.isposinf(upper)).all():
         return
-    times, survival = kaplan_meier(lower, seen, weight)
-    steps = np.concatenate([[min(0.0, times[0])], times]), np.concatenate([[1.0], survival])
-    ax.step(*steps, where="post", color=INK, linewidth=1.0, label=f"Kaplan-Meier ({seen.sum()} of {len(seen)} seen)")
+    times, survival = kaplan_meier(lower, seen, weight, entry)
+    first = -np.inf if entry is None else float(entry.min())
+    start = first if np.isfinite(first) else min(0.0, times[0])
+    steps = np.concatenate([[start], times]), np.concatenate([[1.0], survival])
+    late = entry is not None and not np.isneginf(entry).all()
+    if late:
+        ends = km_interval(*risk_sets(lower, seen, weight, entry)[1:])
+        ax.fill_between(times, *ends, step="post", color=INK, alpha=0.12, linewidth=0)
+    label = f"Kaplan-Meier{', late entry' * late} ({weight @ seen:.10g} of {weight.sum():.10g} seen)"
+    ax.step(*steps, where="post", color=INK, linewidth=1.0, label=label)
     censored = np.unique(lower[~seen])
     if 0 < len(censored) <= _MARKS:
         height = survival[np.searchsorted(times, censored)]
@@ -134,14 +136,14 @@ def _grid(results: Timed, ends: Ends | None, times: Any, label: str) -> Array:
         raise SpecError("This fit holds no training rows, which say how far to draw: give times=...")
     family = results.parts.family
     real = family.support == "real" if label == "mixture" else not family.log_time
-    return time_grid(ends, discrete=_discrete(results), real=real)
+    grid = time_grid(ends, discrete=_discrete(results), real=real)
+    # The average over many rows is smooth, and its cost that of rows times points.
+    return grid if label == "mixture" else grid[:: int(np.clip(len(grid) * len(ends[0]) // _CELLS, 1, 8))]
 
 
-def _some_rows(results: Timed) -> pd.DataFrame:
-    frame = results.model.data.frame
-    if frame is None:
-        raise SpecError("This fit holds no training rows to average over: give df=...")
-    return frame.iloc[:: -(-len(frame) // _AVERAGED)]
+def _averaged(ends: Ends | None) -> str:
+    assert ends is not None
+    return f"average of {ends[2].sum():.10g} rows"
 
 
 def _draw_rows(

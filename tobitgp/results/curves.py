@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.beside import read_weights
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.lazy import is_dask
@@ -27,6 +28,7 @@ from tobitgp.results.trust.calibration import Calibration
 from tobitgp.typing import Array, Frame
 
 Excluded = str | Sequence[str]
+_AVERAGED = 1_000_000  # rows times times that an average holds at once
 
 
 class Curves(Calibration):
@@ -436,15 +438,16 @@ class Curves(Calibration):
         """Concordance of the predicted medians with the training rows, censored ones of every kind included.
 
         A share of pairs: 0.5 is chance, 1 a perfect order; see `tobitgp.metrics.concordance_index` and (MET2)
-        of the theory pages. A mixture predicts the same for every
-        row, and raises SpecError.
+        of the theory pages. Frequency weights count, and of rows that entered late only pairs that were followed at
+        one time. A mixture predicts the same for every row, and raises SpecError.
         """
         return self._concordance()
 
     def _concordance(self) -> float:
-        return concordance(self._rows(None).law.percentile(0.5, None), *self._training_ends())
+        entry = self._parts.rows.response.entry
+        return concordance(self._rows(None).law.percentile(0.5, None), *self._training_ends(), entry)
 
-    def score(self, df: Frame, scoring_method: str = "log_likelihood") -> float:
+    def score(self, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
         """Score new rows, as lifelines' fitters do.
 
         Parameters
@@ -455,6 +458,8 @@ class Curves(Calibration):
             Mean over the rows of the log predictive density of exact ones and the log probability of what was seen of
             the others, in the units of the response; or the concordance of predicted medians with the rows. A mixture
             predicts the same for every row and has no concordance.
+        weights : str, (n,) array or Series, optional
+            Frequency weights of the rows, or the column that holds them.
 
         Returns
         -------
@@ -465,6 +470,8 @@ class Curves(Calibration):
         ------
         SpecError
             For another method, lacking columns, or rows of which nothing is known.
+        DataError
+            If the rows or weights cannot be used.
 
         References
         ----------
@@ -479,17 +486,13 @@ class Curves(Calibration):
         >>> round(res.score(lung[1::2]), 3)
         -5.045
         """
-        return self._score(df, scoring_method)
-
-    def _score(self, df: Frame, scoring_method: str, weights: Array | None = None) -> float:
-        """Score of rows of some weights, (n_data,)."""
         method = check_score(scoring_method)
         if is_dask(df):
             raise SpecError("score() takes rows in memory: give df.compute().")
         found = self._scores(df, method)
-        weight = np.ones(len(found.values)) if weights is None else weights[found.known]
+        weight = read_weights(weights, df, len(found.known))[found.known]
         if method == "concordance_index":
-            return concordance(found.values, found.lower, found.upper, weight)
+            return concordance(found.values, found.lower, found.upper, weight, found.entry)
         return float(np.average(found.values, weights=weight))
 
     def plot_survival(
@@ -503,8 +506,9 @@ class Curves(Calibration):
     ) -> Any:
         """Survival over time.
 
-        Without ``df`` that of a mixture with its band, or the average over the training rows, beside Kaplan and
-        Meier's estimate where rows are right-censored; with ``df`` a curve and its band for each row.
+        Without ``df`` that of a mixture with its band, or the average over all training rows by their weights, beside
+        Kaplan and Meier's estimate where rows are right-censored (with its 95% band where they entered late, since few
+        are at risk early); with ``df`` a curve and its band for each row.
 
         Parameters
         ----------
@@ -556,8 +560,8 @@ class Curves(Calibration):
     ) -> Any:
         """Hazard over time.
 
-        Without ``df`` that of a mixture with its band, or the average over those training rows that would live at each
-        time; with ``df`` a curve and its band for each row.
+        Without ``df`` that of a mixture with its band, or the average over all training rows by their weights and
+        their survival to each time; with ``df`` a curve and its band for each row.
 
         Parameters
         ----------
@@ -615,9 +619,26 @@ class Curves(Calibration):
             grid = seen_times(*self._training_ends()[:2])
         return curve_table(self._rows(df, exclude, bands=interval is not None), of, grid, after, interval)
 
-    def _ends_or_none(self) -> tuple[Array, Array, Array] | None:
-        """Ends and weights of the training rows, where they are held."""
-        return None if self._parts.training is None else self._training_ends()
+    def _ends_or_none(self) -> tuple[Array, Array, Array, Array] | None:
+        """Ends, weights and entries of the training rows, where they are held."""
+        if self._parts.training is None:
+            return None
+        return *self._training_ends(), self._parts.rows.response.entry
+
+    def _average_curve(self, of: str, grid: Array) -> Array:
+        """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too; (m,)."""
+        law, weight = self._rows(None).law, self._parts.rows.response.weight
+        out = [np.zeros(0)]
+        # A few times of all rows in one go, since rows are not all alike.
+        each = max(_AVERAGED // len(weight), 1)
+        for times in np.array_split(grid, -(-len(grid) // each)):
+            alive = law.curve("survival", times, None, None)["mean"]
+            if of == "survival":
+                out.append(weight @ alive / weight.sum())
+            else:
+                hazard = law.curve(of, times, None, None)["mean"]
+                out.append(weight @ (alive * hazard) / (weight @ alive))
+        return np.concatenate(out)
 
 
 class RowCurves(Curves):
@@ -642,4 +663,5 @@ class RowCurves(Curves):
             values = self._likelihoods(rows)
         else:
             values = self._times_of(rows.asked).law.percentile(0.5, None)
-        return Scores(rows.asked.usable, rows.response.lower, rows.response.upper, values)
+        seen = rows.response
+        return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)

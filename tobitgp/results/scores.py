@@ -46,6 +46,8 @@ class Scores(NamedTuple):
         Which rows these are, m of them.
     lower, upper : (m,) array
         What is known of the response.
+    entry : (m,) array
+        From when on it could have been seen.
     values : (m,) array
         Log likelihoods, or predicted medians.
     """
@@ -53,6 +55,7 @@ class Scores(NamedTuple):
     known: BoolArray
     lower: Array
     upper: Array
+    entry: Array
     values: Array
 
 
@@ -131,11 +134,11 @@ def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
     return values - _log_jacobian(response, log_time=rows.log_time)
 
 
-def concordance(median: Array, lower: Array, upper: Array, weight: Array | None = None) -> float:
-    """Share of the pairs of rows whose order is known that predicted medians put in that order."""
+def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:
+    """Share of the pairs of rows, followed at one time, whose order is known that predicted medians put in order."""
     from tobitgp.metrics import concordance_index
 
-    return float(concordance_index(None, median, lower=lower, upper=upper, weights=weight))
+    return concordance_index(None, median, lower=lower, upper=upper, entry=entry, weights=weight)
 
 
 def _log_jacobian(response: CensoredResponse, *, log_time: bool) -> Array:

@@ -58,7 +58,8 @@ def cross_validate(
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians); of
         right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
-        to the last decile of the training rows' events, the last two at 100 times from the first decile on); of the
+        to the last decile of the training rows' events, the last two at 100 times from the first decile on, which is
+        the landmark where rows entered late); of the
         response as the instrument shows it ``"mae"`` and ``"rmse"``. A function is called as
         ``function(results, test)``, with the fit and the rows that it has not seen, and gives a number. See
         `tobitgp.metrics`.
@@ -70,8 +71,8 @@ def cross_validate(
     progress : bool or callable
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs : dict
-        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows; on rows left out they
-        count in the first three metrics.
+        Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and count in all metrics
+        but functions.
 
     Returns
     -------

@@ -42,7 +42,7 @@ Measure = Callable[[HeldOut], float]
 
 def log_likelihood(held: HeldOut) -> float:
     """Mean log predictive density, of censored rows the log probability of what was seen."""
-    return held.results._score(held.test, "log_likelihood", held.weight)
+    return held.results.score(held.test, "log_likelihood", weights=held.weight)
 
 
 def nlpd(held: HeldOut) -> float:
@@ -52,40 +52,40 @@ def nlpd(held: HeldOut) -> float:
 
 def concordance_index(held: HeldOut) -> float:
     """Share of the pairs whose order is known that predicted medians put in order."""
-    return held.results._score(held.test, "concordance_index", held.weight)
+    return held.results.score(held.test, "concordance_index", weights=held.weight)
 
 
 def concordance_ipcw(held: HeldOut) -> float:
     """Uno's concordance of predicted medians, of pairs up to the last decile of the training rows' events."""
-    train, test, known = _survival(held)
-    score = held.results.predict(held.test[known], "median").to_numpy()
-    return float(metrics.concordance_ipcw(train, test, score, tau=_deciles(train)[1]))
+    rows = _survival(held)
+    score = held.results.predict(held.test[rows.known], "median").to_numpy()
+    return metrics.concordance_ipcw(rows.train, rows.test, score, rows.deciles[1], **rows.more)
 
 
 def integrated_brier_score(held: HeldOut) -> float:
     """Brier score, averaged over the times from the first to the last decile of the training rows' events."""
-    train, test, known = _survival(held)
-    times = _grid(train, test)
-    curves = held.results.predict_survival_function(held.test[known], times=times)
-    return float(metrics.integrated_brier_score(train, test, curves, times))
+    rows, times, how = _judged(held)
+    curves = held.results.predict_survival_function(held.test[rows.known], times=_with(times, how["landmark"]))
+    return metrics.integrated_brier_score(rows.train, rows.test, curves, times, **how)
 
 
 def cumulative_dynamic_auc(held: HeldOut) -> float:
     """Mean area under time-dependent ROC curves, over the same times."""
-    train, test, known = _survival(held)
-    times = _grid(train, test)
-    curves = held.results.predict_survival_function(held.test[known], times=times)
-    return float(metrics.cumulative_dynamic_auc(train, test, curves, times).mean)
+    rows, times, how = _judged(held)
+    curves = held.results.predict_survival_function(held.test[rows.known], times=_with(times, how["landmark"]))
+    return metrics.cumulative_dynamic_auc(rows.train, rows.test, curves, times, **how).mean
 
 
 def mae(held: HeldOut) -> float:
     """Mean absolute error of the response as the instrument shows it."""
-    return cast(float, metrics.mae(*_shown(held)))
+    error, weight = _errors(held)
+    return float(np.average(np.abs(error), weights=weight))
 
 
 def rmse(held: HeldOut) -> float:
     """Root mean squared error of the response as the instrument shows it."""
-    return cast(float, metrics.rmse(*_shown(held)))
+    error, weight = _errors(held)
+    return float(np.sqrt(np.average(error**2, weights=weight)))
 
 
 MEASURES: dict[str, Measure] = {
@@ -142,10 +142,52 @@ def _own(function: Callable[[Any, pd.DataFrame], float]) -> Measure:
     return measure
 
 
-def _survival(held: HeldOut) -> tuple[tuple[Array, BoolArray], tuple[Array, BoolArray], BoolArray]:
-    """Times and events of training and test rows, and which test rows those are."""
+class Survival(NamedTuple):
+    """Right-censored times of training and of test rows.
+
+    Attributes
+    ----------
+    train, test : (time, event)
+    more : dict
+        Entries and weights of both.
+    known : (n_data,) array of bool
+        Which of the rows left out the test rows are.
+    """
+
+    train: tuple[Array, BoolArray]
+    test: tuple[Array, BoolArray]
+    more: dict[str, Any]
+    known: BoolArray
+
+    @property
+    def deciles(self) -> tuple[float, float]:
+        """First and last decile of the training rows' events, or of all their times where there are none."""
+        (time, event), weight = self.train, self.more["weights"][0]
+        weight = weight * event if event.any() else weight
+        order = np.argsort(time)
+        share = np.cumsum(weight[order]) / weight.sum()
+        low, high = time[order][np.searchsorted(share, [0.1, 0.9])]
+        return float(low), float(high)
+
+
+def _survival(held: HeldOut) -> Survival:
+    """Training rows and those left out."""
     scored = read_scored(held.results.parts, held.test)
-    return _times(held.results.parts.rows.response), _times(scored.response), scored.asked.usable
+    seen, known = held.results.parts.rows.response, scored.asked.usable
+    weight = np.ones(known.sum()) if held.weight is None else held.weight[known]
+    more = {"entry": (seen.entry, scored.response.entry), "weights": (seen.weight, weight)}
+    return Survival(_times(seen), _times(scored.response), more, known)
+
+
+def _judged(held: HeldOut) -> tuple[Survival, Array, dict[str, Any]]:
+    """Rows, times at which they can be judged, and further arguments of the measures.
+
+    Rows that entered late are judged from the first decile on.
+    """
+    rows = _survival(held)
+    late = bool((rows.more["entry"][1] > 0.0).any())
+    since = rows.deciles[0] if late else None
+    return rows, _grid(rows, since), {**rows.more, "landmark": since}
 
 
 def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
@@ -165,24 +207,27 @@ def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
     return response.lower, event
 
 
-def _deciles(train: tuple[Array, BoolArray]) -> tuple[float, float]:
-    """First and last decile of the events, or of all times where there are none."""
-    low, high = np.quantile(train[0][train[1]] if train[1].any() else train[0], [0.1, 0.9])
-    return float(low), float(high)
-
-
-def _grid(train: tuple[Array, BoolArray], test: tuple[Array, BoolArray]) -> Array:
+def _grid(rows: Survival, since: float | None) -> Array:
     """Times at which test rows can be judged."""
-    low, high = _deciles(train)
-    first, last = test[0][test[1]].min(initial=np.inf), min(float(test[0].max()), float(train[0].max()))
+    low, high = rows.deciles
+    time, event = rows.test
+    if since is not None:
+        at_risk = (rows.more["entry"][1] <= since) & (since < time)
+        time, event = time[at_risk], event[at_risk]
+    first = time[event].min(initial=np.inf)
+    last = min(float(time.max(initial=0.0)), float(rows.train[0].max()))
     start, end = max(low, first if np.isfinite(first) else 0.0), min(high, np.nextafter(last, 0.0))
     if start >= end:
         raise SpecError("The test rows of a fold leave no times to judge curves at; take fewer folds.")
     return np.linspace(start, end, _TIMES)
 
 
-def _shown(held: HeldOut) -> tuple[Array, Array]:
-    """Response as the instrument shows it, and its prediction."""
+def _with(times: Array, landmark: float | None) -> Array:
+    return times if landmark is None or landmark == times[0] else np.append(landmark, times)
+
+
+def _errors(held: HeldOut) -> tuple[Array, Array | None]:
+    """What the response as the instrument shows it lacks to its prediction, and weights."""
     scored = read_scored(held.results.parts, held.test)
     lower, upper = scored.response.lower, scored.response.upper
     if ((lower < upper) & np.isfinite(lower) & np.isfinite(upper)).any():
@@ -191,4 +236,5 @@ def _shown(held: HeldOut) -> tuple[Array, Array]:
     plain = held.results.parts.spec.censoring is None and (lower == upper).all()
     what = "uncensored" if plain else "observed"
     prediction = cast("pd.Series[float]", held.results.predict(held.test[scored.asked.usable], what))
-    return np.asarray(value), np.asarray(prediction)
+    weight = None if held.weight is None else held.weight[scored.asked.usable]
+    return np.asarray(prediction) - value, weight

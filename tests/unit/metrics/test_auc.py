@@ -38,7 +38,7 @@ def test_order_of_scores_is_all_that_counts():
         ({"times": [2.0, 1.0]}, "ascending order"),
         ({"times": [4.0]}, "times of 0 or more and below 4"),
         ({"survival_frame": [1, 2]}, "survival_frame has 2 rows where 4 are needed"),
-        ({"train": ([1.0], [0])}, "the event of a test row at time 1 .* cannot be weighted"),
+        ({"train": ([0.5], [0])}, "the event of a test row at time 1 .* cannot be weighted"),
     ],
 )
 def test_bad_input_is_named(given, message):

@@ -33,7 +33,7 @@ def test_events_of_any_type_are_taken(event):
 
 def test_structured_arrays_of_scikit_survival_are_taken():
     rows = np.array([(True, 2.0), (False, 3.0)], dtype=[("dead", bool), ("days", float)])
-    time, event = read_survival("train", rows)
+    time, event, *_ = read_survival("train", rows)
     assert (time.tolist(), event.tolist()) == ([2.0, 3.0], [True, False])
     turned = np.array([(2.0, True), (3.0, False)], dtype=[("days", float), ("dead", bool)])
     assert read_survival("train", turned)[0].tolist() == [2.0, 3.0]

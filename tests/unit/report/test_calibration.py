@@ -129,12 +129,17 @@ def test_groups_hold_mean_predictions_and_kaplan_and_meiers_intervals():
     survival = rng.random(n)
     time, event = np.ceil(8.0 * rng.random(n)), rng.random(n) < 0.7
     weight = rng.integers(1, 3, n).astype(float)
-    ax = plot_calibration_at(t, survival, (time, event, weight))
+    ax = plot_calibration_at(t, survival, (time, event, weight, np.full(n, -np.inf)))
     (bars,) = ax.containers
     x, y = bars.lines[0].get_data()
     ends = np.array([part for part in bars.lines[2][0].get_segments()])[:, :, 1]
-    groups = np.array_split(np.argsort(-survival, kind="stable"), 9)
-    assert len(x) == 9
+    # Tenths of the rows, each repeated by its weight; a row goes where its middle does.
+    order = np.argsort(-survival, kind="stable")
+    middle = [weight[order[:k]].sum() + 0.5 * weight[order[k]] for k in range(n)]
+    groups = [
+        order[np.searchsorted(np.arange(1, 10) / 10 * weight.sum(), middle, side="right") == k] for k in range(10)
+    ]
+    assert len(x) == 10
     for k, at in enumerate(groups):
         fitter = KaplanMeierFitter().fit(time[at], event[at], weights=weight[at])
         assert x[k] == pytest.approx(1.0 - np.average(survival[at], weights=weight[at]))
@@ -145,7 +150,7 @@ def test_groups_hold_mean_predictions_and_kaplan_and_meiers_intervals():
 
 def test_groups_without_events_are_points():
     time, event = np.full(20, 9.0), np.zeros(20, dtype=bool)
-    ax = plot_calibration_at(4.0, np.linspace(0.1, 0.9, 20), (time, event, np.ones(20)))
+    ax = plot_calibration_at(4.0, np.linspace(0.1, 0.9, 20), (time, event, np.ones(20), np.full(20, -np.inf)))
     assert ax.containers[0].lines[0].get_ydata().tolist() == [0.0, 0.0]
 
 

@@ -1,7 +1,9 @@
 """Pictures of survival over time, of fits of every kind."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from lifelines import KaplanMeierFitter
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
@@ -58,10 +60,34 @@ def test_fits_without_rows_say_what_they_need(res, tmp_path):
     loaded.plot_hazard(df=rows, times=[1.0, 2.0])
 
 
-def test_late_entry_has_no_plain_kaplan_meier():
-    lung = tg.datasets.load("lung").assign(entry=0.5)
-    late = tg.fit("Surv(entry, time, event) ~ age", lung, family="weibull")
-    assert not any("Kaplan" in label for label in late.plot_survival().get_legend_handles_labels()[1])
+def test_pictures_are_of_all_rows_by_weights_and_risk_sets():
+    rng = np.random.default_rng(5)
+    n = 810
+    treated, entry = np.arange(n) % 3 == 0, rng.exponential(0.3, n)
+    time = entry + rng.weibull(1.5, n) * np.exp(treated)
+    data = pd.DataFrame({"entry": entry, "time": time, "event": rng.random(n) < 0.7, "treated": 1.0 * treated})
+    weight = np.where(rng.random(n) < 0.5, 1.0, 3.0)
+    fit = tg.fit("Surv(entry, time, event) ~ treated", data, family="weibull", weights=weight)
+    grid = [0.5, 1.0, 2.0, 4.0]
+    x, survival = line(ax := fit.plot_survival(times=grid), f"average of {weight.sum():g} rows")
+    alive = fit.predict_survival_function(data, grid).to_numpy()
+    np.testing.assert_allclose(survival, alive @ weight / weight.sum(), rtol=1e-10)
+    hazard = fit.predict_hazard(data, grid).to_numpy()
+    _, drawn = line(fit.plot_hazard(times=grid), f"average of {weight.sum():g} rows")
+    np.testing.assert_allclose(drawn, (alive * hazard) @ weight / (alive @ weight), rtol=1e-10)
+    seen = f"Kaplan-Meier, late entry ({weight @ data['event']:g} of {weight.sum():g} seen)"
+    x, steps = line(ax, seen)
+    fitter = KaplanMeierFitter().fit(time, data["event"], entry=entry, weights=weight)
+    np.testing.assert_allclose(steps, fitter.survival_function_at_times(x), atol=1e-9)
+    with pytest.raises(SpecError, match="needs landmark="):
+        fit.plot_calibration(time=2.0)
+    (bars,) = fit.plot_calibration(time=2.0, landmark=1.0).containers
+    at_risk = time > 1.0
+    given = fit.predict_survival_function(data, [1.0], conditional_after=1.0).to_numpy()[0]
+    for arm, (predicted, seen) in zip((0.0, 1.0), bars.lines[0].get_xydata()[[-1, 0]], strict=True):
+        assert predicted == pytest.approx(1.0 - given[data["treated"] == arm][0])
+        assert abs(seen - predicted) < 0.15
+    assert at_risk.any()
 
 
 def test_rows_are_given_by_name(res):

@@ -78,4 +78,5 @@ class MixtureCurves(Curves):
             raise SpecError("score() needs rows of which something is known, and these data have none.")
         known = asked.usable.copy()
         known[known] = among
-        return Scores(known, lower, upper, np.asarray(self.predictive.log_mass(lower, upper)))
+        at_once = np.full(len(lower), -np.inf)
+        return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))

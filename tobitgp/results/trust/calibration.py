@@ -33,13 +33,14 @@ class Calibration:
 
     _parts: Any
 
-    def plot_calibration(self, ax: Any = None, *, time: float | None = None) -> Any:
+    def plot_calibration(self, ax: Any = None, *, time: float | None = None, landmark: float | None = None) -> Any:
         """Draw what was foretold beside what was seen.
 
         Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
         with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
         order. On the diagonal if the model is right. With ``time``, of right-censored rows, the probability of an event
         by then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each.
+        Weights count, and late entry does, in the risk sets.
 
         Parameters
         ----------
@@ -47,6 +48,9 @@ class Calibration:
             To draw on; new ones without.
         time : float, optional
             On the scale of the response.
+        landmark : float, optional
+            Beside ``time``, a time before it, on the same scale: the event is foretold and counted of those alive then.
+            Needed where rows entered late, since nothing is known of the time before.
 
         Returns
         -------
@@ -55,8 +59,8 @@ class Calibration:
         Raises
         ------
         SpecError
-            If the fit holds no training rows; with ``time``, if rows are censored other than to the right, or all
-            predictions are the same.
+            If the fit holds no training rows; with ``time``, if rows are censored other than to the right, entered
+            late and have no landmark, or all predictions are the same.
 
         See Also
         --------
@@ -86,13 +90,18 @@ class Calibration:
         at, *more = read_times(time, "time")
         if more:
             raise SpecError("plot_calibration(time=) takes one time; draw others on axes of their own, by ax=.")
-        lower, upper, weight = self._right_censored()
-        survival = results.predict_survival_function(times=[at]).to_numpy()[0]
+        since = None if landmark is None else float(read_times(landmark, "landmark")[0])
+        lower, upper, weight, entry = self._right_censored(since)
+        if since is not None and not (since < at and (lower > since).any()):
+            raise SpecError(f"landmark={since:g}: a time before {at:g}, and before the last of the rows, is needed.")
+        survival = results.predict_survival_function(times=[at - (since or 0.0)], conditional_after=since).to_numpy()[0]
         # A mixture answers for one row.
         survival = survival if _alike(results) else survival[results.parts.rows.kept]
         if np.ptp(survival) == 0.0:
             raise SpecError("plot_calibration(time=) compares rows, and this fit predicts the same for all.")
-        return plot_calibration_at(at, survival, (lower, lower == upper, weight), ax)
+        alive = lower > (-np.inf if since is None else since)
+        rows = (lower[alive], (lower == upper)[alive], weight[alive], entry[alive])
+        return plot_calibration_at(at, survival[alive], rows, ax, since)
 
     def plot_cox_snell(self, ax: Any = None) -> Any:
         """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential law of rate 1.
@@ -181,16 +190,21 @@ class Calibration:
         replicates = results.sample(draws=draws, rng=rng).to_numpy()[kept]
         return plot_predictive_check(results._training_ends(), replicates, response_name(results.model), ax)
 
-    def _right_censored(self) -> tuple[Array, Array, Array]:
-        """Ends and weights of training rows that are exact or right-censored, and entered at once."""
+    def _right_censored(self, since: float | None) -> tuple[Array, Array, Array, Array]:
+        """Ends, weights and entries of training rows that are exact or right-censored."""
         results: Any = self
-        training_rows(results.parts, "plot_calibration()")
+        response = training_rows(results.parts, "plot_calibration()").response
         lower, upper, weight = results._training_ends()
-        if not ((lower == upper) | np.isposinf(upper)).all() or results.parts.spec.truncation is not None:
+        if not ((lower == upper) | np.isposinf(upper)).all() or np.isfinite(response.exit).any():
             raise SpecError(
                 "plot_calibration(time=) takes right-censored rows; others are shown by plot_calibration()."
             )
-        return lower, upper, weight
+        if since is None and (response.entry > 0.0).any():
+            raise SpecError(
+                "plot_calibration(time=) of rows that entered late needs landmark=, a time from which on they are "
+                "followed, as plot_calibration(time=80, landmark=70)."
+            )
+        return lower, upper, weight, response.entry
 
 
 def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
