@@ -9,33 +9,39 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.results.trust.check_residuals import Noise, residual_findings
-from tobitgp.results.trust.findings import Check, Finding, named, plain
+from tobitgp.inference.doubts import coarse_words
+from tobitgp.inference.gather import COARSE
+from tobitgp.results.trust.calibration import foretold
+from tobitgp.results.trust.check_calibration import calibration
+from tobitgp.results.trust.check_influence import influence
+from tobitgp.results.trust.check_residuals import LEAST_ROWS, Noise, residual_tests
+from tobitgp.results.trust.findings import Check, Finding, RawTest, judge, plain
 from tobitgp.results.trust.loo import DRAWS
 from tobitgp.results.trust.missed import structure_findings
 from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.typing import Array
 
 DRAWN_ROWS = 20_000
-_COARSE = 1.0
-_INFLUENCE = 1.0
+_UNTRUSTED = 0.05  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 
 class Checked:
     """The question whether a fit can be trusted."""
 
-    def _own_findings(self, rng: Any) -> Iterator[Finding]:
-        """Diagnostics of this kind of results."""
+    def _own_findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        """Diagnostics of this kind of results; tests share one level with those of the residuals."""
         raise NotImplementedError
 
     def check(self, *, rng: int | np.random.Generator | None = None) -> Check:
         """Run the diagnostics, and say in words what is wrong and what to try.
 
-        Convergence; quantile residuals of the training rows, censored ones at a random point of their mass: calibration
-        (Pearson's test on tenths), symmetry, tails, spread along the fit, patterns along each column of numbers; rows
-        without which the fit is another one (leave-one-out); of a posterior, what its approximations leave out. Tests
-        with p below 0.01 are doubtful and below 0.001 bad, if what they find is large enough to matter. Residuals are
-        those of the fit's own rows, which makes the tests lenient rather than strict.
+        Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
+        probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
+        tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
+        (leave-one-out); of a posterior, what its approximations leave out. Tail probabilities of the tests are
+        adjusted by Holm's method for their number: below 0.02 they are doubtful, below 0.001 bad if what was found is
+        large. How often right models are flagged, and wrong ones found, is on the page of trust.
 
         Parameters
         ----------
@@ -54,7 +60,7 @@ class Checked:
 
         References
         ----------
-        (CHK11) and (CHK12) of the theory pages, and the table between them.
+        (CHK11) to (CHK16) of the theory pages, and the table among them.
 
         Examples
         --------
@@ -70,14 +76,18 @@ class Checked:
         kept = training_rows(results.parts, "check()").kept
         scores = results.residuals("quantile", rng=rng).to_numpy()[kept]
         fit, columns = self._fit_and_columns(int(kept.sum()))
-        findings = [
+        noise = _noise(results)
+        tests: list[Finding | RawTest] = []
+        if len(scores) >= LEAST_ROWS:
+            tests = [calibration(foretold(results, "check()"), noise), *residual_tests(scores, fit, columns, noise)]
+        # What else looks at a fit is yielded here.
+        found = [
             _convergence(results),
-            *_rows(results),
             *self._own_findings(rng),
-            *residual_findings(scores, fit, columns, _noise(results)),
-            *_influence(results, rng),
+            *tests,
+            *_left_out(results, scores, rng),
         ]
-        return Check(tuple(findings))
+        return Check(judge(found))
 
     def _fit_and_columns(self, n: int) -> tuple[Any, pd.DataFrame]:
         """What is expected of the n rows used, and the columns that the model looks at."""
@@ -100,14 +110,6 @@ def _noise(results: Any) -> Noise:
     return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
 
 
-def _rows(results: Any) -> Iterator[Finding]:
-    """Where no value was seen, residuals are random points and tell nothing."""
-    response = results.parts.rows.response
-    if not (response.lower == response.upper).any():
-        words = "no row is exact: residuals are drawn from the model itself, and agree with whatever it says"
-        yield plain("rows", words, value=0.0, good=False, doubtful=True)
-
-
 def _convergence(results: Any) -> Finding:
     words = "the fit settled" if results.converged else "not settled; see the notes of summary()"
     return plain("convergence", words, good=bool(results.converged))
@@ -126,9 +128,9 @@ def _unknown(name: str, error: SpecError) -> Finding:
     return plain(name, f"not to be had: {error}", good=False, doubtful=True)
 
 
-def _influence(results: Any, rng: Any) -> Iterator[Finding]:
-    """Rows whose leaving changes the fit."""
-    n = len(results.parts.rows.labels)
+def _left_out(results: Any, scores: Array, rng: Any) -> Iterator[Finding | RawTest]:
+    """Rows left out one by one."""
+    n = len(scores)
     if n > DRAWN_ROWS:
         return
     try:
@@ -136,30 +138,18 @@ def _influence(results: Any, rng: Any) -> Iterator[Finding]:
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return
-    p = found.pointwise["p"]
-    heavy = p[p > _INFLUENCE].sort_values(ascending=False)
-    labels = named(list(heavy.index))
-    subject = (
-        f"row {labels} changes its own prediction" if len(heavy) == 1 else f"rows {labels} change their own prediction"
-    )
-    yield plain(
-        "influence",
-        f"{subject} by over {_INFLUENCE:g} nat; look at {'it' if len(heavy) == 1 else 'them'}"
-        if len(heavy)
-        else "no row changes its own prediction much",
-        value=float(p.max()),
-        good=not len(heavy),
-        doubtful=True,
-    )
+    if n >= LEAST_ROWS:
+        yield influence(scores, found.pointwise["p"].dropna())
     share = found.n_bad / n
+    few = "; loo() names them" if found.n_bad else ""
     yield plain(
         "leave-one-out",
         f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
-        if found.n_bad
-        else "every row can be left out by reweighting",
+        if share >= _UNTRUSTED
+        else f"{n - found.n_bad} of {n} rows can be left out by reweighting{few}",
         value=share,
-        good=not found.n_bad,
-        doubtful=share < 0.05,
+        good=share < _UNTRUSTED,
+        doubtful=True,
     )
 
 
@@ -167,9 +157,9 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
     """Of a Gaussian process: what its approximations leave out, and hyper-parameters that the data leave open."""
     fitted, gp = results.parts.fitted, results.parts.gp
     if gp.terms:
-        coarse = fitted.nats_left > _COARSE
-        words = f"the inducing inputs leave {fitted.nats_left:.2g} nat of the bound"
-        words += "; raise inducing=, or use inducing=None" if coarse else ""
+        coarse = fitted.nats_left > COARSE
+        words = f"approximation gap {fitted.nats_left:.2g} nats"
+        words = f"{coarse_words(fitted)}; raise inducing=, or use inducing=None" if coarse else words
         yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse)
     names, free = results.parts.fitted.parameters.names, results.parts.fitted.parameters.free
     errors = results.bse.to_numpy()[len(gp.columns) :]

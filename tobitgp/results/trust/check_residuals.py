@@ -1,6 +1,6 @@
-"""Diagnostics of quantile residuals, which are standard normal numbers where a model is right.
+"""Tests of quantile residuals, which are standard normal numbers where a model is right.
 
-(CHK11) and (CHK12) of the theory pages.
+(CHK11), (CHK12) and (CHK15) of the theory pages.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from tobitgp.results.trust.findings import Finding, judge
+from tobitgp.results.trust.findings import RawTest
 from tobitgp.typing import Array
 
 LEAST_ROWS = 20
-BINS = 10
-TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
-_EXCESS, _SKEW, _TREND, _SHARE = 0.5, 0.25, 0.1, 0.02
+_EXCESS, _SKEW, _TREND = 0.5, 0.25, 0.1
 
 
 class Noise(NamedTuple):
@@ -38,8 +36,8 @@ class Noise(NamedTuple):
     heavier: str
 
 
-def residual_findings(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[Finding]:
-    """Diagnostics of n residuals.
+def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
+    """Tests of n residuals.
 
     Parameters
     ----------
@@ -53,95 +51,97 @@ def residual_findings(scores: Array, fit: Array, columns: pd.DataFrame, noise: N
 
     Yields
     ------
-    Finding
+    RawTest
     """
-    if len(scores) < LEAST_ROWS:
-        return
     scores = np.clip(scores, -8.0, 8.0)
-    yield uniformity(scores, noise)
     yield symmetry(scores, noise)
     yield tails(scores, noise)
     if np.ptp(fit) > 0.0:
         yield spread(scores, fit)
     for name in columns:
-        values = columns[name]
-        if pd.api.types.is_numeric_dtype(values) and values.nunique() > 2:
-            yield pattern(scores, values.to_numpy(dtype=np.float64), str(name))
+        if pd.api.types.is_numeric_dtype(columns[name]) and columns[name].nunique() > 1:
+            values = columns[name].to_numpy(dtype=np.float64)
+            yield spread(scores, values, str(name))
+            if columns[name].nunique() > 2:
+                yield pattern(scores, values, str(name))
 
 
-def uniformity(scores: Array, noise: Noise) -> Finding:
-    """Shares of rows in tenths of their predictive distributions, by Pearson's test."""
-    from scipy.stats import chi2
-
-    n = len(scores)
-    share = np.bincount(np.minimum((ndtr(scores) * BINS).astype(np.intp), BINS - 1), minlength=BINS) / n
-    statistic = n * BINS * float(np.square(share - 1.0 / BINS).sum())
-    p, most = float(chi2.sf(statistic, BINS - 1)), float(np.abs(share - 1.0 / BINS).max())
-    verdict = judge(p, material=most > _SHARE)
-    words = f"the predictive distributions are calibrated: every tenth of them holds {1 / BINS:.0%} of the rows"
-    if verdict != "good":
-        at = int(np.argmax(np.abs(share - 1.0 / BINS)))
-        words = (
-            f"not calibrated: {share[at]:.1%} of the rows lie in the {TENTHS[at]} tenth of their predictive "
-            f"distributions (plot_calibration()). {noise.remedy}"
-        )
-    return Finding("calibration", statistic, p, verdict, words)
-
-
-def symmetry(scores: Array, noise: Noise) -> Finding:
+def symmetry(scores: Array, noise: Noise) -> RawTest:
     """Skewness of the residuals, by D'Agostino's test."""
     from scipy.stats import skew, skewtest
 
     value, p = float(skew(scores)), float(skewtest(scores).pvalue)
-    verdict = judge(p, material=abs(value) > _SKEW)
-    words = f"residuals are as symmetric as {noise.name} makes them"
-    if verdict != "good":
-        side = "right" if value > 0.0 else "left"
-        words = (
-            f"residuals are skewed to the {side} (skewness {value:.2f} where 0 is right): {noise.name} has another "
-            f"shape. {noise.remedy}"
-        )
-    return Finding("symmetry", value, p, verdict, words)
+    side = "right" if value > 0.0 else "left"
+    return RawTest(
+        "symmetry",
+        value,
+        p,
+        abs(value) > _SKEW,
+        f"residuals are as symmetric as {noise.name} makes them",
+        f"residuals are skewed to the {side}, skewness {value:.2f} where 0 is right: {noise.name} has another shape",
+        noise.remedy,
+    )
 
 
-def tails(scores: Array, noise: Noise) -> Finding:
+def tails(scores: Array, noise: Noise) -> RawTest:
     """Kurtosis of the residuals, by Anscombe and Glynn's test."""
     from scipy.stats import kurtosis, kurtosistest
 
     value, p = float(kurtosis(scores)), float(kurtosistest(scores).pvalue)
-    verdict = judge(p, material=abs(value) > _EXCESS)
-    words = f"tails are those of {noise.name}"
-    if verdict != "good" and value > 0.0:
-        words = (
-            f"tails are heavier than those of {noise.name} (excess kurtosis {value:.2f}). {noise.heavier}, and look at "
-            "the rows with the largest residuals."
-        )
-    elif verdict != "good":
-        words = (
-            f"tails are lighter than those of {noise.name} (excess kurtosis {value:.2f}): values may have been cut "
-            "at limits that the formula does not name, or two groups be mixed."
-        )
-    return Finding("tails", value, p, verdict, words)
+    heavier = f"{noise.heavier}, and look at the rows with the largest residuals."
+    lighter = "Values may have been cut at limits that the formula does not name, or two groups be mixed."
+    return RawTest(
+        "tails",
+        value,
+        p,
+        abs(value) > _EXCESS,
+        f"tails are those of {noise.name}",
+        f"tails are {'heavier' if value > 0.0 else 'lighter'} than those of {noise.name}, excess kurtosis {value:.2f}",
+        heavier if value > 0.0 else lighter,
+    )
 
 
-def spread(scores: Array, fit: Array) -> Finding:
-    """Rank correlation of the size of the residuals with the fit."""
-    from scipy.stats import spearmanr
+def spread(scores: Array, column: Array, name: str = "") -> RawTest:
+    r"""Whether the size of the residuals follows a column, by Koenker's studentised form of Breusch and Pagan's test.
 
-    found = spearmanr(np.abs(scores), fit)
-    value, p = float(found.statistic), float(found.pvalue)
-    verdict = judge(p, material=abs(value) > _TREND)
-    words = "residuals spread alike along the fit"
-    if verdict != "good":
-        how = "grows" if value > 0.0 else "shrinks"
-        words = (
-            f"the spread of the residuals {how} with the fit (rank correlation {value:.2f}). Model the scale by "
-            "sigma='~ z' (method='mle'), or take a log-time family if the response is positive."
-        )
-    return Finding("spread", value, p, verdict, words)
+    :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
+    pages; chi-squared with as many degrees of freedom as the parabola has.
+
+    Parameters
+    ----------
+    scores : (n,) array
+    column : (n,) array
+    name : str
+        Of the column; the fit without.
+
+    References
+    ----------
+    .. [1] R. Koenker, "A note on studentizing a test for heteroscedasticity", Journal of Econometrics 17 (1981).
+    """
+    from scipy.stats import chi2, rankdata
+
+    n, size, along = len(scores), np.abs(scores), f"along {name or 'the fit'}"
+    rank = 2.0 * (rankdata(column) - 0.5) / n - 1.0
+    parabola = np.column_stack([np.ones(n), rank, rank**2])
+    coefficient, _, order, _ = np.linalg.lstsq(parabola, size)
+    r_squared = float(np.var(parabola @ coefficient) / np.var(size))
+    trend = float(np.corrcoef(size, rank)[0, 1])
+    bent = 2.0 * trend**2 < r_squared
+    how = "changes" if bent else "grows" if trend > 0.0 else "shrinks"
+    return RawTest(
+        f"spread in {name}" if name else "spread",
+        n * r_squared,
+        float(chi2.sf(n * r_squared, order - 1)),
+        r_squared > _TREND**2,
+        f"residuals spread alike {along}",
+        f"the spread of the residuals {how} {along}, correlation {'' if bent else '-' if trend < 0.0 else ''}"
+        f"{np.sqrt(r_squared):.2f}",
+        f"Model the scale by sigma='~ {name or 'z'}' (method='mle'), or take a log-time family if the response is "
+        "positive.",
+    )
 
 
-def pattern(scores: Array, column: Array, name: str) -> Finding:
+def pattern(scores: Array, column: Array, name: str) -> RawTest:
     r"""Serial correlation of the residuals in the order of a column, by von Neumann's ratio.
 
     With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
@@ -160,12 +160,13 @@ def pattern(scores: Array, column: Array, name: str) -> Finding:
     r = scores[order] - scores.mean()
     value = float(1.0 - np.square(np.diff(r)).sum() / (2.0 * (r @ r)))
     p = float(ndtr(-value * np.sqrt((n * n - 1.0) / (n - 2.0))))
-    verdict = judge(p, material=value > _TREND)
-    words = f"no pattern left along {name}"
-    if verdict != "good":
-        words = (
-            f"residuals of neighbours along {name} are alike (correlation {value:.2f}): a curve is missed. Put "
-            f"gp({name}) into the formula; where it is there, a shorter length-scale, more inducing inputs or another "
-            "kernel."
-        )
-    return Finding(f"pattern in {name}", value, p, verdict, words)
+    return RawTest(
+        f"pattern in {name}",
+        value,
+        p,
+        value > _TREND,
+        f"no pattern left along {name}",
+        f"residuals of neighbours along {name} are alike, correlation {value:.2f}: a curve is missed",
+        f"Put gp({name}) into the formula; where it is there, a shorter length-scale, more inducing inputs or another "
+        "kernel.",
+    )

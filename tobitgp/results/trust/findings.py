@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 GOOD, DOUBTFUL, BAD = "good", "doubtful", "bad"
 _MARKS = {GOOD: " ok ", DOUBTFUL: "look", BAD: "BAD "}
-_DOUBT, _CERTAIN = 0.01, 0.001
+_DOUBT, _CERTAIN = 0.02, 0.001
 _WIDTH = 100
 
 
@@ -26,9 +26,10 @@ class Finding(NamedTuple):
     value : float
         The statistic, on its own scale; NaN where there is no number.
     p : float
-        Tail probability of the statistic if the model is right; NaN where it is no test.
+        Tail probability of the statistic if the model is right, adjusted by Holm's method for all tests of the check;
+        NaN where it is no test.
     verdict : {"good", "doubtful", "bad"}
-        Beside a test: p of 0.01 and more, of 0.001 and more, and less.
+        Of a test: "good" if p is 0.02 or more; "bad" if it is below 0.001 and what was found is large.
     words : str
         What it means, and what to try.
     """
@@ -38,6 +39,31 @@ class Finding(NamedTuple):
     p: float
     verdict: str
     words: str
+
+
+class RawTest(NamedTuple):
+    """A test of a fit before its p is adjusted for the others.
+
+    Attributes
+    ----------
+    name : str
+    value, p : float
+        The statistic, and its tail probability if the model is right.
+    large : bool
+        Whether what was found is large enough to be bad.
+    good, wrong : str
+        What it means if p is not small, and if it is.
+    remedy : str
+        What to try then.
+    """
+
+    name: str
+    value: float
+    p: float
+    large: bool
+    good: str
+    wrong: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,31 +104,53 @@ class Check:
         return "\n".join([total, *lines])
 
 
-def judge(p: float, *, material: bool) -> str:
-    """Verdict on a test: of many rows what is certain may be too small to matter.
+def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
+    """Findings as they are, and tests with their p adjusted by Holm's method, so that all hold one level together.
 
     Examples
     --------
-    >>> judge(0.2, material=True), judge(0.005, material=True), judge(1e-9, material=True), judge(1e-9, material=False)
-    ('good', 'doubtful', 'bad', 'good')
+    >>> words = (True, "fine", "odd", "Mend.")
+    >>> for one in judge([RawTest("a", 1.0, 0.3, *words), RawTest("b", 9.0, 0.004, *words)]):
+    ...     print(one.verdict, one.p, one.words)
+    good 0.3 fine
+    doubtful 0.008 odd (p = 0.008 among 2 tests). Mend.
     """
-    if not material or not p < _DOUBT:
-        return GOOD
-    return BAD if p < _CERTAIN else DOUBTFUL
+    found = list(found)
+    adjusted = iter(holm([one.p for one in found if isinstance(one, RawTest)]))
+    tests = sum(isinstance(one, RawTest) for one in found)
+    return tuple(_judged(one, next(adjusted), tests) if isinstance(one, RawTest) else one for one in found)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Tail probabilities of tests adjusted for their number; see S. Holm, Scandinavian Journal of Statistics 6 (1979).
+
+    Examples
+    --------
+    >>> holm([0.03, 0.01, 0.5])
+    [0.06, 0.03, 0.5]
+    """
+    order = np.argsort(p)
+    raised = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    out = np.empty(len(p))
+    out[order] = np.minimum(raised, 1.0)
+    return out.tolist()
+
+
+def _judged(test: RawTest, p: float, tests: int) -> Finding:
+    if not p < _DOUBT:
+        return Finding(test.name, test.value, p, GOOD, test.good)
+    verdict = BAD if test.large and p < _CERTAIN else DOUBTFUL
+    small = "" if test.large else "; small, and seen because there are many rows"
+    shown = "p < 0.001" if p < _CERTAIN else f"p = {p:.2g}"
+    return Finding(
+        test.name,
+        test.value,
+        p,
+        verdict,
+        f"{test.wrong} ({shown} among {tests} test{'s' if tests > 1 else ''}{small}). {test.remedy}",
+    )
 
 
 def plain(name: str, words: str, *, good: bool, value: float = np.nan, doubtful: bool = False) -> Finding:
     """A finding that is no test."""
     return Finding(name, value, np.nan, GOOD if good else DOUBTFUL if doubtful else BAD, words)
-
-
-def named(labels: Sequence[object], most: int = 3) -> str:
-    """Some labels of rows, and how many more there are.
-
-    Examples
-    --------
-    >>> named([3, 8]), named(range(7))
-    ('3, 8', '0, 1, 2 and 4 more')
-    """
-    more = len(labels) - most
-    return ", ".join(map(str, labels[:most])) + (f" and {more} more" if more > 0 else "")

@@ -33,21 +33,19 @@ def right():
 
 def test_each_kind_of_results_has_its_diagnostics(right):
     lung = tg.datasets.load("lung")
-    patterns = ["pattern in z", "pattern in x"]
     gp = ["convergence", "inducing inputs", "bounds", "posterior", *TESTS, "spread"]
-    found = right.check().table.index.tolist()
-    assert found[: len(gp)] == gp
-    assert sorted(found[len(gp) : -2]) == sorted(patterns)
-    assert found[-2:] == AFTER
+    along = ["spread in z", "pattern in z", "spread in x", "pattern in x"]
+    assert right.check().table.index.tolist() == [*gp, *along, *AFTER]
     tobit = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull").check()
-    assert tobit.table.index.tolist() == ["convergence", "posterior", *TESTS, "spread", "pattern in age", *AFTER]
+    along = ["spread in age", "pattern in age", "spread in sex"]
+    assert tobit.table.index.tolist() == ["convergence", "posterior", *TESTS, "spread", *along, *AFTER]
     mixture = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull").check()
     assert mixture.table.index.tolist() == ["convergence", "components", *TESTS, *AFTER]
 
 
 def test_the_right_model_is_fine(right):
     assert right.check().ok
-    assert repr(right.check()).startswith("12 diagnostics, nothing found")
+    assert repr(right.check()).startswith("14 diagnostics, nothing found")
 
 
 def test_checks_are_the_same_each_time_and_follow_the_numbers_given(right):
@@ -97,16 +95,49 @@ def test_a_column_that_only_scales_is_looked_at():
     assert better.loc["spread", "verdict"] == GOOD
 
 
-@pytest.mark.parametrize("heavy", [1, 2])
-def test_rows_that_move_the_fit_are_named(heavy):
+def test_noise_that_rises_along_a_column_is_found():
+    found = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = np.linspace(0.0, 1.0, 200)
+        data = {"x": x, "y": np.sin(13.0 * x) + (0.1 + 0.7 * x) * rng.standard_normal(200)}
+        found.append(tg.fit("y ~ gp(x)", data, hyper="maximize").check().table.loc["spread in x"])
+    assert {one["verdict"] for one in found} == {BAD}
+    assert "grows along x" in found[0]["words"]
+
+
+def test_calibration_is_judged_by_what_censoring_leaves_visible():
+    """Two limits hide two thirds of the rows; what is seen between them is spread evenly, not normally."""
+    rng = np.random.default_rng(13)
+    x = rng.normal(size=30_000)
+    y = 0.2 * x + np.where(rng.random(30_000) < 0.66, rng.choice([-2.0, 2.0], 30_000), rng.uniform(-1.0, 1.0, 30_000))
+    data = {"x": x, "y": np.clip(y, -1.0, 1.0), "low": np.full(30_000, -1.0), "high": np.full(30_000, 1.0)}
+    found = tg.fit("y ~ x | censor(low, high)", data).check().table.loc["calibration"]
+    assert found["p"] < 0.001
+    assert found["verdict"] != GOOD
+    right = data | {"y": np.clip(0.2 * x + rng.normal(size=30_000), -1.0, 1.0)}
+    assert tg.fit("y ~ x | censor(low, high)", right).check().table.loc["calibration", "verdict"] == GOOD
+
+
+def test_a_row_that_does_not_fit_the_others_is_named():
     data = simulate(6)
     data.index = [f"r{i}" for i in range(len(data))]
-    data.iloc[[7, 30][:heavy], data.columns.get_loc("y")] = 4.0
+    data.iloc[7, data.columns.get_loc("y")] = 4.0
     found = tg.fit(PROCESS, data, hyper="maximize").check().table.loc["influence"]
-    assert found["verdict"] == "doubtful"
-    assert found["value"] > 1.0
-    assert ("row r7 changes its own" if heavy == 1 else "change their own") in found["words"]
-    assert "r7" in found["words"]
+    assert found["verdict"] == BAD
+    assert found["value"] > 4.0
+    assert found["words"].startswith("row r7 is ")
+
+
+def test_rows_of_right_models_are_not_called_influential():
+    """Rough curves, whose rows move the fit as they should."""
+    rng = np.random.default_rng(14)
+    x = np.linspace(0.0, 1.0, 120)
+    root = np.linalg.cholesky(np.exp(-0.5 * np.square((x[:, None] - x) / 0.03)) + 1e-9 * np.eye(120))
+    for _ in range(6):
+        data = {"x": x, "y": root @ rng.normal(size=120) + 0.4 * rng.normal(size=120)}
+        found = tg.fit("y ~ gp(x)", data, hyper="maximize").check().table
+        assert (found.loc[AFTER, "verdict"] == GOOD).all()
 
 
 def test_few_inducing_inputs_are_said(right):
@@ -161,13 +192,13 @@ def test_a_component_that_no_exact_row_tells_of_is_named():
 def test_few_rows_are_checked_for_what_they_can_tell():
     data = simulate(10, 12)
     found = tg.fit("y ~ x | censor(low)", data).check().table
-    assert not {*TESTS, "spread"} & set(found.index)
-    assert {"convergence", *AFTER} <= set(found.index)
+    assert not {*TESTS, "spread", "influence"} & set(found.index)
+    assert {"convergence", "leave-one-out"} <= set(found.index)
 
 
 def test_rows_that_are_all_censored_prove_nothing():
     data = tg.datasets.load("lung").assign(event=0)
     with pytest.warns(tg.errors.BoundaryWarning):
         found = tg.fit("Surv(time, event) ~ re(sex)", data, family="weibull", fixed={"sigma": 1.0}).check()
-    assert found.table.loc["rows", "verdict"] == "doubtful"
+    assert found.table.loc["calibration", "verdict"] == "doubtful"
     assert not found.ok

@@ -5,23 +5,27 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri
-from scipy.stats import chisquare, kstest, norm
+from scipy.stats import kstest
+from statsmodels.stats.diagnostic import het_breuschpagan
 
-from tobitgp.results.trust.check_residuals import (
-    LEAST_ROWS,
-    TENTHS,
-    Noise,
-    pattern,
-    residual_findings,
-    spread,
-    symmetry,
-    tails,
-    uniformity,
-)
+from tobitgp.results.trust import check_residuals as tests
+from tobitgp.results.trust.check_residuals import Noise, residual_tests
+from tobitgp.results.trust.findings import BAD, DOUBTFUL, GOOD, judge
 
 NOISE = Noise("gaussian noise", "Compare families.", "Try family='student'")
 SETS = 2000
+
+
+def alone(test):
+    """A test as a finding of its own."""
+
+    def found(*given):
+        return judge([test(*given)])[0]
+
+    return found
+
+
+pattern, spread, symmetry, tails = map(alone, (tests.pattern, tests.spread, tests.symmetry, tests.tails))
 
 
 def normal(seed, n, sets=1):
@@ -69,28 +73,11 @@ def test_a_curve_that_is_missed_is_named():
     assert pattern(opposed, x, "dose").verdict == "good"
 
 
-def test_tenths_are_counted_by_pearsons_test():
-    scores = normal(4, 330)[0] ** 2
-    share = np.histogram(norm.cdf(scores), np.linspace(0.0, 1.0, 11))[0]
-    found, want = uniformity(scores, NOISE), chisquare(share)
-    assert found.value == pytest.approx(want.statistic)
-    assert found.p == pytest.approx(want.pvalue)
-    assert found.verdict == "bad"
-    fullest = int(share.argmax()) + 1
-    assert f"in the {TENTHS[fullest - 1]} tenth" in found.words
-    assert found.words.endswith("Compare families.")
-
-
-def test_the_last_score_of_all_is_in_the_last_tenth():
-    even = ndtri((np.arange(100) + 0.5) / 100)
-    assert uniformity(np.concatenate([even, [40.0]]), NOISE).value < 0.1 * 10
-
-
-@pytest.mark.parametrize("test", [uniformity, symmetry, tails])
+@pytest.mark.parametrize("test", [symmetry, tails, lambda scores, _: spread(scores, np.arange(len(scores)), "x")])
 def test_levels_are_kept(test):
     found = [test(scores, NOISE) for scores in normal(5, 150, SETS)]
-    share = np.mean([one.verdict != "good" for one in found])
-    assert share < 0.01 + 4.0 * np.sqrt(0.01 / SETS)
+    share = np.mean([one.verdict != GOOD for one in found])
+    assert share < 0.02 + 4.0 * np.sqrt(0.02 / SETS)
     assert kstest([one.p for one in found], "uniform").statistic < 0.06
 
 
@@ -107,21 +94,35 @@ def test_sides_and_tails_are_told_apart():
     assert {right.verdict, left.verdict, heavy.verdict, light.verdict} == {"bad"}
 
 
-def test_spread_follows_the_fit():
+def test_spread_follows_the_fit_or_a_column():
     z, fit = normal(7, 400)[0], np.linspace(1.0, 5.0, 400)
-    assert spread(z, fit).verdict == "good"
-    grows, shrinks = spread(z * fit, fit), spread(z / fit, fit)
-    assert (grows.verdict, shrinks.verdict) == ("bad", "bad")
-    assert "grows" in grows.words
-    assert "shrinks" in shrinks.words
-    assert "sigma='~ z'" in grows.words
+    assert spread(z, fit).verdict == GOOD
+    grows, shrinks, bent = spread(z * fit, fit), spread(z / fit, fit, "dose"), spread(z * np.abs(fit - 3.0), fit)
+    assert (grows.verdict, shrinks.verdict, bent.verdict) == (BAD, BAD, BAD)
+    assert (grows.name, shrinks.name) == ("spread", "spread in dose")
+    assert "grows along the fit" in grows.words
+    assert "shrinks along dose, correlation -0." in shrinks.words
+    assert "changes along the fit" in bent.words
+    assert "sigma='~ dose'" in shrinks.words
+    assert "p < 0.001" in grows.words
 
 
-def test_what_is_certain_but_small_is_good():
+def test_spread_is_koenkers_test():
+    """n R^2 of statsmodels, on the sizes of the residuals in place of their squares; two groups have one degree."""
+    z, x = normal(12, 150)[0], np.random.default_rng(12).permutation(150)
+    parabola = np.column_stack([np.ones(150), x, x**2])
+    groups = np.column_stack([np.ones(150), x % 2])
+    for column, design in ((x, parabola), (x % 2, groups)):
+        found = spread(z, column)
+        assert (found.value, found.p) == pytest.approx(het_breuschpagan(np.sqrt(np.abs(z)), design)[:2])
+
+
+def test_what_is_certain_but_small_is_not_bad():
     z = normal(8, 200_000)[0]
     found = symmetry(z + 0.02 * z**2, NOISE)
     assert found.p < 0.001
-    assert found.verdict == "good"
+    assert found.verdict == DOUBTFUL
+    assert "small" in found.words
 
 
 def test_columns_that_can_have_a_pattern_are_looked_at():
@@ -135,20 +136,15 @@ def test_columns_that_can_have_a_pattern_are_looked_at():
             "one": np.ones(n),
         }
     )
-    found = [one.name for one in residual_findings(normal(9, n)[0], np.arange(n), columns, NOISE)]
-    assert found == ["calibration", "symmetry", "tails", "spread", "pattern in x", "pattern in level"]
-    constant = [one.name for one in residual_findings(normal(9, n)[0], np.zeros(n), columns[[]], NOISE)]
-    assert constant == ["calibration", "symmetry", "tails"]
-
-
-def test_few_rows_are_not_tested():
-    few = normal(10, LEAST_ROWS)[0]
-    assert list(residual_findings(few[1:], few[1:], pd.DataFrame(), NOISE)) == []
-    assert len(list(residual_findings(few, few, pd.DataFrame(), NOISE))) == 4
+    found = [one.name for one in residual_tests(normal(9, n)[0], np.arange(n), columns, NOISE)]
+    along = ["spread in x", "pattern in x", "spread in level", "pattern in level", "spread in sex"]
+    assert found == ["symmetry", "tails", "spread", *along]
+    constant = [one.name for one in residual_tests(normal(9, n)[0], np.zeros(n), columns[[]], NOISE)]
+    assert constant == ["symmetry", "tails"]
 
 
 def test_a_row_far_out_hides_nothing():
     z = np.append(normal(11, 100)[0], 1e9)
-    found = {one.name: one for one in residual_findings(z, np.arange(101), pd.DataFrame(), NOISE)}
-    assert found["tails"].verdict == "bad"
+    found = {one.name: one for one in judge(residual_tests(z, np.arange(101), pd.DataFrame(), NOISE))}
+    assert found["tails"].verdict == BAD
     assert all(np.isfinite(one.value) for one in found.values())

@@ -4,19 +4,34 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
-from tobitgp.results.trust.findings import BAD, DOUBTFUL, GOOD, Check, Finding, judge, named, plain
+from tobitgp.results.trust.findings import BAD, DOUBTFUL, GOOD, Check, Finding, RawTest, holm, judge, plain
 
 
-@given(p=st.floats(0.0, 1.0), material=st.booleans())
-def test_a_verdict_needs_a_small_p_and_an_effect_that_matters(p, material):
-    verdict = judge(p, material=material)
-    assert (verdict == GOOD) == (not material or p >= 0.01)
-    assert (verdict == BAD) == (material and p < 0.001)
+@given(p=st.floats(0.0, 1.0), large=st.booleans())
+def test_a_verdict_is_bad_where_a_small_p_goes_with_a_large_effect(p, large):
+    (found,) = judge([RawTest("name", 2.0, p, large, "fine", "odd", "Mend.")])
+    assert (found.verdict == GOOD) == (p >= 0.02)
+    assert (found.verdict == BAD) == (large and p < 0.001)
 
 
 def test_a_p_that_is_missing_finds_nothing():
-    assert judge(np.nan, material=True) == GOOD
+    assert judge([RawTest("name", 2.0, np.nan, True, "fine", "odd", "Mend.")])[0].verdict == GOOD
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12))
+def test_p_is_adjusted_as_statsmodels_does(p):
+    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1])
+
+
+def test_tests_share_one_level_and_other_findings_stay():
+    tests = [RawTest(name, 1.0, 0.004, True, "fine", "odd", "Mend.") for name in "abcdef"]
+    other = plain("other", "words", good=False)
+    found = judge([tests[0], other, *tests[1:]])
+    assert found[1] is other
+    assert [one.verdict for one in found] == [GOOD, BAD, *[GOOD] * 5]
+    assert judge([tests[0], other])[0].words == "odd (p = 0.004 among 1 test). Mend."
 
 
 @pytest.mark.parametrize(
@@ -27,11 +42,6 @@ def test_plain_findings(good, doubtful, verdict):
     assert found[:2] == ("name", 2.0)
     assert np.isnan(found.p)
     assert found[3:] == (verdict, "words")
-
-
-def test_labels_are_shortened():
-    assert named(["a"]) == "a"
-    assert named(list("abcd")) == "a, b, c and 1 more"
 
 
 @pytest.fixture

@@ -90,7 +90,9 @@ def test_frequency_weights_count(data):
 
 
 def test_it_is_a_number_with_words():
-    assert [KHat(k, 1000, 0.7).good for k in (0.2, 0.6, 0.69, 1.2)] == [True, True, False, False]
+    assert [KHat(k, 1000, 0.1).good for k in (0.2, 0.6, 0.69, 1.2)] == [True, True, False, False]
+    assert [KHat(k, 1000, 0.7).good for k in (0.69, 0.95, 1.2)] == [True, True, False]
+    assert "close" not in KHat(0.8, 1000, 0.97).words
     assert len({KHat(k, 4000, 0.7).words for k in (-np.inf, 0.2, 0.6, 1.2)}) == 4
     assert float(KHat(0.25, 100, 0.7)) == 0.25
 
@@ -103,4 +105,4 @@ def test_nearly_equal_weights_are_good_whatever_their_tail(rng):
     found = tg.fit(CURVE, data, hyper="maximize").k_hat()
     assert found.efficiency > 0.99
     assert found.good
-    assert KHat(0.9, 1000, 0.995).good
+    assert KHat(1.1, 1000, 0.995).good
