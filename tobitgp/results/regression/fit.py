@@ -75,6 +75,8 @@ def fit_tobit(
     -----
     ConvergenceWarning
         If the likelihood has no maximum, or it was not found.
+    BoundaryWarning
+        If df is held at its bound, or rows of full leverage leave coefficients without a robust standard error.
     """
     _check(spec, cov_type)
     columns = training.design.columns
@@ -97,8 +99,9 @@ def fit_tobit(
         describe=partial(in_common, covariates),
         **model_arguments(training.design, family),
     )
-    if not maximum.converged:
-        warnings.warn(maximum.message, ConvergenceWarning, stacklevel=user_level())
+    if maximum.message != "converged":
+        category = BoundaryWarning if maximum.converged else ConvergenceWarning
+        warnings.warn(maximum.message, category, stacklevel=user_level())
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     written = [part.spec for part in training.state.parts]
     lost = unidentified(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
