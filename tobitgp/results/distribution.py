@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, owens_t
+from scipy.special import log_ndtr
 
 from tobitgp.errors import SpecError
 from tobitgp.results import predictive
-from tobitgp.results.noisy import tail_variance
+from tobitgp.results.noisy import log_tail_variance
 from tobitgp.results.normals import Mixture, average, total_sd
 from tobitgp.results.predictive import probability_quantile
 from tobitgp.results.scales import SCALES, Scale, shifted_quantile, shifted_sd
@@ -50,8 +50,8 @@ def probability_scale(limit: float, *, above: bool) -> Scale:
     r"""Probability that y* lies below, or above, a limit on the scale of the response.
 
     The prediction is :math:`E\,F((limit - f) / \sigma)`, F the cdf of the noise: the probability for a new y*; what is
-    uncertain is the probability given f and the noise. For normal noise its second moment is that of two normals of
-    correlation :math:`v / (v + \sigma^2)`, by Owen's T. Its quantiles are those of the mixture of normals inside F.
+    uncertain is the probability given f and the noise. Both are formed from the smaller tail, on the log scale. Its
+    quantiles are those of the mixture of normals inside F.
 
     Examples
     --------
@@ -61,16 +61,19 @@ def probability_scale(limit: float, *, above: bool) -> Scale:
     """
 
     def point(q: Mixture) -> Array:
-        return average(q.weight, probabilities(q, limit, above=above))
+        out = _average(q, limit, upper=above)
+        late = out > 0.5
+        if late.any():
+            out[late] = 1.0 - _average(q.take(late), limit, upper=not above)
+        return out
 
     def sd(q: Mixture) -> Array:
-        mean = probabilities(q, limit, above=above)
-        z = (_latent_limit(q, limit) - q.mean) / q.sigma[:, None]
-        t = q.sd / q.sigma[:, None]
-        if q.normal:
-            return total_sd(q.weight, mean, _normal_variance(z, t))
-        rows = zip(q.laws, z, t, strict=True)
-        return total_sd(q.weight, mean, np.stack([tail_variance(*row, upper=above) for row in rows]))
+        high = _average(q, limit, upper=True) < 0.5
+        out = np.empty(len(high))
+        for upper, rows in ((True, high), (False, ~high)):
+            if rows.any():
+                out[rows] = _tail_sd(q.take(rows), limit, upper=upper)
+        return out
 
     def quantile(q: Mixture, tail: float) -> Array:
         z = (_latent_limit(q, limit) - q.mean) / q.sigma[:, None]
@@ -79,23 +82,28 @@ def probability_scale(limit: float, *, above: bool) -> Scale:
     return Scale(point, sd, quantile)
 
 
-def probabilities(q: Mixture, limit: float, *, above: bool) -> Array:
-    """Probability that a new y* lies below, or above, a limit in every component, (J, n)."""
+def _average(q: Mixture, limit: float, *, upper: bool) -> Array:
+    return average(q.weight, np.exp(_log_tails(q, limit, upper=upper)))
+
+
+def _log_tails(q: Mixture, limit: float, *, upper: bool) -> Array:
+    """Log probability in every component that a new y* lies above a limit, or at most there, (J, n)."""
     gap, noise = _latent_limit(q, limit) - q.mean, q.sigma[:, None]
     if q.normal:
-        return np.asarray(ndtr((-1.0 if above else 1.0) * gap / np.hypot(q.sd, noise)))
+        return np.asarray(log_ndtr((-1.0 if upper else 1.0) * gap / np.hypot(q.sd, noise)))
     rows = zip(q.laws, gap / noise, q.sd / noise, strict=True)
-    return np.exp(np.stack([predictive.log_tail(*row, upper=above) for row in rows]))
+    return np.stack([predictive.log_tail(*row, upper=upper) for row in rows])
 
 
-def _normal_variance(z: Array, t: Array) -> Array:
-    """Variance of ``Phi(z - t X)``, (PRE6)."""
-    total = np.hypot(1.0, t)
-    near = -np.abs(np.clip(z / total, -40.0, 40.0))
-    tail = ndtr(near)
-    # (1 - rho) / (1 + rho), rho = t^2 / total^2
-    both = tail - 2.0 * owens_t(near, 1.0 / np.sqrt(total * total + t * t))
-    return np.maximum(both - tail * tail, 0.0)
+def _tail_sd(q: Mixture, limit: float, *, upper: bool) -> Array:
+    """Standard deviation (n,) of the probability given f and the noise."""
+    log_mean = _log_tails(q, limit, upper=upper)
+    z, t = (_latent_limit(q, limit) - q.mean) / q.sigma[:, None], q.sd / q.sigma[:, None]
+    rows = zip(q.laws, z, t, log_mean, strict=True)
+    log_variance = np.stack([log_tail_variance(*row, upper=upper) for row in rows])
+    top = np.maximum(np.maximum(log_mean, 0.5 * log_variance).max(axis=0), -1e300)
+    with np.errstate(under="ignore"):
+        return np.exp(top) * total_sd(q.weight, np.exp(log_mean - top), np.exp(log_variance - 2.0 * top))
 
 
 def predictive_quantile(q: Mixture, p: float) -> Array:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.likelihoods.laws import Law
-from tobitgp.numerics.bells import integrals
+from tobitgp.numerics.bells import integrals, log_integrals
 from tobitgp.results import bounded
 from tobitgp.results.normals import Mixture, node_quantiles
-from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI
+from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI, reach
 from tobitgp.typing import Array, IntArray
 
 _NODES = np.linspace(-6.0, 6.0, 129)
@@ -89,25 +89,27 @@ def shown_quantile(q: Mixture, p: float) -> Array:
     return node_quantiles(share, g, (p,))[0]
 
 
-def tail_variance(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
-    """Variance of the probability that Z lies above ``z - tX``, or at most there, (n,); as in `predictive.log_tail`.
+def log_tail_variance(law: Law, z: Array, t: Array, log_mean: Array, *, upper: bool) -> Array:
+    """Log variance of the probability that Z lies above ``z - tX``, or at most there, (n,), given the log of its mean.
+
+    Deviations are taken relative to the mean, which keeps their digits in the tails; as in `predictive.log_tail`.
 
     Examples
     --------
     >>> from tobitgp.likelihoods.laws import Normal
-    >>> tail_variance(Normal(), np.zeros(1), np.ones(1), upper=True).round(6)
+    >>> half = np.log([0.5])
+    >>> np.exp(log_tail_variance(Normal(), np.zeros(1), np.ones(1), half, upper=True)).round(6)
     array([0.083333])
     """
     tail = law.log_sf if upper else law.log_cdf
-    centre = np.exp(tail(z))
+    mean = np.maximum(log_mean, -1e300)
 
     def values(x: Array, i: IntArray) -> Array:
-        gap = np.exp(tail(z[i] - t[i] * x)) - centre[i]
-        bell = np.exp(-0.5 * x * x - HALF_LOG_2PI)
-        return np.stack([gap * bell, gap * gap * bell])
+        away = tail(z[i] - t[i] * x) - mean[i]
+        relative = np.maximum(away, 0.0) + np.log(-np.expm1(-np.abs(away)))
+        return (2.0 * relative - 0.5 * x * x - HALF_LOG_2PI)[None]
 
-    far = np.full_like(z, BEYOND)
-    with np.errstate(under="ignore"):
-        kinks = np.clip(z / np.maximum(t, 1e-300), -1e100, 1e100)[:, None]
-        first, second = integrals(values, -far, far, t / law.reach, kinks)
-    return np.maximum(second - first * first, 0.0)
+    low, high = reach(law, np.maximum(z, 0.0) if upper else np.minimum(z, 0.0), t, power=2.0)
+    kinks = np.clip(z / np.maximum(t, 1e-300), -1e100, 1e100)[:, None]
+    with np.errstate(all="ignore"):
+        return 2.0 * mean + log_integrals(values, low, high, t / law.reach, kinks)[0]

@@ -201,13 +201,16 @@ def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Arra
     return log_integrals(values, low, high, t / law.reach, kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
-def reach(law: Law, near: Array, t: Array) -> tuple[Array, Array]:
-    """Range of x: from 0 to where the end ``near`` meets the middle of the law, as far as the law's slope leads."""
+def reach(law: Law, near: Array, t: Array, power: float = 1.0) -> tuple[Array, Array]:
+    """Range of x: from 0 to where the end ``near`` meets the middle of the law, as far as the law's slope leads.
+
+    With ``power`` the integrand holds such a power of the law's tail.
+    """
     if isinstance(law, Student):
         slope = np.full_like(near, 0.5 * (law.df + 1.0) / law.df**0.5)
     else:
         slope = np.abs(law.log_density(np.clip(near, -1e100, 1e100), 1)[1])
     with np.errstate(over="ignore"):
-        size = np.minimum(np.abs(near) / np.maximum(t, 1e-300), np.minimum(t * slope, _FARTHEST))
+        size = np.minimum(np.abs(near) / np.maximum(t, 1e-300), np.minimum(power * t * slope, _FARTHEST))
     centre = np.sign(near) * size
     return np.minimum(centre, 0.0) - BEYOND, np.maximum(centre, 0.0) + BEYOND
