@@ -240,7 +240,7 @@ def flagged(case: Case, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdicts = tg.fit(case.model, data, **case.options).check().table["verdict"]
-    names = {str(name).split(" in ")[0].split(" along ")[0] for name in verdicts.index[verdicts != "good"]}
+    names = {str(name).split(" in ")[0] for name in verdicts.index[verdicts != "good"]}
     found = {test: float(test in names) for test in TESTS}
     return found | {"others": float(bool(names - set(TESTS))), "any": float(bool(names))}
 

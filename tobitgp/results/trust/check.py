@@ -22,7 +22,7 @@ from tobitgp.results.trust.posterior_draws import training_rows
 from tobitgp.typing import Array
 
 DRAWN_ROWS = 20_000
-_UNTRUSTED = 0.05  # of the rows
+_UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 

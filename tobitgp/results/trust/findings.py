@@ -113,7 +113,7 @@ def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
     >>> for one in judge([RawTest("a", 1.0, 0.3, *words), RawTest("b", 9.0, 0.004, *words)]):
     ...     print(one.verdict, one.p, one.words)
     good 0.3 fine
-    doubtful 0.008 odd (p = 0.008 among 2 tests). Mend.
+    doubtful 0.008 odd (p = 0.008, adjusted for 2 tests). Mend.
     """
     found = list(found)
     adjusted = iter(holm([one.p for one in found if isinstance(one, RawTest)]))
@@ -141,13 +141,14 @@ def _judged(test: RawTest, p: float, tests: int) -> Finding:
         return Finding(test.name, test.value, p, GOOD, test.good)
     verdict = BAD if test.large and p < _CERTAIN else DOUBTFUL
     small = "" if test.large else "; small, and seen because there are many rows"
+    many = f", adjusted for {tests} tests" if tests > 1 else ""
     shown = "p < 0.001" if p < _CERTAIN else f"p = {p:.2g}"
     return Finding(
         test.name,
         test.value,
         p,
         verdict,
-        f"{test.wrong} ({shown} among {tests} test{'s' if tests > 1 else ''}{small}). {test.remedy}",
+        f"{test.wrong} ({shown}{many}{small}). {test.remedy}",
     )
 
 

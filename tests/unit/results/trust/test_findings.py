@@ -31,7 +31,8 @@ def test_tests_share_one_level_and_other_findings_stay():
     found = judge([tests[0], other, *tests[1:]])
     assert found[1] is other
     assert [one.verdict for one in found] == [GOOD, BAD, *[GOOD] * 5]
-    assert judge([tests[0], other])[0].words == "odd (p = 0.004 among 1 test). Mend."
+    assert judge(tests[:2])[0].words == "odd (p = 0.008, adjusted for 2 tests). Mend."
+    assert judge([tests[0], other])[0].words == "odd (p = 0.004). Mend."
 
 
 @pytest.mark.parametrize(
