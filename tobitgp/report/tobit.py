@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.report.protocols import Regression
-from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, number, side_by_side, times_note
+from tobitgp.report.summary import WIDTH, coefficient_row, formula_rows, noise_note, number, side_by_side, times_note
 from tobitgp.typing import Array
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
@@ -122,6 +122,7 @@ def _notes(results: Regression) -> list[str]:
         notes += times_note(results.model.spec, results.parts.family.name)
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
+    notes += noise_note(results.parts.state)
     errors = _ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
     return notes
