@@ -36,6 +36,7 @@ def fit(
     priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
     missing: Literal["drop", "raise"] = "drop",
     weights: Any = None,
+    var_weights: Any = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     n_starts: int | None = None,
     max_iter: int | None = None,
@@ -46,7 +47,7 @@ def fit(
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
 ) -> GPResults | TobitResults | MixtureResults:
-    """Fit a regression, or a mixture, to data that were clipped, cut off or only bracketed.
+    r"""Fit a regression, or a mixture, to data that were clipped, cut off or only bracketed.
 
     Parameters
     ----------
@@ -98,7 +99,14 @@ def fit(
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError that counts them.
     weights : str or (n,) array, optional
-        Frequency weights.
+        Frequency weights, or the column that holds them: a row of weight 2 is two rows, whose response was seen twice.
+        Not the precision of a row, which is what ``var_weights`` give.
+    var_weights : str or (n,) array, optional
+        Variance weights w, or the column that holds them: the noise of a row has the variance
+        :math:`\sigma^2 \bar w / w`, with :math:`\bar w` the mean of the weights over the rows used, so that their
+        unit does not matter and sigma is the noise of a row of average weight; as a response that is a mean of w
+        values. Log likelihood and evidence are densities of the response as written. New rows have the noise sigma,
+        or their own where the weights are a column that new data hold, too.
     functions : mapping of str to callable, optional
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
@@ -176,6 +184,7 @@ def fit(
         data,
         family=family,
         weights=weights,
+        var_weights=var_weights,
         missing=missing,
         censored=censored,
         functions=functions,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tobitgp.data.copies import warn_copies, warn_fractions
 from tobitgp.data.open import open_source
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.pieces import PiecesData, prepare_pieces
@@ -66,7 +67,7 @@ class Model:
     ----------
     formula, data
         As in :func:`tobitgp.fit`; the data are never modified.
-    family, weights, missing, censored, functions, sigma, engine
+    family, weights, var_weights, missing, censored, functions, sigma, engine
         As in :func:`tobitgp.fit`.
 
     Attributes
@@ -111,6 +112,7 @@ class Model:
         *,
         family: str | Student = "gaussian",
         weights: Any = None,
+        var_weights: Any = None,
         missing: Literal["drop", "raise"] = "drop",
         censored: Literal["model", "drop", "ignore"] = "model",
         functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -120,11 +122,12 @@ class Model:
         source = open_source(data, engine)
         present = column_names(data) if source is None else list(source.columns)
         # "." stands for the columns of the model, and weights are none of them.
-        columns = [c for c in present if not isinstance(weights, str) or c != weights]
+        beside = [name for name in (weights, var_weights) if isinstance(name, str)]
+        columns = [c for c in present if c not in beside]
         spec = parse_formula(formula, columns, functions)
         self._family = choose_family(family, spec)
         if spec.mixture is not None:
-            refuse_with_mixture({"sigma": sigma})
+            refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
             if source is not None:
                 raise SpecError(
                     "A mixture needs all rows in memory for now, and these data come in pieces: give a DataFrame, or "
@@ -134,6 +137,9 @@ class Model:
         spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
+        if var_weights is not None:
+            self._check_var_weights(source is None)
+            options["var_weights"] = var_weights
         self._read: TrainingData | PiecesData
         if source is None:
             self._read = prepare(spec, data, **options)
@@ -147,6 +153,16 @@ class Model:
         self.exog_names = list(self._read.state.linear.columns)
         self.data = ModelData(self.exog_names, frame)
         self.counts = dict(self._read.counts)
+
+    def _check_var_weights(self, in_memory: bool) -> None:
+        """Refuse them where they have no meaning, or no place yet."""
+        if isinstance(self._family, Family) and self._family.known_sigma is not None:
+            raise SpecError(
+                f"var_weights= divide the variance of the noise, sigma^2, and family={self._family.name!r} has none "
+                f"to estimate; family='weibull' has, and weights= are frequencies."
+            )
+        if not in_memory:
+            raise SpecError("var_weights= needs the rows in memory for now: give a DataFrame.")
 
     def __enter__(self) -> Model:
         return self
@@ -241,11 +257,15 @@ class Model:
             cov_type=cov_type,
             cov_kwds=cov_kwds,
         )
+        if isinstance(self._read, TrainingData) and cov_type == "nonrobust":
+            warn_fractions(self._read.response.weight)
         if self.spec.mixture is not None:
             return self._fit_mixture(asked)
         if isinstance(self._read, TrainingData):
             assert isinstance(self._family, Family)
             warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
+            if "sigma" not in (fixed or {}):
+                warn_copies(self._read.design, self._read.response)
         if means_mle(method, self.spec, asked.named(PROCESS_OPTIONS)):
             return self._fit_mle(asked)
         return self._fit_process(asked)

@@ -13,10 +13,14 @@ from tobitgp.formula.functions import nearest
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 LEAST_WEIGHT = 1e-100
+_MEANT = {
+    "weights": "a weight counts how many rows like this one were seen; 0 leaves one out",
+    "var_weights": "the noise variance of a row is sigma^2 / w, infinite at 0; leave a row out by weights= of 0",
+}
 
 
-def read_weights(weights: Any, data: Frame, n: int) -> Array:
-    """Frequency weights of all rows.
+def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Array:
+    """Weights of all rows, frequencies unless told otherwise.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ def read_weights(weights: Any, data: Frame, n: int) -> Array:
     data : DataFrame or dict of columns
     n : int
         Its number of rows.
+    what : {"weights", "var_weights"}
+        Variance weights are above 0.
 
     Returns
     -------
@@ -38,18 +44,17 @@ def read_weights(weights: Any, data: Frame, n: int) -> Array:
     """
     if weights is None:
         return np.ones(n)
-    column, table = _read("weights", weights, data, n)
+    column, table = _read(what, weights, data, n)
     if column.kind == "factor" or column.dates:
-        raise DataError(f"The weights {column.name!r} hold {'dates' if column.dates else 'text'}")
+        raise DataError(f"The {what} {column.name!r} hold {'dates' if column.dates else 'text'}")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
-        raise DataError(f"The weights {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
-    tiny = (values > 0) & (values < LEAST_WEIGHT)
+        raise DataError(f"The {what} {column.name!r} are negative, missing or infinite in {table.rows(wrong)}")
+    tiny = (values > 0 if what == "weights" else True) & (values < LEAST_WEIGHT)
     if tiny.any():
         raise DataError(
-            f"The weights {column.name!r} are less than {LEAST_WEIGHT:g} in {table.rows(tiny)}: a weight counts how "
-            "many rows like this one were seen; 0 leaves one out"
+            f"The {what} {column.name!r} are less than {LEAST_WEIGHT:g} in {table.rows(tiny)}: " + _MEANT[what]
         )
     return values
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -65,6 +66,7 @@ def prepare(
     *,
     scale: ScaleSpec | None = None,
     weights: str | Any | None = None,
+    var_weights: str | Any | None = None,
     missing: Literal["drop", "raise"] = "drop",
     censored: Censored = "model",
     log_time: bool = False,
@@ -81,6 +83,8 @@ def prepare(
     weights : str or (n_data,) array, optional
         Frequency weights, or the column that holds them; rows of weight 0 are left out, as if they were not there.
         A Series finds its rows by the labels of a DataFrame.
+    var_weights : str or (n_data,) array, optional
+        The noise variance of a row is in proportion to 1 / w.
     missing : {"drop", "raise"}
         What to do with rows in which the response or an input is missing; rows of weight 0 may miss anything.
     censored : {"model", "drop", "ignore"}
@@ -132,6 +136,11 @@ def prepare(
         kept[kept] = used
     counts = {**counted.kinds, "dropped": n_data - sum(counted.kinds.values())}
     design, state = fit_design(spec, table, scale)
+    if var_weights is not None:
+        w = read_weights(var_weights, data, n_data, "var_weights")[kept]
+        mean = float(np.average(w, weights=response.weight))
+        design = replace(design, spread=np.sqrt(mean / w))
+        state = replace(state, var_weight=(var_weights if isinstance(var_weights, str) else "", mean))
     return TrainingData(response, design, state, index, kept, counts)
 
 

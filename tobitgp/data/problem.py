@@ -52,6 +52,8 @@ class Rows:
         Limits, on exact rows too, where they were asked for.
     side : (n,) integer array or None
         Which side noise a row has, where each one-sided row has its own.
+    spread : (n,) array or None
+        Standard deviation of the noise in units of sigma, where rows differ.
     """
 
     kind: RowKind
@@ -64,6 +66,7 @@ class Rows:
     window: Window | None = None
     instrument: Instrument | None = None
     side: IntArray | None = None
+    spread: Array | None = None
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -78,7 +81,12 @@ class Rows:
             None if self.window is None else Window(*(end[rows] for end in self.window)),
             None if self.instrument is None else Instrument(*(end[rows] for end in self.instrument)),
             None if self.side is None else self.side[rows],
+            None if self.spread is None else self.spread[rows],
         )
+
+    def noise(self, sigma: float | Array) -> float | Array:
+        """Standard deviation of the noise of every row."""
+        return sigma if self.spread is None else sigma * self.spread
 
     def __len__(self) -> int:
         return len(self.limit)

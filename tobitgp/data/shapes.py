@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from tobitgp.typing import Array, BoolArray, IntArray
 
 
@@ -93,6 +95,8 @@ class Design:
         Of each process that has ``by=`` or is ``re()``.
     scale : ScaleDesign or None
         Of the noise scale, where it has a formula.
+    spread : (n,) array or None
+        Standard deviation of the noise in units of that scale, where ``var_weights`` make rows differ.
     """
 
     H: Array
@@ -101,9 +105,21 @@ class Design:
     offset: Array
     groups: tuple[Groups | None, ...]
     scale: ScaleDesign | None = None
+    spread: Array | None = None
+
+    def noise(self, sigma: float) -> float | Array:
+        """Standard deviation of the noise of every row, or of all."""
+        return sigma if self.spread is None else sigma * self.spread
+
+    @property
+    def log_noise(self) -> Array:
+        """Known part (n,) of log sigma."""
+        known = np.zeros(len(self.H)) if self.scale is None else self.scale.offset
+        return known if self.spread is None else known + np.log(self.spread)
 
     def rows(self, at: BoolArray | IntArray) -> Design:
         """Some of the rows."""
         groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
         scale = None if self.scale is None else self.scale.rows(at)
-        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups, scale)
+        spread = None if self.spread is None else self.spread[at]
+        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups, scale, spread)

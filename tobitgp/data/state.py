@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tobitgp.data.beside import read_weights
 from tobitgp.data.checks import check_dates, check_inputs, require_columns
 from tobitgp.data.ends import open_far
 from tobitgp.data.inputs import check_slopes, process_inputs
@@ -41,6 +42,9 @@ class DesignState:
         Levels of the group of each process, in the order of ``spec.gps``; None for one without ``by=`` or ``re()``.
     scale : PartState or None
         Of the noise scale, where it has a formula; its factors are among ``levels``.
+    var_weight : (str, float) or None
+        Column of the variance weights, empty where they were given as an array, and their mean, which is a row's
+        whose noise is that of sigma.
     """
 
     spec: ModelSpec
@@ -49,6 +53,7 @@ class DesignState:
     linear: LinearState
     group_levels: tuple[tuple[Level, ...] | None, ...]
     scale: PartState | None = None
+    var_weight: tuple[str, float] | None = None
 
     @property
     def parts(self) -> tuple[PartState, ...]:
@@ -92,7 +97,14 @@ class DesignState:
         table = table.take(usable)
         check_inputs(names, table)
         groups = find_groups(self.spec, table, self.group_levels)
-        return self._build(table, groups), usable
+        return replace(self._build(table, groups), spread=self._spread(new_data, usable)), usable
+
+    def _spread(self, new_data: Frame, usable: BoolArray) -> Array | None:
+        """Noise of rows in units of sigma, where the data hold their weights; of others it is sigma."""
+        name, mean = self.var_weight or ("", 1.0)
+        if not name or name not in column_names(new_data):
+            return None
+        return np.sqrt(mean / read_weights(name, new_data, len(usable), "var_weights")[usable])
 
     def build(self, table: Table) -> Design:
         """Build the same covariates of other training rows.

@@ -254,7 +254,10 @@ def scale_rows(piece: KnownRows, standard: Standard) -> Problem:
     ends = [(end - units.centre) / units.scale for end in (lower, upper, known.entry - offset, known.exit - offset)]
     widths = [known.width / units.scale, known.span / units.scale]
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True))
-    rows = _split(standard.kinds, kind[order], *(values[order] for values in (*ends, *widths, known.weight)))
+    spread = None if design.spread is None else design.spread[order]
+    rows = _split(
+        standard.kinds, kind[order], *(values[order] for values in (*ends, *widths, known.weight)), spread=spread
+    )
     code = tuple(None if g is None else g.code[order] for g in design.groups)
     return Problem(rows, order, design.H[order], X, code, units)
 
@@ -355,6 +358,8 @@ def _split(
     width: Array,
     span: Array,
     weight: Array,
+    *,
+    spread: Array | None,
 ) -> tuple[Rows, ...]:
     """Rows of one kind each; the kinds of truncated rows count on from those of the others."""
     out = []
@@ -364,5 +369,6 @@ def _split(
         lo, up = lower[at], upper[at]
         sign = np.where(np.isinf(lo), -1.0, 1.0) if name == "one-sided" else np.zeros(len(lo))
         window = Window(entry[at], exit[at], span[at]) if code >= len(KINDS) else None
-        out.append(Rows(name, lo, up, np.where(np.isinf(lo), up, lo), sign, weight[at], width[at], window))
+        limit, noise = np.where(np.isinf(lo), up, lo), None if spread is None else spread[at]
+        out.append(Rows(name, lo, up, limit, sign, weight[at], width[at], window, spread=noise))
     return tuple(out)

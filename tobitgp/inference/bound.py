@@ -5,6 +5,7 @@ from __future__ import annotations
 from tobitgp.inference.passes import Chunk, State
 from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.spread import Spread
 
 
 def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
@@ -25,7 +26,7 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     """
     w, factor = posterior.q
     divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
-    expected = posterior.rows.collect(expectation, posterior.q, likelihood.at(posterior.theta))
+    expected = posterior.rows.collect(expectation, posterior.q, Spread(likelihood.at(posterior.theta)))
     return sum(expected) - divergence
 
 

@@ -88,7 +88,7 @@ class EP:
             return (self,)
         return replace(self, max_sweeps=min(self.max_sweeps, _PATIENCE)), replace(self, floored=True)
 
-    def exact_variance(self, d: Array, sigma: float) -> Array:
+    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: ``sigma^2 + d``."""
         return sigma * sigma + d
 
@@ -106,7 +106,7 @@ class EP:
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log N(y; m, sigma^2 + d)``: exact rows need no cavity (EP7)."""
-        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, sigma))
+        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """(EP8) and (EP9), with the tilted derivatives ``alpha`` and ``-lambda2 (1 - lambda2 v_p)`` of a copy."""

@@ -79,7 +79,7 @@ class Laplace:
         """Itself: steps that gain are always found."""
         return (self,)
 
-    def exact_variance(self, d: Array, sigma: float) -> Array:
+    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""
         return np.full_like(d, sigma * sigma)
 
@@ -91,7 +91,7 @@ class Laplace:
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log p(m)``."""
-        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, sigma))
+        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """Explicit and implicit derivatives: ``u`` of (LA5), and (LA7)."""

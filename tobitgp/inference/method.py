@@ -139,7 +139,7 @@ class Method(Protocol):
         """What to run, each where the one before leads nowhere."""
         ...
 
-    def exact_variance(self, d: Array, sigma: float) -> Array:
+    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance with which conjugate rows enter, (n,)."""
         ...
 

@@ -133,7 +133,10 @@ def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> Stat
 
     def known(chunk: Chunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
-        precision, y = chunk.rows.weight / setting.method.exact_variance(d, setting.sigma), chunk.rows.limit
+        precision, y = (
+            chunk.rows.weight / setting.method.exact_variance(d, chunk.rows.noise(setting.sigma)),
+            chunk.rows.limit,
+        )
         sites.lambda2[chunk.span] = precision
         sites.lambda1[chunk.span] = precision * y
         D = setting.method.exact_part(chunk.rows, y, d, setting.sigma).sum()

@@ -16,6 +16,7 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parts import Whole, with_floor
 from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.spread import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array
@@ -84,7 +85,7 @@ def settle(
 
 def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
     """The rows with the sites to which the posterior of some of them leads; what is near it settles soon from there."""
-    likelihood = method.view(likelihood.over(whole.kinds).at(posterior.theta))
+    likelihood = Spread(method.view(likelihood.over(whole.kinds).at(posterior.theta)))
     setting = passes.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
     return whole.starting(whole.parts.map(passes.seeded, setting, posterior.q))
 
@@ -93,7 +94,7 @@ def _settle(
     whole: Whole, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
 ) -> Posterior:
     """Iterate one method from given or flat sites."""
-    likelihood = method.view(likelihood.at(theta))
+    likelihood = Spread(method.view(likelihood.at(theta)))
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     setting = passes.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))

@@ -138,7 +138,7 @@ class VI:
         """Itself: steps that gain are always found."""
         return (self,)
 
-    def exact_variance(self, d: Array, sigma: float) -> Array:
+    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: sigma^2."""
         return 0.0 * d + sigma * sigma
 
@@ -148,7 +148,7 @@ class VI:
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log p(y | m) - d / (2 sigma^2)``, (VI4)."""
-        variance = self.exact_variance(d, sigma)
+        variance = self.exact_variance(d, rows.noise(sigma))
         return rows.weight * (log_density_exact(rows.limit, m, variance) - 0.5 * d / variance)
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:

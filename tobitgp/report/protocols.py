@@ -166,6 +166,8 @@ class RegressionParts(Protocol):
     """What a regression was made from and what it found."""
 
     @property
+    def state(self) -> DesignState: ...  # noqa: D102
+    @property
     def family(self) -> Family:
         """Of the noise."""
         ...

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.inference.gather import COARSE
@@ -192,7 +193,7 @@ def _prior(results: Fit, i: int) -> str:
 def _notes(results: Fit) -> list[str]:
     """What a reader should know, most urgent first."""
     fitted, gp = results.parts.fitted, results.parts.gp
-    notes = [*_doubts(results), *_censoring_notes(results)]
+    notes = [*_doubts(results), *_censoring_notes(results), *noise_note(results.parts.state)]
     if gp.family.log_time:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     else:
@@ -249,6 +250,18 @@ def _censoring_notes(results: Fit) -> list[str]:
     if results.parts.facts.n == int(counts["exact"]):
         return [f"{rows} censored rows were left out (censored='drop')."]
     return [f"The limits of {rows} censored rows were taken as values (censored='ignore')."]
+
+
+def noise_note(state: DesignState) -> list[str]:
+    """Say of variance weights what they did."""
+    if state.var_weight is None:
+        return []
+    name, mean = state.var_weight
+    of = f" ({name})" if name else ""
+    return [
+        f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
+        "average weight."
+    ]
 
 
 def times_note(spec: ModelSpec, family: str) -> list[str]:

@@ -13,6 +13,7 @@ from tobitgp.report.summary import (
     WIDTH,
     coefficient_row,
     formula_rows,
+    noise_note,
     number,
     only_truncated,
     side_by_side,
@@ -139,6 +140,7 @@ def _notes(results: Regression) -> list[str]:
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
     notes += window_note(results.model.spec)
+    notes += noise_note(results.parts.state)
     errors = _ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
     return notes

@@ -117,7 +117,9 @@ def _why_not_exact(parts: Parts) -> str | None:
 def _exact(parts: Parts) -> Answer:
     prior, point = parts.gp.prior, parts.fitted.points[0]
     K = prior_covariance(prior.linear, prior.gps, split_theta(prior.gps, point.theta))
-    return Answer(*exact_posterior(parts.gp.problem, K, point.sigma))
+    problem = parts.gp.problem
+    sigma = np.concatenate([rows.noise(np.full(len(rows), point.sigma)) for rows in problem.rows])
+    return Answer(*exact_posterior(problem, K, sigma))
 
 
 def _approximations(parts: Parts, response: Any) -> Iterator[tuple[str, Answer]]:

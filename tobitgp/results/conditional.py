@@ -8,7 +8,9 @@ variable, (PRE7) of the theory pages; `tobitgp.results.imputed` has noise of any
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,7 +29,7 @@ from tobitgp.likelihoods.laws import Law, Normal
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
-from tobitgp.results.normals import node_quantiles
+from tobitgp.results.normals import node_quantiles, same_spread
 from tobitgp.results.predict import moments, noise_laws
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts, Source
@@ -57,6 +59,8 @@ class Seen:
         Of the noise.
     entry, exit : (n,) array
         Window outside which the row could not have been seen, on the scale of f.
+    spread : (n,) array or None
+        Standard deviation of the rows' noise in units of sigma, where rows differ.
     """
 
     weight: Array
@@ -69,6 +73,12 @@ class Seen:
     laws: tuple[Law, ...]
     entry: Array
     exit: Array
+    spread: Array | None = None
+
+    def of_one_noise(self) -> Iterator[tuple[IntArray, Seen]]:
+        """Positions of the rows of each noise, and these rows with it as sigma."""
+        for c, rows in same_spread(self.spread, len(self.lower)):
+            yield rows, self if c is None else replace(self.take(rows), sigma=c * self.sigma, spread=None)
 
     @property
     def closed(self) -> bool:
@@ -88,7 +98,7 @@ class Seen:
     def take(self, rows: IntArray) -> Seen:
         """Some of the rows."""
         picked = {name: getattr(self, name)[..., rows] for name in _OF_ROWS}
-        return replace(self, **picked)
+        return replace(self, **picked, spread=None if self.spread is None else self.spread[rows])
 
     def latent(self) -> Seen:
         """The same on the scale of f."""
@@ -116,7 +126,7 @@ def seen_in_training(parts: Parts) -> Seen:
     sigma = units.scale * np.array([point.sigma for point in fitted.points])
     weight = np.repeat(fitted.weights[:, None], n, axis=1)
     known = outcome(response, log_time=gp.family.log_time)
-    return _seen(known, gp, weight, mean, sd, sigma, noise_laws(fitted, gp))
+    return _seen(known, gp, weight, mean, sd, sigma, noise_laws(fitted, gp), design.spread)
 
 
 def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
@@ -160,18 +170,40 @@ def predicted_rows(parts: Parts, response: CensoredResponse, asked: Asked) -> Se
     mean, sd, sigma = moments(parts.fitted, *args)
     same = np.repeat(parts.fitted.weights[:, None], mean.shape[1], axis=1)
     known = outcome(response, log_time=gp.family.log_time, labels=asked.labels.to_numpy())
-    return _seen(known, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp))
+    return _seen(known, gp, same, mean, sd, sigma, noise_laws(parts.fitted, gp), asked.design.spread)
 
 
 def _seen(
-    known: Outcome, gp: GPModel, weight: Array, mean: Array, sd: Array, sigma: Array, laws: tuple[Law, ...]
+    known: Outcome,
+    gp: GPModel,
+    weight: Array,
+    mean: Array,
+    sd: Array,
+    sigma: Array,
+    laws: tuple[Law, ...],
+    spread: Array | None,
 ) -> Seen:
     log_time = gp.family.log_time
-    return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit)
+    return Seen(weight, mean, sd, sigma, known.lower, known.upper, log_time, laws, known.entry, known.exit, spread)
 
 
 def log_predictive(seen: Seen) -> Array:
     """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
+    return _of_each_noise(_log_predictive, seen)
+
+
+def _of_each_noise(ask: Callable[[Seen], Array], seen: Seen) -> Array:
+    """Values (..., n) of rows whose noise may differ."""
+    parts = [(rows, ask(part)) for rows, part in seen.of_one_noise()]
+    if len(parts) == 1:
+        return parts[0][1]
+    out = np.empty((*parts[0][1].shape[:-1], len(seen.lower)))
+    for rows, values in parts:
+        out[..., rows] = values
+    return out
+
+
+def _log_predictive(seen: Seen) -> Array:
     with np.errstate(divide="ignore"):
         log_weight = np.log(seen.weight)
     if not seen.closed:
@@ -197,7 +229,8 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
     spread = {"se": np.zeros(len(exact))} | {name: out["mean"].copy() for name in ("lower", "upper")[: len(tails)]}
     chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
     with single_blas_thread():
-        done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
+        ask = partial(_of_each_noise, lambda part: np.stack(_spread(part, tails)))
+        done = map_independent(lambda rows: ask(seen.take(rows)), chunks, heavy=len(chunks) > 4)
     for rows, values in zip(chunks, done, strict=True):
         for name, column in zip(spread, values, strict=True):
             spread[name][rows] = column
@@ -210,6 +243,10 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
 
 def conditional_mean(seen: Seen) -> Array:
     """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
+    return _of_each_noise(_conditional_mean, seen)
+
+
+def _conditional_mean(seen: Seen) -> Array:
     value = np.exp(seen.lower) if seen.log_time else seen.lower.astype(np.float64)
     if seen.closed:
         total = np.hypot(seen.sd, seen.sigma[:, None])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.likelihoods.laws import Law, Normal
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 _MAX_STEPS = 100
@@ -34,6 +34,8 @@ class Mixture:
     laws : tuple of Law, length J
         Of the noise: ``y* = f + sigma_j Z``, or its exponential for log-time families, with Z of ``laws[j]``; normal
         noise where none are given.
+    spread : (n,) array or None
+        Standard deviation of the rows' noise in units of sigma, where rows differ.
     """
 
     weight: Array
@@ -46,10 +48,21 @@ class Mixture:
     laws: tuple[Law, ...] = ()
     entry: Array | None = None
     exit: Array | None = None
+    spread: Array | None = None
 
     def __post_init__(self) -> None:
         if not self.laws:
             object.__setattr__(self, "laws", (Normal(),) * len(self.sigma))
+
+    @property
+    def noise(self) -> Array:
+        """Noise scale of the rows, (J, 1) or (J, n)."""
+        return self.sigma[:, None] if self.spread is None else self.sigma[:, None] * self.spread
+
+    def of_one_noise(self) -> Iterator[tuple[IntArray, Mixture]]:
+        """Positions of the rows of each noise, and these rows with it as sigma."""
+        for c, rows in same_spread(self.spread, self.mean.shape[1]):
+            yield rows, self if c is None else replace(self.take(rows), sigma=c * self.sigma, spread=None)
 
     @property
     def normal(self) -> bool:
@@ -71,14 +84,15 @@ class Mixture:
         with np.errstate(over="ignore"):
             return np.exp(f) if self.log_time else f
 
-    def take(self, rows: BoolArray) -> Mixture:
+    def take(self, rows: BoolArray | IntArray) -> Mixture:
         """Some of the rows."""
-        if rows.all():
+        if rows.dtype == bool and rows.all():
             return self
         ends = (self.lower, self.upper, self.entry, self.exit)
         lower, upper, entry, exit = (None if end is None else end[rows] for end in ends)
         mean, sd = self.mean[:, rows], self.sd[:, rows]
-        return replace(self, mean=mean, sd=sd, lower=lower, upper=upper, entry=entry, exit=exit)
+        spread = None if self.spread is None else self.spread[rows]
+        return replace(self, mean=mean, sd=sd, lower=lower, upper=upper, entry=entry, exit=exit, spread=spread)
 
     def components(self, chosen: BoolArray) -> Mixture:
         """Some of the components."""
@@ -86,6 +100,15 @@ class Mixture:
         laws = tuple(law for law, there in zip(self.laws, chosen, strict=True) if there)
         mean, sd, sigma = self.mean[chosen], self.sd[chosen], self.sigma[chosen]
         return replace(self, weight=weight, mean=mean, sd=sd, sigma=sigma, laws=laws)
+
+
+def same_spread(spread: Array | None, n: int) -> Iterator[tuple[float | None, IntArray]]:
+    """Noise of rows in units of sigma, and the positions of those that have it; None of all n without."""
+    if spread is None:
+        yield None, np.arange(n)
+        return
+    levels, place, counts = np.unique(spread, return_inverse=True, return_counts=True)
+    yield from zip(levels.tolist(), np.split(np.argsort(place, kind="stable"), np.cumsum(counts)[:-1]), strict=True)
 
 
 def average(weight: Array, values: Array) -> Array:

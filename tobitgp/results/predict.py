@@ -64,13 +64,17 @@ def predict_rows(
     n = len(design.H)
     known_limits = limits() if any(scale.needs_limits for scale in scales) else None
     inputs, known, laws = model.inputs(design), model.known_mean(design), noise_laws(fitted, model)
+    noiseless = all(scale is SCALES["latent"] for scale in scales)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
         mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
-        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws)
+        spread = None if design.spread is None or noiseless else design.spread[rows]
+        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws, spread=spread)
         if known_limits is not None:
             q = replace(q, **known_limits.rows(rows)._asdict())
-        return [statistics(scale, q, level, se) for scale in scales]
+        if q.spread is None:
+            return [statistics(scale, q, level, se) for scale in scales]
+        return [_of_each_noise(scale, q, level, se) for scale in scales]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
     work = n * len(fitted.points) * max(fitted.n_features, 1)
@@ -80,6 +84,15 @@ def predict_rows(
         names = ["mean", "se", "lower", "upper"][: 4 if level is not None else 2 if se else 1]
         return [{name: np.empty(0) for name in names} for _ in scales]
     return [{name: np.concatenate([p[k][name] for p in parts]) for name in parts[0][k]} for k in range(len(scales))]
+
+
+def _of_each_noise(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:
+    """Statistics of rows whose noise differs."""
+    out: dict[str, Array] = {}
+    for rows, part in q.of_one_noise():
+        for name, values in statistics(scale, part, level, se).items():
+            out.setdefault(name, np.empty(q.mean.shape[1]))[rows] = values
+    return out
 
 
 def moments(

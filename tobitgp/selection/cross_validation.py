@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
+from tobitgp.data.beside import read_weights
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
@@ -72,7 +73,7 @@ def cross_validate(
         Show a progress line, or call ``progress(fold, folds done, value of the first metric)``.
     **fit_kwargs : dict
         Further arguments of :func:`tobitgp.fit`. Weights given as an array follow their rows, and count in all metrics
-        but functions.
+        but functions; var_weights do too, and are those of the rows left out in their predictions.
 
     Returns
     -------
@@ -114,10 +115,11 @@ def cross_validate(
     refused = [name for name in _OF_ROWS if fit_kwargs.get(name) is not None]
     if refused:
         raise SpecError(f"{refused[0]}= does not go with cross_validate().")
-    options = {name: value for name, value in fit_kwargs.items() if name in _OF_MODEL}
     columns = column_names(data)
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
+    fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
+    options = {name: value for name, value in fit_kwargs.items() if name in _OF_MODEL}
     model = Model(formula, frame.drop(columns=unseen), **options)
     weights = None if fit_kwargs.get("weights") is None else _row_weights(model)
     stream = generator(rng)
@@ -134,6 +136,18 @@ def cross_validate(
         tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
     found = list(_run(tasks, names, list(measures), n_jobs, progress))
     return _table(names, parts, found, list(measures))
+
+
+def _var_weights_in(fit_kwargs: dict[str, Any], frame: pd.DataFrame) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Variance weights as a column of the data, so that rows left out have theirs."""
+    given = fit_kwargs.get("var_weights")
+    if given is None or isinstance(given, str):
+        return fit_kwargs, frame
+    name = "var_weights"
+    while name in frame.columns:
+        name += "_"
+    values = read_weights(given, frame, len(frame), "var_weights")
+    return {**fit_kwargs, "var_weights": name}, frame.assign(**{name: values})
 
 
 def _measure_fold(

@@ -168,6 +168,7 @@ def test_which_rows_can_be_drawn_as_what_they_are_known_to_be(averaged, mixed, t
     assert np.flatnonzero(res.sample(draws=2, what="conditional").isna().any(axis=1)).tolist() == [3]
 
 
+@pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
 def test_a_row_is_imputed_as_one_whole_observation(weight):
     """Far from all others: a normal variable of variance 1.5^2 + .1^2 above 1, whatever the posterior heard of it."""

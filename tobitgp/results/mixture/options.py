@@ -24,6 +24,7 @@ _OF_OTHERS: dict[str, tuple[Any, str]] = {
     "fixed": (None, "holds parameters of regressions and processes"),
     "start": (None, "is where a search over hyper-parameters begins; n_starts= draws starts of a mixture"),
     "sigma": (None, "is the noise scale of a regression"),
+    "var_weights": (None, "divide the noise variance of a regression; components have scales of their own"),
     "cov_type": ("nonrobust", "is of maximum likelihood; cov_params(kind=) has what there is of a mixture"),
     "cov_kwds": (None, "is of maximum likelihood"),
 }

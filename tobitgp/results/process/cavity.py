@@ -28,6 +28,7 @@ from tobitgp.inference.ep import cavity
 from tobitgp.inference.method import Marginals
 from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.inference.posterior import Posterior
+from tobitgp.likelihoods.spread import Spread
 from tobitgp.results.trust.posterior_draws import log_jacobian
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -83,7 +84,7 @@ def predict_left_out(parts: Parts) -> Predicted:
 def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
     """In the order of the problem, standardised."""
     problem, inputs = parts.gp.problem, parts.gp.prior.inputs
-    likelihood = parts.family.likelihood.over(problem.rows).at(point.theta)
+    likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
     without, within, start = np.empty(problem.n), np.empty(problem.n), 0
     for kind in problem.rows:
         for span in row_chunks(start, start + len(kind), CHUNK_ROWS):

@@ -74,7 +74,7 @@ class ProcessDraws:
             known, out = self.known.rows(np.arange(rows.start, rows.stop)), np.empty_like(f)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
-                law, tau = self.parts.family.law_at(point.theta), np.log(scale * point.sigma)
+                law, tau = self.parts.family.law_at(point.theta), np.log(scale * self._noise(point.sigma, rows))
                 out[:, at] = log_likelihoods(law, known, f[:, at], tau)
             yield rows, on_grid(out + jacobian[rows][:, None])
 
@@ -85,12 +85,17 @@ class ProcessDraws:
             uniform = open_uniform(rng, f.shape)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
-                law, sigma = family.law_at(point.theta), scale * point.sigma
+                law, sigma = family.law_at(point.theta), scale * self._noise(point.sigma, rows)
                 if window is None:
                     f[:, at] += sigma * law.ppf(uniform[:, at])
                 else:
                     f[:, at] = draw_within(law, f[:, at], sigma, window[0][rows], window[1][rows], uniform[:, at])
             yield rows, _exp(f) if family.log_time else f
+
+    def _noise(self, sigma: float, rows: slice) -> Array:
+        """Noise scale of some rows, (n, 1) or a number."""
+        noise = self.parts.rows.design.noise(sigma)
+        return np.asarray(noise)[rows, None] if np.ndim(noise) else np.asarray(noise)
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:
         """Chunks of rows, f of the draws in them in the user's units, and the generator that they left."""

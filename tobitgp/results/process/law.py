@@ -79,16 +79,17 @@ class ProcessLaw:
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
+            sigma = asked.design.noise(point.sigma)
             free = noise and known is None and window is None
             if free and law.name == "normal":
-                variance = variance + point.sigma**2
+                variance = variance + np.square(sigma)
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
             if free and law.name != "normal":
-                f += point.sigma * law.ppf(open_uniform(rng, f.shape))
+                f += np.reshape(sigma, (-1, 1)) * law.ppf(open_uniform(rng, f.shape))
             if seen is None:
                 y = offset[:, None] + scale * f
                 if window is not None:
-                    y = draw_within(law, y, scale * point.sigma, *window, open_uniform(rng, f.shape))
+                    y = draw_within(law, y, scale * np.reshape(sigma, (-1, 1)), *window, open_uniform(rng, f.shape))
                 out[:, at] = y
             else:
                 sd = np.sqrt(point.factor.variance(A) + variance)
@@ -108,18 +109,21 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     uniform = open_uniform(rng, (len(censored), scores.shape[1]))
 
     def draw(span: slice) -> None:
-        rows, orders = seen.take(censored[span]), (scores[censored[span]], uniform[span])
-        if rows.closed:
-            out[censored[span]] = normal_draws(rows, j, *orders)
-        else:
-            at = rows.component(j)
-            f = latent_quantiles(at, orders[0])
-            out[censored[span]] = draw_within(at.law, f, at.sigma, at.lower, at.upper, orders[1])
+        for at, rows in seen.take(censored[span]).of_one_noise():
+            places = censored[span][at]
+            out[places] = _draw_part(rows, j, scores[places], uniform[span][at])
 
     chunks = list(row_chunks(0, len(censored), CHUNK))
     with single_blas_thread():
         map_independent(draw, chunks, heavy=len(chunks) > 4)
     return out
+
+
+def _draw_part(rows: Seen, j: int, scores: Array, uniform: Array) -> Array:
+    if rows.closed:
+        return normal_draws(rows, j, scores, uniform)
+    at = rows.component(j)
+    return draw_within(at.law, latent_quantiles(at, scores), at.sigma, at.lower, at.upper, uniform)
 
 
 def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:

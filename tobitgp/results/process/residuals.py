@@ -28,7 +28,8 @@ def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | Non
     asked, gp = ask(parts), parts.gp
     args = gp.inputs(asked.design), gp.known_mean(asked.design), slice(None), gp.problem.units.scale
     mean, sd, sigma = moments(parts.fitted, *args)
-    q = Mixture(parts.fitted.weights, mean, sd, sigma, gp.family.log_time, laws=noise_laws(parts.fitted, gp))
+    laws, spread = noise_laws(parts.fitted, gp), asked.design.spread
+    q = Mixture(parts.fitted.weights, mean, sd, sigma, gp.family.log_time, laws=laws, spread=spread)
     seen = seen_in_training(parts)
     if kind == "quantile":
         uniform = random_points(rng, len(asked.usable))[asked.usable]
@@ -37,7 +38,9 @@ def residual_table(parts: Parts, kind: str, rng: int | np.random.Generator | Non
     elif kind == "pearson":
         values = pearson_residuals(q, conditional_mean(seen.latent()))
     elif kind == "response":
-        values = conditional_mean(seen) - uncensored_mean(q)
+        values = conditional_mean(seen)
+        for rows, part in q.of_one_noise():
+            values[rows] -= uncensored_mean(part)
     else:
         hazard = cumulative_hazard(q, seen)
         values = (
@@ -55,11 +58,11 @@ def pearson_residuals(q: Mixture, value: Array) -> Array:
     >>> pearson_residuals(q, np.array([10.0]))
     array([2.])
     """
-    mean = q.mean + (q.sigma * np.array([law.mean for law in q.laws]))[:, None]
-    noise = np.square(q.sigma) * np.array([law.variance for law in q.laws])
+    mean = q.mean + q.noise * np.array([law.mean for law in q.laws])[:, None]
+    noise = np.square(q.noise) * np.array([law.variance for law in q.laws])[:, None]
     if not np.isfinite(noise).all():
         return np.full(len(value), np.nan)
-    return (value - average(q.weight, mean)) / total_sd(q.weight, mean, q.sd**2 + noise[:, None])
+    return (value - average(q.weight, mean)) / total_sd(q.weight, mean, q.sd**2 + noise)
 
 
 def cumulative_hazard(q: Mixture, seen: Seen) -> Array:
@@ -104,7 +107,7 @@ def quantile_residuals(
     array([ 2.    , -0.6745])
     """
     if q.normal and window is None:
-        sd = np.hypot(q.sd, q.sigma[:, None])
+        sd = np.hypot(q.sd, q.noise)
         a, b = (lower - q.mean) / sd, (upper - q.mean) / sd
         below = average(q.weight, ndtr(a)) * (1.0 - uniform) + average(q.weight, ndtr(b)) * uniform
         above = average(q.weight, ndtr(-a)) * (1.0 - uniform) + average(q.weight, ndtr(-b)) * uniform
@@ -122,7 +125,7 @@ def quantile_residuals(
 
 def log_probability(q: Mixture, lower: Array, upper: Array, window: tuple[Array, Array] | None) -> Array:
     """Log of the predictive probability that y* lies between two ends, within a window where one is given; (n,)."""
-    sigma = q.sigma[:, None]
+    sigma = q.noise
     ends = [(end - q.mean) / sigma for end in (lower, upper, *(window or ()))]
     rows = zip(q.laws, *ends[:2], q.sd / sigma, *ends[2:], strict=True)
     with np.errstate(divide="ignore"):

@@ -119,6 +119,51 @@ class PredictiveTimes:
         return [np.concatenate(parts) for parts in zip(*made, strict=True)]
 
 
+@dataclass(frozen=True, slots=True)
+class TimesOfParts:
+    """Keeps the protocol of ``TimeLaw`` for rows whose noise differs.
+
+    Attributes
+    ----------
+    parts : tuple
+        Positions of the rows of each noise, and the law of their times.
+    """
+
+    parts: tuple[tuple[IntArray, PredictiveTimes], ...]
+
+    @property
+    def discrete(self) -> bool:
+        """See `TimeLaw`."""
+        return False
+
+    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
+        """See `TimeLaw`."""
+        return self._join(lambda law, rows: law.curve(of, times, None if after is None else after[rows], level))
+
+    def survive(self, times: Array) -> Array:
+        """See `TimeLaw`."""
+        return self._join(lambda law, rows: {"": law.survive(times[rows])})[""]
+
+    def percentile(self, p: float, after: Array | None) -> Array:
+        """See `TimeLaw`."""
+        return self._join(lambda law, rows: {"": law.percentile(p, None if after is None else after[rows])})[""]
+
+    def mean(self) -> Array:
+        """See `TimeLaw`."""
+        return self._join(lambda law, rows: {"": law.mean()})[""]
+
+    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
+        """See `TimeLaw`."""
+        return self._join(lambda law, rows: law.clipped(t, level))
+
+    def _join(self, ask: Callable[[PredictiveTimes, IntArray], dict[str, Array]]) -> dict[str, Array]:
+        n, out = sum(len(rows) for rows, _ in self.parts), dict[str, Array]()
+        for rows, law in self.parts:
+            for name, values in ask(law, rows).items():
+                out.setdefault(name, np.empty((n, *values.shape[1:])))[rows] = values
+        return out
+
+
 def times_of_rows(parts: Parts, asked: Asked) -> TimeRows:
     """Rows and the law of their times; rows that are alike are done once."""
     fitted, gp = parts.fitted, parts.gp
@@ -128,9 +173,15 @@ def times_of_rows(parts: Parts, asked: Asked) -> TimeRows:
     sigma = scale * np.array([point.sigma for point in fitted.points])
     none = np.empty((len(sigma), 0))
     mean, sd = (np.concatenate([none, *(piece[k] for piece in made)], axis=1) for k in (0, 1))
-    _, first, which = np.unique(np.vstack([mean, sd]), axis=1, return_index=True, return_inverse=True)
-    q = Mixture(fitted.weights, mean[:, first], sd[:, first], sigma, gp.family.log_time, laws=noise_laws(fitted, gp))
-    return TimeRows.of(asked, PredictiveTimes(q, which.ravel()))
+    laws, spread = noise_laws(fitted, gp), asked.design.spread
+    every = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time, laws=laws, spread=spread)
+    each = [(rows, _alike(q)) for rows, q in every.of_one_noise()]
+    return TimeRows.of(asked, each[0][1] if len(each) == 1 else TimesOfParts(tuple(each)))
+
+
+def _alike(q: Mixture) -> PredictiveTimes:
+    _, first, which = np.unique(np.vstack([q.mean, q.sd]), axis=1, return_index=True, return_inverse=True)
+    return PredictiveTimes(q.take(first), which.ravel())
 
 
 def _survival(q: Mixture, end: Array, start: Array | None, tails: tuple[float, ...]) -> list[Array]:

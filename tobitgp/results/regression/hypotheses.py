@@ -80,6 +80,6 @@ def _scale(parts: TobitParts) -> tuple[Array, Array]:
     """Free columns of log sigma, and its known part."""
     p, gamma = len(parts.columns), parts.maximum.gamma
     scale, n = parts.rows.design.scale, len(parts.rows.design.H)
-    W, offset = (np.ones((n, 1)), np.zeros(n)) if scale is None else (scale.W, scale.offset)
+    W, offset = np.ones((n, 1)) if scale is None else scale.W, parts.rows.design.log_noise
     free = parts.maximum.free[p : p + len(gamma)]
     return W[:, free], offset + W[:, ~free] @ gamma[~free]

@@ -154,7 +154,7 @@ def model_arguments(design: Design, family: Family) -> dict[str, Any]:
         "offset": design.offset,
         "estimate_df": family.estimate_df,
         "W": None if scale is None else scale.W,
-        "scale_offset": None if scale is None else scale.offset,
+        "scale_offset": design.log_noise,
     }
 
 

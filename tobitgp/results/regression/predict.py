@@ -29,7 +29,7 @@ def law_of_rows(parts: TobitParts, design: Design) -> tuple[Predictor, Array]:
     maximum, n = parts.maximum, len(design.H)
     scale = design.scale
     W = np.ones((n, 1)) if scale is None else scale.W
-    tau = W @ maximum.gamma + (0.0 if scale is None else scale.offset)
+    tau = W @ maximum.gamma + design.log_noise
     eta = (design.H - parts.centre) @ maximum.coefficients + design.offset
     return Predictor(eta, tau, parts.law, parts.family.log_time), W
 

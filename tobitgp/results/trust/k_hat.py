@@ -133,7 +133,8 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     joined = np.where(open_window & (law.name == "normal"), residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
-    tau = np.log(scale) + 0.5 * np.log(point.sigma**2 + joined)
+    noise = np.broadcast_to(design.noise(point.sigma), len(design.H))[rows]
+    tau = np.log(scale) + 0.5 * np.log(np.square(noise) + joined)
     value = log_likelihoods(law, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
     return np.asarray(known.weight @ value)
 

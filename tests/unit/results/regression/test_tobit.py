@@ -45,6 +45,7 @@ def test_tobin_by_survreg(tobin, name):
     check(tobin_fit(tobin, family=FAMILIES[name]), load("tobin_tobit.json")[f"survreg_{name}"])
 
 
+@pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
 def test_tobin_with_weights_and_a_fixed_scale(tobin):
     reference = load("tobin_tobit.json")
     weighted = tobin_fit(tobin, weights=reference["weights_used"])

@@ -73,6 +73,7 @@ def test_interval_rows_have_their_middle():
     assert seen["censoring"].to_numpy().tolist() == [2, 0, 2, 1, -1]
 
 
+@pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
 def test_rows_are_repeated_as_their_weights_say(mixed, arviz):
     data = mixed.assign(c=1 + np.arange(60) % 2, half=0.5)
     formula = "y ~ z | censor(low, 1.4)"
