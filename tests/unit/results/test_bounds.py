@@ -74,6 +74,8 @@ def test_units_do_not_matter(data):
     np.testing.assert_allclose(there["value"] + exact * np.log(100.0), here["value"], atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
+@pytest.mark.filterwarnings("ignore:.* of the exact rows are copies")
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
