@@ -14,6 +14,7 @@ from tobitgp.data.checks import check_dates
 from tobitgp.data.detects import spell_numbers
 from tobitgp.data.response import Censored, recognise_text
 from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.slips import refuse_misread_limits
 from tobitgp.data.state import DesignState, fit_design, input_names
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.data.used import complete_rows, known_response
@@ -126,6 +127,7 @@ def prepare(
     complete.judge(missing)
     table, weight = table.take(kept), weight[kept]
     response, used, counted = known_response(spec, table, weight, censored, log_time=log_time)
+    refuse_misread_limits(spec, table)
     counted.judge(missing)
     if not used.all():
         table = table.take(used)
