@@ -12,7 +12,7 @@ import pandas as pd
 from tobitgp.data.beside import read_weights
 from tobitgp.data.checks import check_dates
 from tobitgp.data.detects import spell_numbers
-from tobitgp.data.response import Censored, recognise_text
+from tobitgp.data.response import Censored, recognise_duration, recognise_text
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.data.slips import refuse_misread_limits
 from tobitgp.data.state import DesignState, fit_design, input_names
@@ -162,7 +162,7 @@ def recognise(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> ModelSp
     check_dates(spec, table)
     if scale is not None:
         check_dates(scale, table)
-    return recognise_text(spec, table)
+    return recognise_duration(recognise_text(spec, table), table)
 
 
 def spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:

@@ -54,6 +54,15 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     return replace(spec, response=replace(spec.response, kind="text"))
 
 
+def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
+    """Find out whether the response is a difference of two columns of dates, or holds one."""
+    pairs = [v for v in spec.variables if v.role in ("response", "bound") and v.beside and table.columns[v.name].dates]
+    if not pairs:
+        return spec
+    first = min(pairs, key=lambda variable: variable.start)
+    return replace(spec, response=replace(spec.response, duration=f"{first.name} - {first.beside}"))
+
+
 def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:
     """Say what is known of y in every row; see :func:`read_response`.
 
