@@ -24,7 +24,7 @@ def fit(
     formula: str,
     data: Frame,
     *,
-    family: str | Student = "gaussian",
+    family: str | Student | None = None,
     method: str | Method | MixtureMethod = "auto",
     bound: str | None = None,
     inducing: Any = "auto",
@@ -59,10 +59,11 @@ def fit(
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
         dask DataFrames are never in memory as a whole: a first pass learns levels and scales, later ones send sums;
         the results hold no rows, as fits loaded from files do not.
-    family : str or ``tg.Student(df=4)``
-        Noise: ``"gaussian"``, ``"student"`` (df estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and
-        for a positive response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and
-        ``"exponential"``. Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``,
+    family : str or ``tg.Student(df=4)``, optional
+        Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
+        estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive
+        response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and ``"exponential"``.
+        Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``,
         ``"weibull"`` (whose shapes are point estimates) and, of counts, ``"poisson"``.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
         A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, which ``"auto"`` means), by stochastic steps that

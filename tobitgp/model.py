@@ -13,6 +13,8 @@ from tobitgp.data.open import open_source
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.pieces import PiecesData, prepare_pieces
 from tobitgp.data.prepare import TrainingData, prepare
+from tobitgp.data.slips import warn_unmet_limits
+from tobitgp.data.subjects import warn_split_subjects
 from tobitgp.data.table import column_names
 from tobitgp.engines import Store
 from tobitgp.errors import SpecError
@@ -110,7 +112,7 @@ class Model:
         formula: str,
         data: Frame,
         *,
-        family: str | Student = "gaussian",
+        family: str | Student | None = None,
         weights: Any = None,
         var_weights: Any = None,
         missing: Literal["drop", "raise"] = "drop",
@@ -144,8 +146,14 @@ class Model:
         if source is None:
             self._read = prepare(spec, data, **options)
             frame = keep_covariates(self._read.state.spec, self._read, data)
+            if self._family.name not in ("weibull", "exponential"):
+                warn_split_subjects(spec, self._read, data, frame)
+            response = self._read.response
+            limits: Any = (response.limit_lower, response.limit_upper)
         else:
             self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
+            limits = self._read.found.mean_limits
+        warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
         self.spec = self._read.state.spec
         self.formula = self.spec.formula

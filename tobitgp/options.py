@@ -125,6 +125,8 @@ def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
 def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     """The noise family, or the family of the components of a mixture, that ``family=`` stands for.
 
+    None is ``"gaussian"``, but for ``Surv(...)``, whose family has to be named.
+
     Raises
     ------
     SpecError
@@ -136,6 +138,13 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     >>> choose_family("poisson", parse_formula("y ~ mixture(2)")).name
     'poisson'
     """
+    if family is None and spec.response.label.startswith("Surv("):
+        offered = ", ".join(map(repr, FAMILIES if spec.mixture is None else MIXTURE_FAMILIES))
+        raise SpecError(
+            f"Surv(...) needs family=: one of {offered}. 'weibull', 'lognormal' and others of positive times model the "
+            "logarithm of the time; 'gaussian' is a normal distribution of the time itself, which may then be negative."
+        )
+    family = "gaussian" if family is None else family
     if spec.mixture is not None:
         return resolve_mixture_family(family)
     if isinstance(family, str) and family in MIXTURE_FAMILIES and family not in FAMILIES:

@@ -60,6 +60,7 @@ def test_the_tables_are_read():
 
 @pytest.mark.parametrize(("page", "code"), CASES)
 @pytest.mark.filterwarnings("ignore:.*values? lies? beyond the limits:UserWarning")
+@pytest.mark.filterwarnings("ignore:No row is censored:UserWarning")
 def test_runs(page, code, names, tmp_path):
     if (code.split("(")[0].isidentifier() and "~" in code) or re.match(r"^\w+ ~", code):
         family = "weibull" if code.startswith("Surv") else "gaussian"

@@ -12,6 +12,8 @@ import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, SpecError
 
 MANY = {f"v{k}": rows()["z"] ** k for k in range(31)}
+TIMES = {"family": "weibull"}
+BELOW = rows()["y"].to_numpy() <= -0.3
 ERRORS = {
     # response and limits
     "inf in y": (LINE, rows(y=column("y", r4=np.inf)), {}, DataError, "The response y is.*row 4"),
@@ -26,27 +28,72 @@ ERRORS = {
     "limits too few": ("y ~ x | censor(l)", columns(l=[-0.3] * 29), {}, DataError, "'l' 29"),
     "limits too many": (CURVE, columns(l=np.full(31, -0.3)), {}, DataError, "'l' 31"),
     "ends too few": ("interval(lo, hi) ~ x", columns(hi=[9.0] * 29), {}, DataError, "'hi' 29"),
-    "event 0/2": ("Surv(time, event) ~ x", rows(event=[0, 2] * 15), {}, DataError, "column 'event' .*holds 0, 2 "),
+    "event 0/2": ("Surv(time, event) ~ x", rows(event=[0, 2] * 15), TIMES, DataError, "column 'event' .*holds 0, 2 "),
     "event NaN": (
         "Surv(time, event) ~ x",
         rows(event=column("event", r3=np.nan)),
+        TIMES | {"missing": "raise"},
+        DataError,
+        r"missing values in 'event' \(1\); first in row 3",
+    ),
+    "Surv without a family": ("Surv(time, event) ~ x", rows(), {}, SpecError, "needs family=.*'gaussian'.*'weibull'"),
+    "Surv without a family of components": (
+        "Surv(time, event) ~ mixture(2)",
+        rows(),
+        {},
+        SpecError,
+        "needs family=.*'poisson'",
+    ),
+    "limit of truth values": (
+        "y ~ x | censor(b)",
+        rows(b=BELOW),
         {},
         DataError,
-        "column 'event' is missing in row 3",
+        "limit b holds True and False.*nondetect=b",
     ),
+    "limit of 0 and 1": (
+        "y ~ x | censor(b)",
+        rows(b=1 * BELOW),
+        {},
+        DataError,
+        "limit b holds only 0 and 1.*nondetect=b",
+    ),
+    "upper limit of 0 and 1": (
+        "exp(y) ~ x | censor(upper=b)",
+        rows(b=1 * BELOW),
+        {},
+        DataError,
+        "only 0 and 1.*event=b",
+    ),
+    "limits before the logarithm": (
+        "log(time) ~ x | censor(d)",
+        rows(d=np.where(BELOW, rows()["time"], rows()["time"] / 3)),
+        {},
+        DataError,
+        r"time equals its limit d in .*and log\(time\) nowhere does.*censor\(log\(d\)\)",
+    ),
+    "non-detects without limits": (
+        "y ~ x | censor(nondetect=b)",
+        rows(b=BELOW, y=rows()["y"].mask(BELOW)),
+        {},
+        DataError,
+        "y is missing in .*below a detection limit.*put the limit there",
+    ),
+    "a comparison for y": ("y > 0 ~ x", rows(), {}, FormulaError, r"write y ~ x.*censor\(0\)"),
+    "two responses": ("y + time ~ x", rows(), {}, FormulaError, r"Surv\(y, time\).*I\(y \+ time\)"),
     "event of a half": (
         "Surv(time, event) ~ x",
         rows(event=column("event", r3=0.5)),
-        {},
+        TIMES,
         DataError,
         "column 'event' .*0.5.*row 3",
     ),
-    "event of many values": ("Surv(exp(y), z) ~ gp(x)", rows(), {}, DataError, "column 'z' must be 0 or 1"),
+    "event of many values": ("Surv(exp(y), z) ~ gp(x)", rows(), TIMES, DataError, "column 'z' must be 0 or 1"),
     "y of two columns": (LINE, columns(y=np.zeros((30, 2))), {}, DataError, "'y' has 2 dimensions"),
     "time of two columns": (
         "Surv(time, event) ~ x",
         columns(time=np.ones((30, 2))),
-        {},
+        TIMES,
         DataError,
         "'time' has 2 dimensions",
     ),

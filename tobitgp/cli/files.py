@@ -103,8 +103,12 @@ def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
 
 
 def date_columns(parts: Iterable[LinearPart]) -> list[str]:
-    """Columns that formulas, of the model and of its noise scale, take for dates."""
-    return list(dict.fromkeys(variable.name for part in parts for variable in part.variables if variable.date))
+    """Columns that formulas, of the model and of its noise scale, may take for dates."""
+    return list(
+        dict.fromkeys(
+            variable.name for part in parts for variable in part.variables if variable.date or variable.beside
+        )
+    )
 
 
 def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:

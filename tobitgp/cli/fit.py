@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
         help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
         "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
     )
-    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}), default="gaussian")
+    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}))
     one.add_argument(
         "--method",
         choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],

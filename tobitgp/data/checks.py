@@ -43,7 +43,7 @@ def check_size(what: str, size: float) -> None:
 
 
 def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:
-    """Refuse dates outside ``decimal_year``, and anything but dates inside.
+    """Refuse dates outside ``decimal_year`` and differences of two dates, and anything but dates inside.
 
     Parameters
     ----------
@@ -61,14 +61,16 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
         if roles and variable.role not in roles:
             continue
         column = table.columns[variable.name]
-        if column.dates == variable.date or column.missing.all():
+        beside = table.columns.get(variable.beside)
+        if column.dates == variable.date or column.missing.all() or (beside is not None and beside.dates):
             continue
         name = spelled(variable.name)
         if column.dates and variable.role in ("by", "re"):
             remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
             raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
         if column.dates:
-            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula")
+            other = f", or make dates of {variable.beside!r} too" if variable.beside else ""
+            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}")
         remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
         what = "numbers" if column.levels is None else "text"
         raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}")

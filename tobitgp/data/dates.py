@@ -1,4 +1,4 @@
-"""Dates as numbers."""
+"""Dates as numbers: days, in which two of them differ."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.formula.dates import DAY
 from tobitgp.typing import Array
 
 
-def decimal_years(dates: pd.Series[Any]) -> Array:
-    """Years with the fraction of the year that has passed, dates with a time zone in UTC.
+def days_since_1970(dates: pd.Series[Any]) -> Array:
+    """Days since the beginning of 1970, dates with a time zone in UTC.
 
     Parameters
     ----------
@@ -24,27 +25,21 @@ def decimal_years(dates: pd.Series[Any]) -> Array:
 
     Examples
     --------
-    >>> decimal_years(pd.Series(pd.to_datetime(["2020-01-01", "2020-07-02", None])))
-    array([2020. , 2020.5,    nan])
+    >>> days_since_1970(pd.Series(pd.to_datetime(["1970-01-02", "2020-01-01 12:00", None], format="ISO8601")))
+    array([1.00000e+00, 1.82625e+04,         nan])
     """
     index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
     moments = index.to_numpy().astype("datetime64[us]")
-    year = moments.astype("datetime64[Y]")
-    start, end = year.astype("datetime64[us]"), (year + np.timedelta64(1, "Y")).astype("datetime64[us]")
-    missing = np.isnat(moments)
-    years: Array = np.where(missing, 0, year.astype(np.int64)) + 1970.0 + (moments - start) / (end - start)
-    return np.where(missing, np.nan, years)
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
 
 
-def iso_date(years: float) -> str:
-    """ISO text of a moment in years, to the millisecond, in UTC.
+def iso_date(days: float) -> str:
+    """ISO text of a moment in days since 1970, to the millisecond, in UTC.
 
     Examples
     --------
-    >>> iso_date(2020.5)
+    >>> iso_date(18445.0)
     '2020-07-02T00:00:00+00:00'
     """
-    year = int(np.floor(years))
-    start, end = np.datetime64(f"{year:04d}", "ms"), np.datetime64(f"{year + 1:04d}", "ms")
-    moment = start + np.timedelta64(round((years - year) * int((end - start).astype(np.int64))), "ms")
+    moment = np.datetime64(0, "ms") + np.timedelta64(round(days * (DAY // 1000)), "ms")
     return str(pd.Timestamp(moment).tz_localize("UTC").isoformat())

@@ -255,7 +255,7 @@ def make_facts(
     -------
     Facts
     """
-    rows = _example_rows(state, examples, together)
+    rows = _example_rows(examples, together)
     columns = {
         name: _column_facts(state, examples.columns[name], found.columns[name], row) for name, row in rows.items()
     }
@@ -311,7 +311,7 @@ def _column_facts(state: DesignState, column: Column, found: ColumnMeasure, row:
         example = column.levels[int(column.values[row])]
         return ColumnFacts("factor", np.nan, np.nan, np.nan, column.levels[int(heaviest)], example)
     example = float(column.values[row])
-    if column.name in _dates(state):
+    if column.dates:
         return ColumnFacts("date", np.nan, np.nan, np.nan, None, iso_date(example))
     plain = found.plain
     numbers = float(plain.minimum[0]), float(plain.maximum[0]), float(plain.spread[0])
@@ -330,22 +330,16 @@ def coded_values(state: DesignState, name: str) -> Array | None:
     return None
 
 
-def _dates(state: DesignState) -> set[str]:
-    """Inputs that are dates."""
-    return {variable.name for part in state.parts for variable in part.spec.variables if variable.date}
-
-
-def _example_rows(state: DesignState, table: Table, together: Sequence[Sequence[str]]) -> dict[str, int]:
+def _example_rows(table: Table, together: Sequence[Sequence[str]]) -> dict[str, int]:
     """Row each column takes its example from: near the median of its numbers, the same within an expression."""
     group = {name: {name} for name in table.columns}
     for used in together:
         joined = set().union(*(group[name] for name in used if name in group))
         group |= dict.fromkeys(joined, joined)
-    dates = _dates(state)
     rows: dict[str, int] = {}
     for name in group:
         members = sorted(group[name])
-        numbers = [item for item in members if table.columns[item].levels is None and item not in dates]
+        numbers = [item for item in members if table.columns[item].levels is None and not table.columns[item].dates]
         row = next((rows[item] for item in members if item in rows), 0)
         if numbers and not any(item in rows for item in members):
             x = table.columns[numbers[0]].values

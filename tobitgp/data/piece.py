@@ -168,7 +168,10 @@ def keep_rows(
         complete = replace(complete, incomplete=complete.incomplete.inside(piece.place))
         if missing == "raise" and complete.incomplete.count:
             return None, Seen(
-                complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())), {}, table.pick(_NONE)
+                complete,
+                Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())),
+                {},
+                table.pick(_NONE),
             )
         table = table.take(rows)
         response, used, counted = known_response(spec, table, weight[rows], censored, log_time=log_time)

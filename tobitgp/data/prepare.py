@@ -13,8 +13,9 @@ import pandas as pd
 from tobitgp.data.beside import read_weights
 from tobitgp.data.checks import check_dates
 from tobitgp.data.detects import spell_numbers
-from tobitgp.data.response import Censored, recognise_text
+from tobitgp.data.response import Censored, recognise_duration, recognise_text
 from tobitgp.data.shapes import CensoredResponse, Design
+from tobitgp.data.slips import refuse_misread_limits
 from tobitgp.data.state import DesignState, fit_design, input_names
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.data.used import complete_rows, known_response
@@ -130,6 +131,7 @@ def prepare(
     complete.judge(missing)
     table, weight = table.take(kept), weight[kept]
     response, used, counted = known_response(spec, table, weight, censored, log_time=log_time)
+    refuse_misread_limits(spec, table)
     counted.judge(missing)
     if not used.all():
         table = table.take(used)
@@ -169,7 +171,7 @@ def recognise(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> ModelSp
     check_dates(spec, table)
     if scale is not None:
         check_dates(scale, table)
-    return recognise_text(spec, table)
+    return recognise_duration(recognise_text(spec, table), table)
 
 
 def spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:

@@ -13,6 +13,7 @@ from tobitgp.data.ends import check_ends, open_far, open_rows, read_end, read_en
 from tobitgp.data.evaluate import bare_column, call_by_name, evaluate, finite
 from tobitgp.data.flags import read_flag
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.slips import flag_for_limit
 from tobitgp.data.table import RowNames, Table
 from tobitgp.data.window import read_window
 from tobitgp.errors import DataError, FormulaError, SpecError, user_level
@@ -51,6 +52,15 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
     if spec.response.kind != "value" or spec.censoring is not None or column is None or column.levels is None:
         return spec
     return replace(spec, response=replace(spec.response, kind="text"))
+
+
+def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
+    """Find out whether the response is a difference of two columns of dates, or holds one."""
+    pairs = [v for v in spec.variables if v.role in ("response", "bound") and v.beside and table.columns[v.name].dates]
+    if not pairs:
+        return spec
+    first = min(pairs, key=lambda variable: variable.start)
+    return replace(spec, response=replace(spec.response, duration=f"{first.name} - {first.beside}"))
 
 
 def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:
@@ -242,6 +252,9 @@ def _read_value(spec: ModelSpec, table: Table) -> Array:
 def _read_limit(limit: Expression | None, side: str, absent: float, table: Table) -> Array:
     if limit is None:
         return np.full(table.n, absent)
+    column = bare_column(limit, table)
+    if column is not None and column.boolean:
+        raise DataError(flag_for_limit(f"The {side} limit {limit.text} holds True and False", limit.text, side))
     values = evaluate(limit, table)
     wrong = np.isnan(values)
     if wrong.any():

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.dates import decimal_years
+from tobitgp.data.dates import days_since_1970
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
@@ -62,7 +62,7 @@ class Column:
     boolean : bool
         Whether the numbers were True and False.
     dates : bool
-        Whether the numbers are the decimal years of dates.
+        Whether the numbers are dates, in days since 1970.
     """
 
     name: str
@@ -198,7 +198,7 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
 
 
 def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
-    """Type one column: numbers of any width as float64, dates in years, text and categories as a factor.
+    """Type one column: numbers of any width as float64, dates in days, text and categories as a factor.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
 
 
 def read_dates(name: str, series: pd.Series[Any]) -> Column:
-    """Read dates in years; only ``decimal_year`` may use them.
+    """Read dates in days; only ``decimal_year`` and differences of two may use them.
 
     Raises
     ------
@@ -238,10 +238,10 @@ def read_dates(name: str, series: pd.Series[Any]) -> Column:
         If pandas cannot make dates of all of them.
     """
     try:
-        years = decimal_years(series)
+        days = days_since_1970(series)
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"Column {name!r} holds dates that cannot be read: {error}") from error
-    return Column(name, years, np.isnan(years), dates=True)
+    return Column(name, days, np.isnan(days), dates=True)
 
 
 def _numbers(name: str, values: Array, boolean: bool) -> Column:

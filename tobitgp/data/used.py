@@ -11,6 +11,7 @@ import numpy as np
 
 from tobitgp.data.response import Censored, read_response, unknown_rows, warn_beyond
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.slips import refuse_unknown_limits
 from tobitgp.data.table import RowNames, Table
 from tobitgp.errors import DataError, user_level
 from tobitgp.formula.spec import ModelSpec
@@ -142,7 +143,7 @@ class Counted(NamedTuple):
 
 
 def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
-    """Rows of positive weight in which something is known of the response, and no input is missing.
+    """Rows of positive weight in which something is known of the response, and no input or code is missing.
 
     Parameters
     ----------
@@ -158,8 +159,10 @@ def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: 
     """
     counted = weight > 0
     unknown = unknown_rows(spec, table)
-    incomplete = counted & (unknown | table.missing(inputs))
-    names = dict.fromkeys((*spec.names("response"), *inputs))
+    uncoded = table.missing(spec.names("event"))
+    refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
+    incomplete = counted & (unknown | uncoded | table.missing(inputs))
+    names = dict.fromkeys((*spec.names("response", "event"), *inputs))
     missing = {repr(name): int((table.columns[name].missing & counted).sum()) for name in names}
     if spec.response.kind == "interval":
         missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}

@@ -21,10 +21,11 @@ _BOUNDED = ("df", "degree", "ddof", "constraints")
 
 @dataclass(slots=True)
 class Found:
-    """What a walk has met: columns with their places, those of dates, and first arguments of ``C()``."""
+    """What a walk has met: columns with their places, those of dates, differences, and first arguments of ``C()``."""
 
     names: list[tuple[str, int]] = field(default_factory=list)
     dates: set[int] = field(default_factory=set)
+    beside: dict[int, str] = field(default_factory=dict)
     codings: list[Expression] = field(default_factory=list)
 
 
@@ -71,6 +72,9 @@ def _check(syntax: Syntax, node: ast.expr, found: Found, linear: bool) -> None:
         case ast.BinOp(op=op) if isinstance(op, _ARITHMETIC):
             if isinstance(op, ast.Pow):
                 _check_power(syntax, node)
+            if isinstance(op, ast.Sub) and isinstance(node.left, ast.Name) and isinstance(node.right, ast.Name):
+                for side, other in ((node.left, node.right), (node.right, node.left)):
+                    found.beside[syntax.span(side)[0]] = syntax.name(other)
             _check(syntax, node.left, found, linear)
             _check(syntax, node.right, found, linear)
         case ast.Compare():

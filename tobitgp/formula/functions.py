@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import SpecError
+from tobitgp.formula.dates import decimal_years
 
 UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
 
@@ -101,7 +102,7 @@ FUNCTIONS: dict[str, Function] = {
     "maximum": _array("larger of two, row by row", np.maximum, 2),
     "where": _array("where(condition, a, b): a where the condition holds, else b", np.where, 3),
     "decimal_year": _array(
-        "decimal_year(date): a column of dates in years, 2020.5 at noon of 2 July 2020", lambda x: x
+        "decimal_year(date): a column of dates in years, 2020.5 at noon of 2 July 2020", decimal_years
     ),
     "I": _array("the expression itself: arithmetic instead of term algebra, as in I(x**2)", lambda x: x),
     "bs": _basis(

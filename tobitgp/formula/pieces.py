@@ -47,12 +47,15 @@ class Variable:
         groups of a random intercept.
     date : bool
         Whether it stands in ``decimal_year(...)``, where dates belong.
+    beside : str
+        The other column of a difference, ``b - a``, in which both may be dates; empty elsewhere.
     """
 
     name: str
     start: int
     role: Role
     date: bool = False
+    beside: str = ""
 
 
 class LinearPart:

@@ -60,9 +60,11 @@ def read_response(syntax: Syntax, found: ResponseFound) -> tuple[ResponseSpec, E
         return _read_interval(syntax, node, found.bounds), None
     if isinstance(node, ast.Tuple):
         syntax.fail(node.elts[1] if len(node.elts) > 1 else node, "A model has one response")
+    _refuse_comparison(syntax, node)
     check_expression(syntax, node, found.values)
     if not found.values.names:
         syntax.fail(node, "The response names no column")
+    _refuse_sum(syntax, node)
     return ResponseSpec("value", expression(syntax, node), label=syntax.text(node)), None
 
 
@@ -72,6 +74,24 @@ def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
         if isinstance(item, ast.Call) and syntax.called(item) in NOT_YET:
             syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[syntax.called(item)]}")
     syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper)")
+
+
+def _refuse_comparison(syntax: Syntax, node: ast.expr) -> None:
+    """Say what is written instead of ``y > 0 ~ x``."""
+    if not isinstance(node, ast.Compare):
+        return
+    limit, value = syntax.text(node.comparators[0]), syntax.text(node.left)
+    words = f"write {value} ~ x, with | censor({limit}) where it is a limit; predict(what='prob', above={limit})"
+    syntax.fail(node, f"The response is a number, not a comparison; {words} gives the probability")
+
+
+def _refuse_sum(syntax: Syntax, node: ast.expr) -> None:
+    """Say what is written instead of ``y + time ~ x``; a sum that is meant stands in ``I()``."""
+    match node:
+        case ast.BinOp(op=ast.Add(), left=ast.Name(), right=ast.Name()):
+            left, right = syntax.text(node.left), syntax.text(node.right)
+            remedy = f"Surv({left}, {right}) is a time with its event, I({left} + {right}) the sum of two columns"
+            syntax.fail(node, f"A model has one response; {remedy}")
 
 
 def _read_interval(syntax: Syntax, node: ast.Call, bounds: Found) -> ResponseSpec:

@@ -67,6 +67,8 @@ class ResponseSpec:
         Upper end, of every row or of those coded as interval.
     label : str
         The left-hand side as written.
+    duration : str
+        A difference of two columns in it that turned out to be dates, so that it is in days.
     """
 
     kind: Literal["value", "text", "surv", "interval"]
@@ -74,6 +76,7 @@ class ResponseSpec:
     flag: Flag | None = None
     upper: Expression | None = None
     label: str = ""
+    duration: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def collect_variables(
     others: Sequence[str],
     plain: tuple[str, ...] | None,
 ) -> tuple[Variable, ...]:
-    """Columns by role, each once for every role and place of dates.
+    """Columns by role, each once for every role, place of dates and difference.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def collect_variables(
     tuple of Variable
     """
     terms.found_linear.names.extend((name, _dot(syntax) or 0) for name in others)
-    variables: dict[tuple[str, Role, bool], Variable] = {}
+    variables: dict[tuple[str, Role, bool, str], Variable] = {}
     for role, item in roles:
         for name, start in item.names:
-            date = start in item.dates
+            date, beside = start in item.dates, item.beside.get(start, "")
             if role != "linear" or plain is None or name in plain:
-                variables.setdefault((name, role, date), Variable(name, start, role, date))
+                variables.setdefault((name, role, date, beside), Variable(name, start, role, date, beside))
     return tuple(variables.values())
 
 

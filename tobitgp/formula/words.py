@@ -62,7 +62,8 @@ def _response(spec: ModelSpec) -> str:
     if response.kind == "interval":
         assert response.upper is not None
         return f"a value above {response.value.text} and up to {response.upper.text}"
-    return response.value.text
+    days = f" ({response.duration} in days)" if response.duration else ""
+    return f"{response.value.text}{days}"
 
 
 def _censoring(spec: ModelSpec) -> str:

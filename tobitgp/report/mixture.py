@@ -11,7 +11,7 @@ from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.rows import Units
 from tobitgp.report.protocols import Mixed
-from tobitgp.report.summary import WIDTH, formula_rows, number, side_by_side, times_note
+from tobitgp.report.summary import WIDTH, formula_rows, number, response_notes, side_by_side, times_note
 from tobitgp.typing import Array
 
 _METHODS = {
@@ -146,6 +146,7 @@ def _notes(results: Mixed, kind: str) -> list[str]:
         notes.append("mean and sd are those of the logarithm of the response.")
     if parts.family.support == "real":
         notes += times_note(results.model.spec, parts.family.name)
+    notes += response_notes(results.model.spec)
     notes.append(_errors_note(results, kind))
     if isinstance(fit.model, Points):
         if parts.family.free_of == "location and scale":

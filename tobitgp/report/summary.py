@@ -198,7 +198,7 @@ def _notes(results: Fit) -> list[str]:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     else:
         notes += times_note(results.model.spec, gp.family.name)
-    notes += window_note(results.model.spec)
+    notes += response_notes(results.model.spec)
     if gp.columns:
         notes.append(_linear_note(results, len(fitted.points)))
     centred = _centred(results)
@@ -243,8 +243,9 @@ def _censoring_notes(results: Fit) -> list[str]:
     counts = results.counts
     rows = int(counts[["left", "right", "interval"]].sum())
     if not rows:
+        kind = "truncated" if only_truncated(results) else "ordinary"
         noise = "Gaussian " if results.parts.gp.family.law.name == "normal" else ""
-        return [f"No row is censored: this is ordinary {noise}regression."]
+        return [f"No row is censored: this is {kind} {noise}regression."]
     if results.evidence_kind != "exact":
         return []
     if results.parts.facts.n == int(counts["exact"]):
@@ -280,12 +281,13 @@ def times_note(spec: ModelSpec, family: str) -> list[str]:
     return [f"Times are modelled as {law}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
 
 
-def window_note(spec: ModelSpec) -> list[str]:
-    """Say of which response the estimates are where ``truncate(...)`` is written."""
-    if spec.truncation is None or spec.response.kind != "value":
-        return []
-    y = spec.response.value.text
-    return [f"Estimates are of {y} before truncation; predict(what='observed') is its mean inside the window."]
+def response_notes(spec: ModelSpec) -> list[str]:
+    """Say of which response the estimates are where ``truncate(...)`` is written, and in which unit dates differ."""
+    y, days = spec.response.value.text, spec.response.duration
+    notes = [f"{days} is a duration in days."] if days else []
+    if spec.truncation is not None and spec.response.kind == "value":
+        notes.append(f"Estimates are of {y} before truncation; predict(what='observed') is its mean in the window.")
+    return notes
 
 
 def _centred(results: Fit) -> list[str]:

@@ -16,9 +16,9 @@ from tobitgp.report.summary import (
     noise_note,
     number,
     only_truncated,
+    response_notes,
     side_by_side,
     times_note,
-    window_note,
 )
 from tobitgp.typing import Array
 
@@ -139,7 +139,7 @@ def _notes(results: Regression) -> list[str]:
         notes += times_note(results.model.spec, results.parts.family.name)
     if not results.counts[["left", "right", "interval"]].any():
         notes.append("No row is censored.")
-    notes += window_note(results.model.spec)
+    notes += response_notes(results.model.spec)
     notes += noise_note(results.parts.state)
     errors = _ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")

@@ -78,7 +78,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
             raise SpecError("at= has no row without missing values.")
         n = len(frame)
         return Rows(frame, np.full(n, 1.0 / n), asked.limits() if need_limits else no_limits(n))
-    raise SpecError(f"at={at!r}: 'overall', 'mean' or a DataFrame of rows is needed.")
+    raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
 
 
 def _levels(parts: Source, name: str) -> list[Any] | None:

@@ -80,7 +80,7 @@ def test_lognormal_is_gaussian_on_log_time_with_its_jacobian():
     lung = tg.datasets.load("lung").dropna(subset=["ph_ecog"])
     time = tg.fit("Surv(time, event) ~ gp(age) + ph_ecog", lung, family="lognormal", hyper="maximize")
     logged = lung.assign(log_time=np.log(lung["time"]))
-    log = tg.fit("Surv(log_time, event) ~ gp(age) + ph_ecog", logged, hyper="maximize")
+    log = tg.fit("Surv(log_time, event) ~ gp(age) + ph_ecog", logged, family="gaussian", hyper="maximize")
     jacobian = -np.log(lung.loc[lung["event"] == 1, "time"]).sum()
     assert time.log_evidence == pytest.approx(log.log_evidence + jacobian, abs=1e-6)
     np.testing.assert_allclose(time.params, log.params, rtol=1e-5)
@@ -188,7 +188,7 @@ def test_what_is_not_identified_warns_and_still_fits(case):
 def test_tiny_data_fit(n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundaryWarning)
-        res = tg.fit("y ~ gp(x) | censor(0)", {"x": np.arange(float(n)), "y": np.arange(1.0, n + 1)})
+        res = tg.fit("y ~ gp(x)", {"x": np.arange(float(n)), "y": np.arange(1.0, n + 1)})
     assert np.isfinite(res.predict()).all()
 
 

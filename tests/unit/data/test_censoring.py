@@ -118,12 +118,10 @@ BAD = [
     ("y ~ x | censor(status='interval')", rows(y=Y), "upper=y2)"),
     ("y ~ x | censor(status=s)", rows(y=Y, s=["censored"] * 5), "'left', 'none', 'right', 'interval'"),
     ("y ~ x | censor(status=s)", rows(y=Y, s=3), "-1 (left), 0 (exact), 1 (right), 2 (interval)"),
-    ("y ~ x | censor(status=s)", rows(y=Y, s=[0, NAN, 0, 0, 0]), "'s' of censor(status=...) is missing in row b"),
     ("Surv(y, y2, s, type='interval') ~ x", rows(y=Y, y2=9.0, s=-1), "0 (right), 1 (exact), 2 (left), 3 (interval)"),
     ("Surv(y, y2, s, type='interval') ~ x", rows(y=Y, y2=9.0, s=["left"] * 5), "the codes 0, 1, 2 and 3"),
     ("Surv(y, d, type='left') ~ x", rows(y=Y, d=[1, 2, 1, 2, 1]), "as in Surv(y, d == 2)"),
     ("y ~ x | censor(nondetect=d)", rows(y=Y, d=["U", "ok", "U", "U", "U"]), "as in censor(nondetect=d == 'ok')"),
-    ("y ~ x | censor(nondetect=d)", rows(y=Y, d=[NAN, 0, 1, 0, 1]), "'d' of censor(nondetect=...) is missing in row a"),
     ("y ~ x", rows(y=["1", "<", "2", "abc", ""]), "holds '<', 'abc', '' in rows b, d, e"),
     ("y ~ x", rows(y=["1,5", "2", "3", "4", "5"]), "'1,5'"),
     ("y ~ x", rows(y=["nan", "inf", "1_0", "٣", "5"]), "'nan', 'inf', '1_0', '٣'"),
@@ -174,6 +172,15 @@ def test_windows_of_truncation(formula, entry, leave):
 def test_a_missing_end_of_a_window_is_refused():
     with pytest.raises(DataError, match="window end s is missing in row"):
         ready("Surv(s, y, d) ~ x", rows(y=Y, s=[0.0, np.nan, 0.0, 0.0, 0.0], d=1))
+
+
+@pytest.mark.parametrize(
+    "formula", ["Surv(y, d) ~ x", "y ~ x | censor(event=d)", "y ~ x | censor(nondetect=d)", "y ~ x | censor(status=d)"]
+)
+def test_rows_without_a_code_are_left_out(formula):
+    with pytest.warns(UserWarning, match=r"1 of 5 rows is dropped: missing values in 'd' \(1\)"):
+        training = ready(formula, rows(y=Y, d=[NAN, 0, 1, 0, 1]))
+    assert training.kept.tolist() == [False, True, True, True, True]
 
 
 def test_text_is_recognised_in_words():

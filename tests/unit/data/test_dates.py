@@ -1,4 +1,4 @@
-"""Dates become decimal years, in decimal_year(...) and nowhere else."""
+"""Dates become decimal years in decimal_year(...), days in a difference of two, and are refused elsewhere."""
 
 import datetime
 
@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.dates import decimal_years
+import tobitgp as tg
+from tobitgp.data.dates import days_since_1970
 from tobitgp.data.prepare import prepare
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
+from tobitgp.formula.dates import decimal_years
 
 DAYS = ["2019-12-31", "2020-01-01", "2020-07-02", "2020-12-31", "2021-07-02 12:00"]
 YEARS = [2019 + 364 / 365, 2020.0, 2020.5, 2020 + 365 / 366, 2021.5]
@@ -42,7 +44,7 @@ def test_dates_of_every_type(dates):
 
 def test_years_before_1970_and_days_of_python():
     days = pd.Series([datetime.date(1900, 1, 1), datetime.date(1969, 7, 2), None])
-    np.testing.assert_allclose(decimal_years(days), [1900.0, 1969 + 182 / 365, np.nan])
+    np.testing.assert_allclose(decimal_years(days_since_1970(days)), [1900.0, 1969 + 182 / 365, np.nan])
 
 
 def test_dates_in_limits_responses_offsets_and_bases():
@@ -101,6 +103,44 @@ def test_new_data_of_another_type_are_refused():
         state.replay({"t": [2020.5]})
     with pytest.raises(DataError, match="holds dates"):
         ready("y ~ gp(x)", frame(0.0)).state.replay({"x": pd.to_datetime(["2020-01-01"])})
+
+
+def test_two_dates_differ_by_days():
+    """Across leap days, at times of the day, in every place of a formula, beside the year of one of them."""
+    start = pd.to_datetime(
+        ["2019-12-31", "2020-02-28 06:00", "1969-07-02", "2020-12-31", "2019-01-01"], format="ISO8601"
+    )
+    days = np.array([366.0, 1.75, 0.5, 10.0, 730.25])
+    data = frame(start + pd.to_timedelta(days, "D"), s=start, d=1)
+    times = ready("Surv(t - s, d) ~ 1", data)
+    np.testing.assert_allclose(times.response.lower, days, rtol=1e-12)
+    assert times.state.spec.response.duration == "t - s"
+    training = ready("y ~ decimal_year(s) + I(t - s)", data)
+    np.testing.assert_allclose(training.design.H[:, 2], days, rtol=1e-12)
+    assert training.design.H[0, 1] == YEARS[0]
+    np.testing.assert_allclose(ready("y ~ gp((t - s) / 365.25)", data).design.X[0][:, 0], days / 365.25, rtol=1e-12)
+    new = {"t": data["t"][:2], "s": data["s"][:2]}
+    np.testing.assert_allclose(training.state.replay(new)[0].H[:, 2], days[:2], rtol=1e-12)
+    assert ready("x - y ~ 1", data).state.spec.response.duration == ""
+
+
+def test_a_date_less_a_number_is_refused():
+    with pytest.raises(DataError, match=r"'t' holds dates; write decimal_year\(t\).* or make dates of 'x' too"):
+        ready("Surv(t - x, d) ~ 1", frame(pd.to_datetime(DAYS, format="ISO8601"), d=1))
+
+
+def test_a_fit_to_durations_says_so_and_keeps_it(tmp_path):
+    rng = np.random.default_rng(1)
+    start = pd.Timestamp("2019-06-01") + pd.to_timedelta(rng.integers(0, 400, 30), "D")
+    time = rng.integers(5, 300, 30)
+    dated = pd.DataFrame(
+        {"s": start, "t": start + pd.to_timedelta(time, "D"), "d": rng.integers(0, 2, 30), "days": time}
+    )
+    res = tg.fit("Surv(t - s, d) ~ 1", dated, family="weibull")
+    assert res.llf == pytest.approx(tg.fit("Surv(days, d) ~ 1", dated, family="weibull").llf, abs=1e-9)
+    assert "t - s is a duration in days." in str(res.summary())
+    res.save(tmp_path / "fit.tgp")
+    assert "t - s is a duration in days." in str(tg.load(tmp_path / "fit.tgp").summary())
 
 
 def test_dates_as_weights_are_refused():

@@ -191,8 +191,6 @@ BAD = [
     ("lower", ["a"] * N, "y ~ gp(x) | censor(lower)", "'lower' holds text"),
     ("d", 2, "y ~ gp(x) | censor(event=d)", "censor(event=d == 2)"),
     ("d", [1, 2] * 6, "Surv(time, d) ~ gp(x)", "Surv(time, d == 2)"),
-    ("d", np.nan, "Surv(time, d) ~ gp(x)", "'d' is missing in row row4"),
-    ("d", np.nan, "Surv(time, d == 1) ~ gp(x)", "'d' is missing in row row4"),
     ("d", ["no", "yes"] * 6, "Surv(time, d) ~ gp(x)", "d == 'yes'"),
     ("x", 1.0, "y ~ lower", "'lower' of the linear part is constant"),
     ("x", 1.0, "y ~ z + I(2 * z)", "'I(2 * z)' of the linear part is determined by 'z'"),

@@ -20,6 +20,8 @@ MALFORMED = [
     "y ~ x +",
     "y ~ gp(x",
     "y = gp(x)",
+    "y > 0 ~ x",
+    "y + time ~ x",
     "y ~ gp(X)",
     "y ~ gp(agge)",
     "y ~ np.log(x)",

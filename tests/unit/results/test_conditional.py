@@ -149,7 +149,7 @@ def test_two_ends_of_new_rows_are_read(mixed, response):
     hi = np.select([kind == 1, kind == 2], [np.inf, y + 0.3], y)
     data = mixed.assign(lo=lo, hi=hi, y=np.where(kind == -1, hi, lo), kind=kind)
     formula = "y ~ gp(x) | censor(status=kind, upper=hi)" if response == "status" else f"{response} ~ gp(x)"
-    res = tg.fit(formula, data, fixed=FIXED)
+    res = tg.fit(formula, data, family="gaussian", fixed=FIXED)
     new = data.head(9).reset_index(drop=True)
     new.loc[8, ["lo", "hi", "y"]] = np.nan
     f = res.predict(new, se=True)

@@ -190,7 +190,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_unknown_limits_are_said_in_every_spelling_and_to_every_caller(case):
     data = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0], "d": [0, 1, 1], "n": [1, 0, 0], "t": ["<1", "2", "3"]}
-    res = tg.fit(UNKNOWN[case], data, fixed={"sigma": 1.0}, method="ep")
+    res = tg.fit(UNKNOWN[case], data, family="gaussian", fixed={"sigma": 1.0}, method="ep")
     for way in ("Surv()", "interval()", "flags of censor()", "limits in text"):
         with pytest.raises(SpecError, match=re.escape(way)):
             res.predict(what="observed")

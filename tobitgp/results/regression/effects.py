@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from tobitgp.errors import SpecError
 from tobitgp.regression.conditional import shown
 from tobitgp.regression.effects import Side, effect, split
 from tobitgp.regression.scales import Predictor, Quantity, latent, probability
-from tobitgp.results.changes import changes, rows_at
+from tobitgp.results.changes import SLOPE, STEP, changes, rows_at
 from tobitgp.results.distribution import choose_scales
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
-from tobitgp.results.rows import Limits
+from tobitgp.results.rows import Limits, mean_limits
+from tobitgp.typing import Array
 
 WHATS = ("latent", "observed", "prob")
 
@@ -32,16 +34,19 @@ def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: A
     scales, listed = choose_scales(what, None, below, above)
     if listed:
         raise SpecError("Marginal effects are on one probability: give below= or above= one number.")
-    rows = rows_at(parts, at, need_limits=what == "observed")
+    averaged = isinstance(at, str) and at == "design"
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=what == "observed")
+    limits = mean_limits(parts) if averaged and what == "observed" else rows.limits
     limit = float(next(iter(scales))) if what == "prob" else np.nan
-    quantity = _quantity(what, rows.limits, limit, above=above is not None)
+    quantity = _quantity(what, limits, limit, above=above is not None)
     found, labels, parts_of = [], [], []
     for change in changes(parts, rows.frame):
-        high, low = _side(parts, change.high), _side(parts, change.low)
-        found.append(effect(high, low, change.width, rows.weight, parts.covariance, quantity, parts.unidentified))
+        sides = _side(parts, change.high), _side(parts, change.low), change.width, rows.weight
+        high, low, width, weight = _about_mean(parts, *sides, change.contrast) if averaged else sides
+        found.append(effect(high, low, width, weight, parts.covariance, quantity, parts.unidentified))
         labels.append((change.variable, change.contrast))
         if what == "observed":
-            parts_of.append(split(high, low, change.width, rows.weight, rows.limits))
+            parts_of.append(split(high, low, width, weight, limits))
     if not found:
         raise SpecError("This model has no column whose effect could be formed.")
     value, se = (np.array([getattr(one, name) for one in found]) for name in ("value", "se"))
@@ -57,6 +62,30 @@ def tobit_effects(parts: TobitParts, what: str, at: Any, *, below: Any, above: A
 def _side(parts: TobitParts, design: Design) -> Side:
     rows, W = law_of_rows(parts, design)
     return Side(design.H - parts.centre, W, rows)
+
+
+def _about_mean(
+    parts: TobitParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
+) -> tuple[Side, Side, Array, Array]:
+    """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
+    step = 1.0 if contrast == SLOPE else STEP
+    here, up, down = (_mean_side(side, weight) for side in (_side(parts, parts.rows.design), high, low))
+
+    def move(of: Callable[[Side], Array], share: float) -> Array:
+        return of(here) + share * step * (of(up) - of(down))
+
+    def moved(share: float) -> Side:
+        eta, tau = move(lambda side: side.rows.eta, share), move(lambda side: side.rows.tau, share)
+        rows = replace(here.rows, eta=eta, tau=tau)
+        return Side(move(lambda side: side.H, share), move(lambda side: side.W, share), rows)
+
+    return moved(0.5), moved(-0.5), np.array([step * float(weight @ width)]), np.ones(1)
+
+
+def _mean_side(side: Side, weight: Array) -> Side:
+    """The average of rows, as one row."""
+    H, W, eta, tau = ((weight @ x)[None] for x in (side.H, side.W, side.rows.eta, side.rows.tau))
+    return Side(H, W, replace(side.rows, eta=eta, tau=tau))
 
 
 def _quantity(what: str, limits: Limits, limit: float, *, above: bool) -> Callable[[Predictor], Quantity]:

@@ -185,9 +185,10 @@ class TobitQuestions(JointQuestions, Predictions, RowCurves, Approximated):
         what : {"latent", "observed", "prob"}
             Of eta, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above
             a limit.
-        at : {"overall", "mean"}, or DataFrame
+        at : {"overall", "mean", "design"}, or DataFrame
             Average over the training rows with their weights, at the mean of numbers and the most frequent level of
-            factors, or over the rows of a DataFrame.
+            factors, at the mean of all columns of the design, dummies among them, or over the rows of a DataFrame. At
+            ``"design"`` a level has the derivative in its dummy, which is what R's ``censReg::margEff`` prints.
         below, above : float, optional
             With ``"prob"``, one of the two, on the scale of the response.
         alpha : float

@@ -18,7 +18,7 @@ from tobitgp.results.views import columns_of
 Functions = Mapping[str, Callable[..., Any]]
 
 # Fields that the data, not the text, decide: **a new one is a line here**.
-LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind",)}
+LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 
 
 def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:

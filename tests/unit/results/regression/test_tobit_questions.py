@@ -231,3 +231,25 @@ def test_pictures(mixed_fit, complete):
     assert mixed_fit.plot_residuals()[0].get_xlabel() == "estimate"
     weibull = tg.fit(LUNG, complete, family="weibull", method="mle")
     assert weibull.plot(x="age").get_yscale() == "log"
+
+
+def test_effects_at_the_mean_of_the_design_are_those_of_margeff():
+    """McDonald and Moffitt's formula at the means of all columns, dummies too, as R's censReg::margEff takes it."""
+    rng = np.random.default_rng(6)
+    data = pd.DataFrame({"x": rng.normal(size=120), "g": rng.choice(["a", "b", "c"], 120, p=[0.5, 0.3, 0.2])})
+    y = 0.4 + data["x"] + data["g"].map({"a": 0.0, "b": 0.8, "c": -0.5}) + rng.normal(size=120)
+    res = tg.fit("y ~ x + C(g) | censor(0)", data.assign(y=y.clip(lower=0.0)))
+    mean, b, sigma = res.parts.rows.design.H.mean(axis=0), res.params.to_numpy()[:-1], res.params["sigma"]
+    z = mean @ b / sigma
+    names = [("x", "dy/dx"), ("g", "b - a"), ("g", "c - a")]
+    columns = [res.model.exog_names.index(name) for name in ("x", "C(g)[T.b]", "C(g)[T.c]")]
+    found = res.marginal_effects("observed", at="design")
+    np.testing.assert_allclose(found.loc[names, "dydx"], b[columns] * stats.norm.cdf(z), rtol=1e-7)
+    phi = stats.norm.pdf(z) / sigma
+    G = np.array([np.append(phi * b[j] * mean, -phi * z * b[j]) for j in columns])
+    G[range(3), columns] += stats.norm.cdf(z)
+    se = np.sqrt(np.einsum("ij,jk,ik->i", G, res.cov_params(), G))
+    np.testing.assert_allclose(found.loc[names, "se"], se, rtol=1e-6)
+    np.testing.assert_allclose(found["intensive"] + found["extensive"], found["dydx"], rtol=1e-10)
+    with pytest.raises(SpecError, match="of a regression 'design'"):
+        res.marginal_effects(at="median")

@@ -93,7 +93,7 @@ def test_linear_parts(rich, tmp_path, linear):
     ],
 )
 def test_processes_and_censoring(rich, tmp_path, formula, limits):
-    res = quiet_fit(formula, rich, **QUICK)
+    res = quiet_fit(formula, rich, family="gaussian", **QUICK)
     loaded = again(res, tmp_path)
     check_estimates(res, loaded)
     check_predictions(res, loaded, rich.iloc[::5], limits=limits)

@@ -148,7 +148,7 @@ def test_what_a_picture_cannot_show_is_refused(lung, times):
         late.plot_predictive_check()
     with pytest.raises(SpecError, match="needs landmark="):
         late.plot_calibration(time=1.0)
-    right = tg.fit("Surv(time, event) ~ age", lung)
+    right = tg.fit("Surv(time, event) ~ age", lung, family="gaussian")
     with pytest.raises(SpecError):
         right.plot_calibration(time=np.inf)
 

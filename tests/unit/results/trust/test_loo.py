@@ -104,7 +104,7 @@ def test_truncated_rows_are_predicted_within_their_window(rng):
     data = pd.DataFrame({"x": x, "y": y, "floor": 1.5, "cap": np.minimum(y, 2.6), "seen": (y < 2.6).astype(int)})
     data = data[data["y"] > data["floor"]].reset_index(drop=True)
     formula = "Surv(cap, seen) ~ gp(x) | truncate(floor)"
-    full = tg.fit(formula, data, hyper="maximize")
+    full = tg.fit(formula, data, family="gaussian", hyper="maximize")
     expected = refitted(formula, data, full)
     assert np.abs(full.loo().pointwise["elpd"] - expected).max() < 0.05
 
