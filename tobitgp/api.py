@@ -112,8 +112,8 @@ def fit(
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
     n_starts : int, optional
-        Of a posterior: starts of the search, taken from a screened grid; 2 by default. Of a mixture: starts, of which
-        the highest end is kept; 10 by default.
+        Of a posterior: starts of the search, taken from a screened grid; 2 by default. Of a mixture: most ascents,
+        half of them from starts of their own, of which the highest end is kept; 10 by default.
     max_iter : int, optional
         Iterations of each optimiser run, and the most Newton steps at its end (never more than 10); by maximum
         likelihood the most Newton steps. 200 by default; passes of an ascent of a mixture, 2000 by default.

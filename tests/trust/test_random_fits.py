@@ -3,11 +3,20 @@
 ``TOBITGP_EXAMPLES=2000 pytest -m slow tests/trust/test_random_fits.py`` looks further, at slower cases.
 """
 
+import contextlib
 import os
+import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from support.random_fits import cases, fit_case, judge
+
+import tobitgp as tg
+from tobitgp.errors import TobitGPError
+from tobitgp.inference import passes
 
 WANTED = os.environ.get("TOBITGP_EXAMPLES")
 
@@ -27,3 +36,67 @@ def test_every_fit_is_refused_or_warns_or_is_right(case):
 @given(cases() if WANTED else cases(most=16, easy=True))
 def test_more_fits(case):
     judge(case, *fit_case(case))
+
+
+class TooMuchWork(Exception):
+    """More visits to the rows than a fit may make."""
+
+
+@pytest.fixture(scope="module")
+def visits():
+    """How often rows were visited, of which no fit makes more than 4000."""
+    count, visit = [0], passes.visit
+
+    def counted(state, q, rho):
+        count[0] += 1
+        if count[0] > 4000:
+            raise TooMuchWork
+        return visit(state, q, rho)
+
+    passes.visit = counted
+    yield count
+    passes.visit = visit
+
+
+def delayed(seed, weights):
+    """Survival times of a dozen rows, seen from entries of their own."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.uniform(-2, 2, 12), rng.normal(size=12)
+    y = np.exp(
+        np.sin(2 * x) * rng.uniform(0, 2) + rng.uniform(-1, 1) * z + rng.choice([0.01, 0.3]) * rng.normal(size=12)
+    )
+    frame = pd.DataFrame({"x": x, "z": z, "y": y, "e": rng.random(12) < 0.7, "en": y * rng.uniform(0, 1, 12)})
+    return frame.assign(weight=rng.uniform(*weights, 12))
+
+
+def fit_quietly(right, data, visits, **options):
+    visits[0] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        options |= {"family": "lognormal", "weights": "weight", "hyper": "maximize", "max_iter": 20}
+        return tg.fit(f"Surv(en, y, e) ~ {right}", data, **options)
+
+
+def test_expectation_propagation_that_crawls_gives_way(visits):
+    """Weights below 1 leave rows no cavity; what takes over is variational inference as if it had been asked for."""
+    data = delayed(4, (0.2, 1.0))
+    res = fit_quietly("gp(x):gp(z)", data, visits)
+    assert res.method == "vi"
+    assert res.converged
+    assert res.log_evidence == pytest.approx(
+        fit_quietly("gp(x):gp(z)", data, visits, method="vi").log_evidence, abs=0.01
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=6, **FIXED)
+@given(
+    seed=st.integers(0, 2**31),
+    weights=st.sampled_from([(0.2, 1.0), (0.0, 3.0), (1.0, 3.0), (1.0, 1e3)]),
+    right=st.sampled_from(["gp(x):gp(z)", "gp(x)", "gp(x, z, kernel='matern12')", "gp(x, kernel='rq') + z"]),
+    method=st.sampled_from(["ep", "vi", "laplace"]),
+)
+def test_work_is_bounded_whatever_the_windows_and_weights(visits, seed, weights, right, method):
+    with contextlib.suppress(TobitGPError):
+        fit_quietly(right, delayed(seed, weights), visits, method=method)
+    assert visits[0] <= 4000

@@ -26,7 +26,8 @@ class Step(NamedTuple):
     passes, rows : int
         Sweeps in this stage so far, and over how many rows each.
     left : int or None
-        Evaluations that usually follow until the end of the search; None where that cannot be told.
+        Evaluations that usually follow until the end of the search; None where that cannot be told, 0 once there have
+        been as many as usual.
     """
 
     stage: str

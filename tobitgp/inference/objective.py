@@ -22,6 +22,16 @@ from tobitgp.typing import Array
 
 INFEASIBLE = 1e12
 _HEAVY = 50_000
+# Fixed points of expectation propagation that may fail to settle: so many, and one more in every ten evaluations.
+_MAY_FAIL, _TEN = 3, 10
+
+
+class EPFailure(Exception):
+    """Expectation propagation did not settle, here not for the first time."""
+
+    def __init__(self, theta: Array):
+        super().__init__()
+        self.theta = theta
 
 
 def is_heavy(n: int, n_features: int) -> bool:
@@ -44,6 +54,8 @@ class Objective:
     last : Posterior or None
     evaluations, sweeps : int
         Counters for the trace of a fit.
+    failures : int
+        Evaluations of which the fixed point was given up.
     """
 
     whole: Whole
@@ -56,6 +68,7 @@ class Objective:
     last: Posterior | None = None
     evaluations: int = 0
     sweeps: int = 0
+    failures: int = 0
 
     @property
     def features(self) -> int:
@@ -90,7 +103,13 @@ class Objective:
         return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
 
     def posterior(self, free: Array) -> Posterior:
-        """Posterior at ``free`` from the last sites."""
+        """Posterior at ``free`` from the last sites.
+
+        Raises
+        ------
+        EPFailure
+            If expectation propagation settles too seldom for its evidence to be followed.
+        """
         if self.last is not None and self.last.converged and np.array_equal(self.last.theta, self.theta(free)):
             return self.last
         posterior = self.settle(free, self.whole)
@@ -98,6 +117,10 @@ class Objective:
         self.sweeps += posterior.sweeps
         if posterior.converged:
             self.whole = self.whole.starting(posterior.rows.map(ended))
+        elif self.method.name == "ep":
+            self.failures += 1
+            if self.failures > _MAY_FAIL + self.evaluations // _TEN:
+                raise EPFailure(posterior.theta)
         self.last = posterior
         return posterior
 

@@ -20,7 +20,7 @@ from tobitgp.inference.gather import COARSE, nats_left
 from tobitgp.inference.growth import growth_rates, of_groups, usual_rates, variances
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import Method, loosened
-from tobitgp.inference.objective import Objective
+from tobitgp.inference.objective import EPFailure, Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.parts import Whole, cut
 from tobitgp.inference.periods import unknown_periods
@@ -91,7 +91,7 @@ class Search:
         theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
         try:
             objective, maximum = self._find(theta)
-        except _EPFailure as failure:
+        except EPFailure as failure:
             self._fall_back()
             objective, maximum = self._maximise(failure.theta, None)
         except NumericalError:
@@ -337,7 +337,7 @@ class Search:
             self._log(f"run {run}", objective, maximum.value)
             done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
             if isinstance(self.method, EP) and not done:
-                raise _EPFailure(last.theta)
+                raise EPFailure(last.theta)
             theta, whole = last.theta, objective.whole
             gap, full = nats_left(last), max(b.size for b in last.blocks) >= self.cap
             if gap <= 2.0 * NATS or (full and (gap <= COARSE or not self._raise_cap())):
@@ -402,7 +402,7 @@ class Search:
 
             def on_step(value: float) -> None:
                 done = objective.evaluations
-                left = max(1, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
+                left = max(0, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
                 report(Step(stage, done, value, objective.sweeps, whole.n, left))
 
             objective.on_step = on_step
@@ -410,14 +410,6 @@ class Search:
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))
-
-
-class _EPFailure(Exception):
-    """EP did not settle at this theta."""
-
-    def __init__(self, theta: Array):
-        super().__init__()
-        self.theta = theta
 
 
 def warn(message: str) -> None:

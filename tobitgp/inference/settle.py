@@ -24,7 +24,9 @@ from tobitgp.typing import Array
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
 # stepped over, not one approached.
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
-# Sweeps of an ascent to neither a smaller residual nor a higher value after which rounding is all that there is to see.
+# What a length that led astray is cut by for all later steps.
+CUT = 0.8
+# Sweeps in which neither the residual halves nor the value rises after which an iteration is given up.
 PATIENCE = 50
 CACHE_BYTES = 2**26
 
@@ -164,7 +166,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         return _End(states, q, 0.0, 0, 0.0, True)
     floor = 0.0 if likelihood.log_concave else -np.inf
     accelerated = method.ascends == "bound"
-    rho, merit, residual, mixed = method.damping, -np.inf, np.inf, False
+    rho, longest, merit, residual, mixed = method.damping, 1.0, -np.inf, np.inf, False
     progress = _Progress()
     for sweep in range(1, method.max_sweeps + 1):
         moved = states.map(passes.visit, q, rho)
@@ -172,12 +174,11 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or sweep == method.max_sweeps:
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
-        turned = False
+        turned, value = False, _merit(method, base, q, float(D)) if method.ascends else -np.inf
+        progress = progress.after(gap, value)
+        if progress.idle == PATIENCE:
+            return _End(states, q, float(D), sweep, gap, False)
         if method.ascends:
-            value = _merit(method, base, q, float(D))
-            progress = progress.after(gap, value)
-            if progress.idle == PATIENCE:
-                return _End(states, q, float(D), sweep, gap, False)
             if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho
                 states, mixed = states.map(passes.retake, rho), False
@@ -186,8 +187,9 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
             merit = value
         else:
             turned = gap > TURNED * residual and _cosines(dots) < 0.0
+            longest = max(CUT * rho, SHORTEST) if gap > residual else longest
             rho = max(SHORTEN * rho, SHORTEST) if gap > residual or turned else rho
-        rho = min(1.0, rho * (LENGTHEN if gap < residual and not turned else 1.0))
+        rho = min(longest, rho * LENGTHEN) if gap < residual and not turned else rho
         residual, states = gap, moved
         if accelerated:
             states, mixed = _accelerate(states, rho, floor)
@@ -204,16 +206,16 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """The smallest residual and the highest merit seen, and how many sweeps in a row led to neither."""
+    """Half of the residual and the merit last counted as a gain, and how many sweeps in a row gained neither."""
 
     residual: float = np.inf
     merit: float = -np.inf
     idle: int = 0
 
     def after(self, residual: float, merit: float) -> _Progress:
-        idle = residual >= self.residual and not merit > self.merit + _slack(self.merit)
-        best = min(residual, self.residual), max(merit, self.merit)
-        return _Progress(*best, self.idle + 1 if idle else 0)
+        nearer, higher = residual < self.residual, merit > self.merit + _slack(self.merit)
+        best = 0.5 * residual if nearer else self.residual, max(merit, self.merit)
+        return _Progress(*best, 0 if nearer or higher else self.idle + 1)
 
 
 def _slack(merit: float) -> float:

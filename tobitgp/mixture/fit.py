@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from tobitgp.mixture.fitted import MixtureFit, describe, order_components
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows, subset
-from tobitgp.mixture.starts import starts
+from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows, subset
+from tobitgp.mixture.starts import moved, starts
 from tobitgp.mixture.sticks import tidy
 from tobitgp.mixture.stochastic import Stream, partial_fit, run
 from tobitgp.mixture.units import choose_units, crude_values
@@ -30,6 +30,8 @@ from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
+_TRIED, _KEPT, _TRIAL_PASSES = 12, 3, 16  # moves of each component, ascents from the best of them, passes to tell
+_GAIN = 1e-3  # nats for which moves of the new optimum are tried
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 
@@ -48,7 +50,9 @@ def fit_mixture(
 ) -> MixtureFit:
     """Fit a mixture to rows that are exact, left-, right- or interval-censored.
 
-    Above 50,000 distinct rows the starts ascend on 20,000 of them, evenly spread, and the highest end goes on over all.
+    Half of the ascents are from starts of their own, the others from the highest end with a component moved, as long as
+    that leads higher. Above 50,000 distinct rows they are on 20,000 of them, evenly spread, and the highest end goes on
+    over all.
 
     Parameters
     ----------
@@ -211,28 +215,59 @@ def _stop(method: Method, total: float) -> Stop:
 
 
 def _ascend(model: Model, working: Working, k: int, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
-    """The highest end, and the ends of all starts."""
+    """The highest end, and the ends of all ascents."""
     rows = sum(len(part) for part in working.parts)
     staged = rows > STAGED_ABOVE
     some = subset(working, STAGE_ROWS) if staged else working
     stop, chunks = _stop(method, working.total), chunks_of(some, k)
-    begins = starts(model, some, k, method.n_init, rng)
+    begins = starts(model, some, k, method.n_init - method.n_init // 2, rng)
     if isinstance(method, SVBCM):
         begins = [run(model, working, state, method, rng) for state in begins]
         if not method.polish:
             climbs = [_stand_still(model, working, state) for state in begins]
             return _highest(climbs), np.array([one.value for one in climbs])
 
-    def one(state: State) -> Climb:
-        return climb(model, chunks, state, stop)
-
-    climbs = map_independent(one, begins, heavy=len(begins) > 1 and k * sum(map(len, chunks)) > _HEAVY)
+    climbs = _climb_all(model, chunks, begins, stop)
+    if k > 1:
+        climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
     best = _highest(climbs)
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = tidy(model, chunks, best, stop)
     if staged:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
+
+
+def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:
+    heavy = len(begins) > 1 and len(model.view(begins[0]).log_weight) * sum(map(len, chunks)) > _HEAVY
+    return map_independent(lambda state: climb(model, chunks, state, stop), begins, heavy=heavy)
+
+
+def _climb_beside(
+    model: Model,
+    working: Working,
+    chunks: Sequence[Rows],
+    ends: Sequence[Climb],
+    stop: Stop,
+    number: int,
+    rng: np.random.Generator,
+) -> list[Climb]:
+    """Up to so many ascents from moves of the highest end, as long as they lead higher.
+
+    Moves are told apart by a few passes each, all of them together no more than the ascents took that led there.
+    """
+    best, found, gain = _highest(ends), list[Climb](), np.inf
+    k = len(model.view(best.state).log_weight)
+    moves = min(_TRIED * k, max(k, sum(end.passes for end in ends) // _TRIAL_PASSES))
+    while len(found) < number and gain > _GAIN:
+        trials = _climb_all(
+            model, chunks, moved(model, working, best.state, moves, rng), replace(stop, passes=_TRIAL_PASSES)
+        )
+        trials = sorted(trials, key=lambda one: one.value, reverse=True)[: min(_KEPT, number - len(found))]
+        found += _climb_all(model, chunks, [one.state for one in trials], stop)
+        higher = _highest([best, *found])
+        best, gain = higher, higher.value - best.value
+    return found
 
 
 def _begin(model: Model, working: Working, k: int, method: SVBCM, rng: np.random.Generator) -> State:
@@ -248,5 +283,5 @@ def _stand_still(model: Model, working: Working, state: State) -> Climb:
     return Climb(state, sums, np.array([value]), 1, True)
 
 
-def _highest(climbs: list[Climb]) -> Climb:
+def _highest(climbs: Sequence[Climb]) -> Climb:
     return max(climbs, key=lambda one: one.value)

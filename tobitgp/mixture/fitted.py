@@ -41,7 +41,7 @@ class MixtureFit:
     trace : (T,) array
         Objective after each accepted pass of the last ascent.
     ends : (R,) array
-        What the starts reached; on a part of the rows where there are more than 50,000.
+        What the ascents reached; on a part of the rows where there are more than 50,000.
     converged : bool
     passes : int
         Passes of the last ascent, with those of trials that followed it.

@@ -18,7 +18,8 @@ class Ascent:
     Attributes
     ----------
     n_init : int
-        Starts, of which the highest end is kept.
+        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
+        highest of these with a component moved.
     max_iter : int
         Most passes of one ascent.
     tol : float
@@ -63,7 +64,8 @@ class VBCM(Ascent):
     Parameters
     ----------
     n_init : int
-        Starts, of which the highest end is kept.
+        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
+        highest of these with a component moved.
     max_iter : int
         Most passes of one ascent.
     tol : float
@@ -106,7 +108,8 @@ class SVBCM(Ascent):
     Parameters
     ----------
     n_init : int
-        Starts, of which the highest end is kept.
+        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
+        highest of these with a component moved.
     max_iter, tol, relax, check
         As of `tobitgp.VBCM`, for the passes at the end.
     batch_size : int

@@ -67,7 +67,7 @@ class _Line:
             return
         self.last = now
         text = f"{self.words.format(**step._asdict())}, {now - self.began:.0f} s"
-        if step.left is not None:
+        if step.left:
             text += f", about {step.left * (now - self.stage_began) / step.evaluations:.0f} s left"
         sys.stderr.write("\r" + text.ljust(self.width))
         sys.stderr.flush()

@@ -101,7 +101,8 @@ def test_errors_on_a_flat_likelihood_are_those_of_its_hessian(name):
     data = tg.datasets.load("rossi")
     lower = data["week"].to_numpy(float)
     upper = np.where(data["event"] == 1, lower, INF)
-    fit = fit_mixture(lower, upper, family=name, method=EMCM())
+    n_init = 1 if name == "weibull" else 10  # with a component moved the shape ends at its bound
+    fit = fit_mixture(lower, upper, family=name, method=EMCM(n_init=n_init))
     first, second = fit.parameters.values()
     first = np.log(first) if name == "weibull" else first
     start = np.concatenate([[np.log(fit.weights[0] / fit.weights[1])], first, np.log(second)])

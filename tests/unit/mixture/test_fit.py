@@ -36,7 +36,7 @@ def test_what_a_fit_says_of_itself():
     fit = fit_mixture(*two_groups(100), k=2, method=VBCM(check=True))
     assert fit.converged
     assert fit.notes == ()
-    assert len(fit.ends) == 10
+    assert 5 < len(fit.ends) <= 10
     assert fit.ends.max() <= fit.objective + 1e-9
     assert (np.diff(fit.trace) > -1e-9).all()
     assert fit.trace[-1] == fit.objective

@@ -237,7 +237,10 @@ BOUNDS = {"rossi": (-434.05, -429.75, -437.85), "ncctg": (-312.14, -300.46, -306
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_bounds_of_two_survival_data_sets(name):
-    """Bounds that another implementation of the corrected updates reached, K = 1, 2, 3, on standardised times."""
+    """Bounds that another implementation of the corrected updates reached, K = 1, 2, 3, on standardised times.
+
+    From the same kind of starts; a moved component may lead higher.
+    """
     if name == "rossi":
         time, event = (load_rossi()[column].to_numpy(float) for column in ("week", "arrest"))
     else:
@@ -246,7 +249,8 @@ def test_bounds_of_two_survival_data_sets(name):
     prior = {"mean": 0.0, "tau": 1e-3, "a": 1.0, "b": 1.0}
     for k, want in enumerate(BOUNDS[name], start=1):
         fit = fit_mixture(z, np.where(event == 1, z, np.inf), k=k, prior=prior, method=VBCM(n_init=5))
-        assert fit.elbo == pytest.approx(want, abs=0.01)
+        assert fit.ends[:3].max() == pytest.approx(want, abs=0.01)
+        assert fit.elbo >= fit.ends.max()
         if name == "rossi" and k == 2:
             assert fit.parameters["mean"][1] == pytest.approx(2.37, abs=0.01)
             assert "beyond the data" in fit.notes[0]

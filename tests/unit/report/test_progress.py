@@ -42,3 +42,10 @@ def test_callable_gets_stage_count_and_value():
 def test_other_things_are_refused():
     with pytest.raises(SpecError, match="progress='yes'"), progress_bar("yes"):
         pass
+
+
+def test_no_time_left_is_promised_once_the_usual_evaluations_are_done(clock, capsys):
+    with progress_bar(True) as on_step:
+        clock[0] = 10.0
+        on_step(Step("run 1", 5, -8.5, 6, 1_000_000, 0))
+    assert "left" not in capsys.readouterr().err

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from tobitgp.datasets import load
+from tobitgp.mixture import EMCM, fit_mixture
+from tobitgp.mixture.ascent import Stop, climb
+from tobitgp.mixture.passes import chunks_of, sums_given
+from tobitgp.mixture.rows import arrange, read_rows
+from tobitgp.mixture.starts import moved
+
+INF = np.inf
+
+
+def nh4():
+    """log(nh4), left-censored at the limits of detection."""
+    rows = load("nh4")
+    y = np.log(rows["nh4"].to_numpy())
+    return np.where(rows["censored"].astype(bool), -INF, y), y
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_em_reaches_the_optimum_whose_component_lies_below_the_limits(seed):
+    """The optimum that EM from many starts in R ends at: a narrow component inside a wide one."""
+    assert fit_mixture(*nh4(), method=EMCM(), rng=seed).log_likelihood == pytest.approx(-125.668, abs=1e-3)
+
+
+def nested(seed):
+    """Rows of which some lie in a narrow component inside a wide one, censored on one side; and which."""
+    rng = np.random.default_rng(seed)
+    narrow = rng.random(80) < 0.15
+    y = np.where(narrow, rng.normal(0.0, 0.2, 80), rng.normal(0.0, 1.5, 80))
+    if seed % 2:
+        return np.where(y < -0.4, -INF, y), np.maximum(y, -0.4), narrow
+    return np.minimum(y, 0.4), np.where(y > 0.4, INF, y), narrow
+
+
+@pytest.mark.parametrize("family", ["gaussian", "lognormal"])
+def test_bayes_finds_a_narrow_component_inside_a_wide_one(family):
+    """Not lower than an ascent from the components that the rows were drawn from."""
+    for seed in range(4):
+        lower, upper, narrow = nested(seed)
+        if family == "lognormal":
+            lower, upper = np.exp(lower), np.exp(upper)
+        fit = fit_mixture(lower, upper, family=family, rng=seed)
+        assert fit.objective > bound_from(fit, lower, upper, narrow) - 0.01
+
+
+def bound_from(fit, lower, upper, narrow):
+    """Where an ascent ends that starts with the rows in the components that they were drawn from."""
+    raw = read_rows(fit.model.family, lower, upper)
+    working = arrange(fit.model.family, raw, fit.units, collapse=False)
+    value = np.where(np.isneginf(lower) | (lower == 0.0), upper, lower)
+    at = arrange(fit.model.family, raw._replace(lower=value, upper=value), fit.units, collapse=False).parts[0]
+    theta = fit.model.family.reference(2)
+    start = fit.model.first(theta, sums_given(at, np.array([narrow, ~narrow], float), fit.model.family, theta))
+    return climb(fit.model, chunks_of(working, 2), start, Stop(1e-6)).value + working.constant
+
+
+def test_a_moved_component_holds_its_share_and_the_others_keep_theirs():
+    """Of rows in one order, ten moves of each of two components take between 10 and 50% of them."""
+    y = np.linspace(-1.0, 1.0, 400)
+    fit = fit_mixture(y, y, k=2, method=EMCM(n_init=1))
+    working = arrange(fit.model.family, read_rows(fit.model.family, y, y), fit.units)
+    states = moved(fit.model, working, fit.state, 20, np.random.default_rng(0))
+    weights = np.array([state.weights for state in states])
+    taken = (weights[np.arange(20), np.arange(20) % 2] - 0.01) / 0.89
+    assert len(states) == 20
+    assert taken.min() > 0.095
+    assert taken.max() < 0.505
+    assert np.ptp(taken) > 0.3
