@@ -136,7 +136,7 @@ class Search:
                 break
             try:
                 found = self._from(candidate.theta, maximum.value)
-            except (NumericalError, _EPFailure):
+            except (NumericalError, EPFailure):
                 if candidate.gain >= WORTH["add"]:
                     warn(f"{self._told(candidate)}, but the search from there failed: the maximum may not be the best.")
                 break
