@@ -124,7 +124,7 @@ class Search:
         if self.problem.n <= SEARCH_ROWS or not started.any():
             return objective, maximum
         theta = np.where(started, self.parameters.start, objective.theta(maximum.free))
-        found = self._from(theta, maximum.value)
+        found = self._from(theta, maximum)
         return (objective, maximum) if found is None or found[1].value < maximum.value else found
 
     def _screen(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
@@ -135,7 +135,7 @@ class Search:
             if candidate is None:
                 break
             try:
-                found = self._from(candidate.theta, maximum.value)
+                found = self._from(candidate.theta, maximum)
             except (NumericalError, EPFailure):
                 if candidate.gain >= WORTH["add"]:
                     warn(f"{self._told(candidate)}, but the search from there failed: the maximum may not be the best.")
@@ -173,8 +173,8 @@ class Search:
                 return best
         return None
 
-    def _from(self, theta: Array, beat: float) -> tuple[Objective, Maximum] | None:
-        """Maximum on all rows that a climb from there leads to; None where it is far below the value to beat."""
+    def _from(self, theta: Array, known: Maximum) -> tuple[Objective, Maximum] | None:
+        """Maximum on all rows that a climb from there leads to; None where it is the known one or far below it."""
         if self.grows:
             near = self._grow(theta, None)[0]
             # What takes more rows to see than the subset has is not seen there: the climb is another one.
@@ -184,7 +184,9 @@ class Search:
         free = climb(objective, theta[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
         value = objective.value(free)
         self._log("climb", objective, value)
-        return self._maximise(objective.theta(free), None) if value > beat - FAR else None
+        if value < known.value - FAR or np.abs(free - known.free).max() < APART:
+            return None
+        return self._maximise(objective.theta(free), None)
 
     def _told(self, found: Candidate) -> str:
         """What a screening predicts, in the user's units."""
