@@ -39,7 +39,7 @@ def both(case, method):
         warnings.simplefilter("always")
         auto = tg.fit(formula, frame, **options)
     assert all(w.category is ApproximationWarning for w in caught)
-    named = [float(str(w.message).split("leave ")[1].split(" nats")[0]) for w in caught]
+    named = [float(str(w.message).split("gap ")[1].split(" nats")[0]) for w in caught]
     return auto, tg.fit(formula, frame, inducing=None, **options), named
 
 

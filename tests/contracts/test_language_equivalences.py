@@ -147,7 +147,7 @@ def test_spellings_of_intervals(data):
     frame["s"] = np.where(exact, "none", "interval")
     values = {"sigma": 0.4, **curve("gp(x)")}
     fits = [
-        fit(formula, frame, values)
+        fit(formula, frame, values, family="gaussian")
         for formula in (
             "Surv(lo, hi, type='interval2') ~ z + gp(x)",
             "interval(lo, hi) ~ z + gp(x)",

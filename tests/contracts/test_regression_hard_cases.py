@@ -315,6 +315,7 @@ def test_times_are_positive(family):
 # -- weights ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*weights are not whole")
 @pytest.mark.parametrize("weight", [1e-9, 0.25, 1e6])
 def test_equal_weights_change_errors_alone(family, weight):
     data = limited(simulate(family))

@@ -248,7 +248,7 @@ def check_effects(kept, made, H, names):
             assert found.se > 0.0
         given = omega / width @ (conditional_mean(above.rows, low, high) - conditional_mean(below.rows, low, high))
         assert given == pytest.approx(kept["d_mean_given_positive"][name], rel=RTOL)
-        parts = split(above, below, width, omega, low, high)
+        parts = split(above, below, width, omega, (low, high, np.full(n, -np.inf), high))
         assert parts.intensive + parts.extensive == pytest.approx(kept["d_recorded_mean"][name], rel=RTOL)
         if n == 1:
             P = probability(above.rows, low, above=True).value[0]

@@ -131,6 +131,7 @@ def test_rows_with_missing_inputs_take_their_limits_and_weights_along(formula):
         tg.fit(formula, data, weights="w", missing="raise")
 
 
+@pytest.mark.filterwarnings("ignore:.*of the exact rows are copies")
 @REGRESSION_AND_PROCESS
 def test_duplicate_rows(formula):
     twice = pd.concat([rows(), rows()])

@@ -93,8 +93,8 @@ def coarse_words(fitted: FittedGP) -> str:
             "that (in simulations with gaps like this 95% intervals covered the curve .45 to .92 of the time)"
         )
     return (
-        f"The {fitted.n_features} basis functions are too few for such short length-scales (approximation gap "
-        f"{fitted.nats_left:.3g} nats, {share:.0%} of the effective parameters): {effect}"
+        f"The inducing inputs are too few for such short length-scales (approximation gap {fitted.nats_left:.3g} nats, "
+        f"{share:.0%} of the effective parameters): {effect}"
     )
 
 

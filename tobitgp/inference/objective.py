@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -91,7 +92,10 @@ class Objective:
         """Posterior at ``free`` from the sites of the rows given; from flat ones where those lead nowhere."""
         arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
         posterior = settle(whole, *arguments)
-        return settle(whole.cold(), *arguments) if whole.warm and not posterior.converged else posterior
+        if whole.warm and not posterior.converged:
+            with contextlib.suppress(NumericalError):
+                return settle(whole.cold(), *arguments)
+        return posterior
 
     def density(self, posterior: Posterior) -> float:
         """Log posterior density up to a constant, (HYP1)."""

@@ -27,7 +27,7 @@ SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
 # What a length that led astray is cut by for all later steps.
 CUT = 0.8
 # Sweeps in which neither the residual halves nor the value rises after which an iteration is given up.
-PATIENCE = 50
+PATIENCE = 100
 CACHE_BYTES = 2**26
 
 

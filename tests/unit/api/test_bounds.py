@@ -34,6 +34,7 @@ def test_side_noises_are_parameters(local):
     assert "parabolas" in str(local.summary())
 
 
+@pytest.mark.filterwarnings("ignore:No row is censored")
 @pytest.mark.parametrize(
     ("censor", "names"),
     [

@@ -51,6 +51,7 @@ def test_options_of_a_posterior_ask_for_one(data, option):
     assert tg.fit(LINEAR, data, method="ep", **option).log_evidence == res.log_evidence
 
 
+@pytest.mark.filterwarnings("ignore:df grew beyond")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_a_linear_formula(data, family):
     res = tg.fit("y + 0.1 ~ x | censor(0.1)", data, family=family)

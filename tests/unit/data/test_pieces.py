@@ -69,7 +69,6 @@ def test_pieces_give_the_rows_that_memory_does(frame, name, cuts):
     assert_same(sample.linear, model.linear)
     assert_same(sample.parameters, model.parameters)
     assert [gp.grouping for gp in sample.prior.gps] == [gp.grouping for gp in model.prior.gps]
-    assert sample.prior.intercept == model.prior.intercept
     assert (whole.n, whole.weight) == (model.problem.n, pytest.approx(model.problem.weight.sum()))
     kinds, inputs = parts_joined(whole)
     assert_same(kinds, list(model.problem.rows))

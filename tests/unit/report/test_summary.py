@@ -103,7 +103,7 @@ def test_trouble_is_said_first(curve):
     res = with_fitted(curve, trace=trace, nats_left=3.21)
     text = " ".join(str(res.summary()).split())
     assert "[1] NOT CONVERGED: It stopped early." in text
-    assert "leave 3.21 nats" in text
+    assert "approximation gap 3.21 nats" in text
     assert "variational inference took over" in text
     assert "NO, see notes" in text
     assert "NOT converged" in repr(res)

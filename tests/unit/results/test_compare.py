@@ -105,7 +105,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*beyond the limits")
+@pytest.mark.filterwarnings("ignore:.*beyond the limits", "ignore:.*weights are not whole")
 @pytest.mark.parametrize("case", REFUSED)
 def test_other_data_are_refused(case, rbf, fit, data):
     options, words = REFUSED[case]

@@ -69,7 +69,7 @@ def test_fit_history(averaged):
     assert len(history) > 1
 
 
-@pytest.mark.filterwarnings("ignore:The inducing inputs leave")
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 @pytest.mark.parametrize(
     "terms",
     ["z + gp(x)", "0 + gp(x)", "re(g) + gp(x, z, by=g) + gp(log(x + 2))", "gp(x, z, ard=True) + gp(x):gp(z)"],
@@ -91,7 +91,7 @@ def test_inducing_inputs_are_those_of_the_fit(mixed, terms, tmp_path):
         pd.testing.assert_frame_equal(Z, found[name])
 
 
-@pytest.mark.filterwarnings("ignore:The inducing inputs leave")
+@pytest.mark.filterwarnings("ignore:The inducing inputs are too few")
 def test_inducing_inputs_are_read_by_their_names(mixed):
     data = mixed.rename(columns={"x": "a b"})
     formula, how = "y ~ gp(`a b`, z) | censor(low, 1.4)", {"hyper": "maximize"}

@@ -75,7 +75,7 @@ def test_an_untouched_copy_is_read(rewrite, stored, rich):
         (set_field("specification", "formula", value="y ~ __import__('os')"), "cannot be loaded"),
         (set_field("specification", "learned", value=[]), "kind"),
         (set_field("specification", "learned", value=["code"]), "'code' for kind"),
-        (set_field("specification", "learned", value=["value", "value"]), "read otherwise"),
+        (set_field("specification", "learned", value=["value", "", ""]), "read otherwise"),
         (set_field("specification", "reads", value=[]), "read otherwise"),
         (set_field("kind", value="regression"), "exactly the parts"),
         (set_field("kind", value="forest"), "unknown kind 'forest'"),

@@ -33,7 +33,7 @@ def right():
 
 def test_each_kind_of_results_has_its_diagnostics(right):
     lung = tg.datasets.load("lung")
-    gp = ["convergence", "inducing inputs", "bounds", "posterior", *TESTS, "spread"]
+    gp = ["convergence", "inducing inputs", "bounds", "structure", "posterior", *TESTS, "spread"]
     along = ["spread in z", "pattern in z", "spread in x", "pattern in x"]
     assert right.check().table.index.tolist() == [*gp, *along, *AFTER]
     tobit = tg.fit("Surv(time, event) ~ age + sex", lung, family="weibull").check()
@@ -45,7 +45,7 @@ def test_each_kind_of_results_has_its_diagnostics(right):
 
 def test_the_right_model_is_fine(right):
     assert right.check().ok
-    assert repr(right.check()).startswith("14 diagnostics, nothing found")
+    assert repr(right.check()).startswith("15 diagnostics, nothing found")
 
 
 def test_checks_are_the_same_each_time_and_follow_the_numbers_given(right):

@@ -105,7 +105,7 @@ def test_truncated_rows_are_predicted_within_their_window(rng):
     data = data[data["y"] > data["floor"]].reset_index(drop=True)
     formula = "Surv(cap, seen) ~ gp(x) | truncate(floor)"
     full = tg.fit(formula, data, family="gaussian", hyper="maximize")
-    expected = refitted(formula, data, full)
+    expected = refitted(formula, data, full, family="gaussian")
     assert np.abs(full.loo().pointwise["elpd"] - expected).max() < 0.05
 
 
