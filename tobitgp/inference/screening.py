@@ -140,10 +140,8 @@ class Term:
         Log sd, then the logarithms of the covariance's parameters.
     scales : (any,) integer array
         Positions in ``theta`` of the free length-scales.
-    columns : tuple of integer arrays
-        Inputs that each of them divides.
-    origin, extent : (d,) array
-        Least input, and how far inputs reach.
+    extent : (d,) array
+        How far inputs reach.
     shortest : float
         Length-scale below which nothing is looked for.
     """
@@ -154,8 +152,6 @@ class Term:
     places: slice
     theta: Array
     scales: IntArray
-    columns: tuple[IntArray, ...]
-    origin: Array
     extent: Array
     shortest: float
 
@@ -206,7 +202,8 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
     for t, gp in enumerate(prior.gps):
         places = slice(first, first + gp.n_parameters)
         first += gp.n_parameters
-        X, scales, columns, at = gp.inputs.X, [], [], 1
+        X, scales, at = gp.inputs.X, [], 1
+        divided_by = np.zeros(X.shape[1], dtype=bool)
         distinct = np.array([len(np.unique(x)) for x in X.T])
         for factor in gp.covariance.factors:
             own = np.arange(factor.columns.start, factor.columns.stop)
@@ -214,23 +211,19 @@ def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
             for j, divided in enumerate(shared[: factor.n_scales]):
                 if free[places.start + at + j] and distinct[divided].max() >= FEW_DISTINCT:
                     scales.append(at + j)
-                    columns.append(divided)
+                    divided_by[divided] = True
             at += factor.n_parameters
         if scales:
             extent = np.ptp(X, axis=0)
-            looked = np.concatenate(columns)
-            shortest = max(ROWS_PER_LENGTH * float((extent / distinct)[looked].max()), LEAST_SHORTEST)
-            own_theta = theta[places]
+            shortest = max(ROWS_PER_LENGTH * float((extent / distinct)[divided_by].max()), LEAST_SHORTEST)
             found.append(
                 Term(
                     t,
                     block + t,
                     gp.covariance,
                     places,
-                    own_theta,
+                    theta[places],
                     np.array(scales),
-                    tuple(columns),
-                    X.min(axis=0),
                     np.where(extent > 0.0, extent, 1.0),
                     min(shortest, LONGEST),
                 )
@@ -256,7 +249,9 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
             parts = _kept_cells(posterior, prior, term, kind == "add")
         else:
             parts = posterior.rows.collect(_part_cells, posterior.q, term, width, kind == "add")
-        cells = join_cells(parts, term, width)
+        cells = join_cells(parts, width)
+        if not len(cells.x):
+            continue
 
         def tried(own: Array, sds: Sequence[float]) -> list[Candidate]:
             # Sites of negative precision may leave the scores no covariance; nothing is added there.
@@ -280,9 +275,7 @@ def _part_cells(state: State, q: Gaussian, term: Term, width: Array, loadings: b
     """Cells of a part of the rows."""
     setting, sites = state.setting, state.sites
     frozen = Frozen(setting.blocks, setting.layout, q)
-    return join_cells(
-        [row_cells(frozen, c.inputs, sites.rows(c.span), term, loadings) for c in state.chunks], term, width
-    )
+    return join_cells([row_cells(frozen, c.inputs, sites.rows(c.span), term, loadings) for c in state.chunks], width)
 
 
 def _kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
@@ -318,12 +311,13 @@ def row_cells(frozen: Frozen, inputs: Sequence[Inputs], sites: Sites, term: Term
     return cells.at(D > _SILENT)
 
 
-def join_cells(several: Sequence[Cells], term: Term, width: Array) -> Cells:
+def join_cells(several: Sequence[Cells], width: Array) -> Cells:
     """Cells of at most that width, (d,), brought together wherever they come from."""
     x, code, precision, pseudo, score, loadings = (np.concatenate(column) for column in zip(*several, strict=True))
     key = code.astype(np.int64)
     for j in range(x.shape[1]):
-        place = np.floor((x[:, j] - term.origin[j]) / width[j]).astype(np.int64)
+        place = np.floor(x[:, j] / width[j]).astype(np.int64)
+        place -= place.min(initial=0)
         key = key * (int(place.max(initial=0)) + 1) + place
         key = np.unique(key, return_inverse=True)[1]
     c = int(key.max(initial=-1)) + 1
@@ -342,7 +336,7 @@ def _try(
 ) -> list[Candidate]:
     """Several log sds with the same length-scales, those of ``own`` (k_t,)."""
     width = term.widths(own)
-    cells = join_cells([cells], term, width)
+    cells = join_cells([cells], width)
     blocks = cut_cells(cells, width)
     most = BLOCKS if cells.x.shape[1] == 1 else BLOCKS_OF_MANY_INPUTS
     scale = max(len(blocks) / most, 1.0)

@@ -124,7 +124,7 @@ class Search:
         if self.problem.n <= SEARCH_ROWS or not started.any():
             return objective, maximum
         theta = np.where(started, self.parameters.start, objective.theta(maximum.free))
-        found = self._from(theta, maximum)
+        found = self._from(theta, maximum, "start=")
         return (objective, maximum) if found is None or found[1].value < maximum.value else found
 
     def _screen(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
@@ -134,12 +134,7 @@ class Search:
             candidate = self._worth_a_climb(objective.posterior(maximum.free), maximum.value)
             if candidate is None:
                 break
-            try:
-                found = self._from(candidate.theta, maximum)
-            except (NumericalError, EPFailure):
-                if candidate.gain >= WORTH["add"]:
-                    warn(f"{self._told(candidate)}, but the search from there failed: the maximum may not be the best.")
-                break
+            found = self._from(candidate.theta, maximum, self._told(candidate) if candidate.gain >= FAR else "")
             if found is None:
                 break
             ends += [maximum, found[1]]
@@ -173,8 +168,16 @@ class Search:
                 return best
         return None
 
-    def _from(self, theta: Array, known: Maximum) -> tuple[Objective, Maximum] | None:
+    def _from(self, theta: Array, known: Maximum, why: str) -> tuple[Objective, Maximum] | None:
         """Maximum on all rows that a climb from there leads to; None where it is the known one or far below it."""
+        try:
+            return self._climbed(theta, known)
+        except (NumericalError, EPFailure):
+            if why:
+                warn(f"The search from another place broke down ({why}); the maximum reported may not be the highest.")
+            return None
+
+    def _climbed(self, theta: Array, known: Maximum) -> tuple[Objective, Maximum] | None:
         if self.grows:
             near = self._grow(theta, None)[0]
             # What takes more rows to see than the subset has is not seen there: the climb is another one.
