@@ -26,7 +26,7 @@ from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.numerics.linalg import cholesky, solve_lower
 from tobitgp.prior.block import BlockAt, Inputs
-from tobitgp.prior.covariance import Covariance
+from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Kind = Literal["replace", "add"]
@@ -179,7 +179,7 @@ class Term:
         for factor in self.covariance.factors:
             if factor.n_scales:
                 out[factor.columns] = np.exp(theta[at : at + factor.n_scales])
-            elif "period" in factor.kernel.shape:
+            elif is_periodic(factor):
                 arc, period = np.exp(theta[at : at + 2])
                 out[factor.columns] = min(arc, 1.0) * period / (2.0 * np.pi)
             at += factor.n_parameters
@@ -196,26 +196,44 @@ def halved(shortest: float) -> list[float]:
     return [LONGEST / 2.0**i for i in range(steps + 1)]
 
 
+def is_periodic(factor: KernelFactor) -> bool:
+    """Whether it is one of phases, whose length-scale is in radii of the circle."""
+    return "period" in factor.kernel.shape
+
+
+def fold(covariance: Covariance, X: Array, theta: Array) -> Array:
+    """Inputs (n, d) with those of periodic kernels brought into one period, as the covariance does not tell."""
+    X, at = X.copy(), 1
+    for factor in covariance.factors:
+        if is_periodic(factor):
+            X[:, factor.columns] %= np.exp(theta[at + 1])
+        at += factor.n_parameters
+    return X
+
+
 def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
     """The processes with a length-scale to vary, of inputs with enough distinct values."""
     first, block, found = 0, 0 if prior.linear is None else 1, []
     for t, gp in enumerate(prior.gps):
         places = slice(first, first + gp.n_parameters)
         first += gp.n_parameters
-        X, scales, at = gp.inputs.X, [], 1
+        X, scales, at = fold(gp.covariance, gp.inputs.X, theta[places]), [], 1
         divided_by = np.zeros(X.shape[1], dtype=bool)
-        distinct = np.array([len(np.unique(x)) for x in X.T])
+        distinct, extent = np.array([len(np.unique(x)) for x in X.T.round(9)]), np.ptp(X, axis=0)
+        reach = extent.copy()
         for factor in gp.covariance.factors:
             own = np.arange(factor.columns.start, factor.columns.stop)
-            shared = [own] if factor.n_scales == 1 else [own[j : j + 1] for j in range(factor.n_scales)]
-            for j, divided in enumerate(shared[: factor.n_scales]):
+            if is_periodic(factor):
+                reach[own] = 2.0 * np.pi
+            one = factor.n_scales == 1 or is_periodic(factor)
+            shared = [own] if one else [own[j : j + 1] for j in range(factor.n_scales)]
+            for j, divided in enumerate(shared):
                 if free[places.start + at + j] and distinct[divided].max() >= FEW_DISTINCT:
                     scales.append(at + j)
                     divided_by[divided] = True
             at += factor.n_parameters
         if scales:
-            extent = np.ptp(X, axis=0)
-            shortest = max(ROWS_PER_LENGTH * float((extent / distinct)[divided_by].max()), LEAST_SHORTEST)
+            shortest = max(ROWS_PER_LENGTH * float((reach / distinct)[divided_by].max()), LEAST_SHORTEST)
             found.append(
                 Term(
                     t,
@@ -292,7 +310,7 @@ def row_cells(frozen: Frozen, inputs: Sequence[Inputs], sites: Sites, term: Term
     """Each row as a cell of its own, those without information left out."""
     parts, A, _ = join_features(frozen.layout, frozen.blocks, inputs)
     own, _ = keep_blocks(frozen.layout, parts, inputs, A, frozenset({term.block}))
-    X, code = inputs[term.block]
+    X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code
     U = np.empty((len(X), 0))
     if loadings:
         U, groups = frozen.q.factor.whiten_rows(A)

@@ -93,7 +93,8 @@ class Search:
             objective, maximum = self._find(theta)
         except EPFailure as failure:
             self._fall_back()
-            objective, maximum = self._maximise(failure.theta, None)
+            # Without a stage that ended nothing was found that another method could start from.
+            objective, maximum = self._maximise(failure.theta, None) if self.stages else self._find(theta)
         except NumericalError:
             if not isinstance(self.method, EP) or self.concave:
                 raise

@@ -134,6 +134,19 @@ def test_the_default_finds_a_weak_short_signal(seed):
     assert "structure" in res.check().table.index
 
 
+def test_the_default_finds_a_short_season():
+    """Waves within a period, all cycles laid over one another; every length-scale of a grid ends lower or there."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 100, 2000)
+    data = pd.DataFrame({"x": x, "y": np.maximum(1.0 + 0.3 * np.sin(2.0 * np.pi * x / 4.0) + rng.normal(size=2000), 0)})
+    formula, name = "y ~ gp(x, period=20) | censor(0)", "lengthscale(gp(x, period=20))"
+    res = tg.fit(formula, data, hyper="maximize")
+    held = [tg.fit(formula, data, hyper="maximize", fixed={name: value}).log_evidence for value in (0.15, 0.3, 0.6, 2)]
+    assert res.log_evidence > max(held) - 0.5
+    assert res.params[name] < 0.5
+    assert res.check().table.loc["structure", "verdict"] == "good"
+
+
 def test_a_start_is_followed_on_all_rows(monkeypatch):
     monkeypatch.setattr(search, "WORTH", {})
     data, _ = survival(1000, 1)
