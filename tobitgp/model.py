@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tobitgp.data.copies import warn_copies, warn_fractions
+from tobitgp.data.copies import warn_fractions
 from tobitgp.data.open import open_source
 from tobitgp.data.outcome import warn_outlier
 from tobitgp.data.pieces import PiecesData, prepare_pieces
@@ -272,8 +272,6 @@ class Model:
         if isinstance(self._read, TrainingData):
             assert isinstance(self._family, Family)
             warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
-            if "sigma" not in (fixed or {}):
-                warn_copies(self._read.design, self._read.response)
         if means_mle(method, self.spec, asked.named(PROCESS_OPTIONS)):
             return self._fit_mle(asked)
         return self._fit_process(asked)

@@ -14,8 +14,11 @@ from tobitgp.typing import Array
 _SHARE = 0.5
 
 
-def warn_copies(design: Design, response: CensoredResponse) -> None:
-    """Warn where a process meets exact copies alone: it can go through them all, and nothing speaks for noise."""
+def warn_copies(design: Design, response: CensoredResponse, effective: float) -> None:
+    """Warn where a process goes through exact copies, beside which nothing speaks for noise.
+
+    It does where its effective parameters are more than half as many as the distinct inputs.
+    """
     if not any(X.shape[1] for X in design.X):
         return
     exact = response.lower == response.upper
@@ -28,12 +31,12 @@ def warn_copies(design: Design, response: CensoredResponse) -> None:
     copies = np.bincount(place, weights=weight)[place]
     repeated = float(weight[copies > 1.0].sum() / weight.sum())
     values = len(np.unique(np.column_stack([place, y]), axis=0))
-    if values == place.max() + 1 and repeated > _SHARE:
+    if values == place.max() + 1 and repeated > _SHARE and effective > _SHARE * values:
         warnings.warn(
             f"{100.0 * repeated:.0f}% of the exact rows are copies (repeated rows, or weights above 1) whose response "
-            "is the same at the same inputs, and no two others share their inputs: copies agree without noise, so "
-            "that sigma may run to 0 and the curve through the rows. If weights stand for precision, give them as "
-            "var_weights=; if rows were written twice, take one of each.",
+            "is the same at the same inputs, and no two others share their inputs: copies agree without noise, and "
+            "the curve goes through them. If weights stand for precision, give them as var_weights=; if rows were "
+            "written twice, take one of each.",
             BoundaryWarning,
             stacklevel=user_level(),
         )

@@ -103,7 +103,6 @@ def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeyp
         model.fit(method="laplace")
 
 
-@pytest.mark.filterwarnings("ignore:.* of the exact rows are copies")
 @pytest.mark.parametrize("form", ["dask", "frame", "files"])
 def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
     dd = pytest.importorskip("dask.dataframe")

@@ -75,7 +75,6 @@ def test_units_do_not_matter(data):
 
 
 @pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
-@pytest.mark.filterwarnings("ignore:.* of the exact rows are copies")
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [

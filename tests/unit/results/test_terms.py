@@ -93,7 +93,6 @@ def test_an_excluded_process_has_no_spread(maximised, mixed):
     assert np.allclose(without["se"] ** 2, np.diag(V))
 
 
-@pytest.mark.filterwarnings("ignore:.*of the exact rows are copies")
 def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mixed):
     table = averaged.predict(what="terms", se=True)
     assert np.isclose(table[("gp(x)", "mean")].mean(), 0.0, atol=1e-10)

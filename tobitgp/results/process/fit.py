@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tobitgp.data.copies import warn_copies
 from tobitgp.data.pieces import PiecesData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
@@ -65,6 +66,8 @@ def fit_process(
     fitted = fit_gp(model.problem, model.prior, model.parameters, method, family.likelihood, settings, on_step, whole)
     warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
+    if isinstance(read, TrainingData) and "sigma" not in given.fixed:
+        warn_copies(read.design, read.response, fitted.effective)
     if isinstance(read, PiecesData):
         return process_results(spec, read, model, fitted, columns)
     return GPResults(spec, read, model, fitted, data)
