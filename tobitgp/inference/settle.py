@@ -26,8 +26,9 @@ from tobitgp.typing import Array
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
 # What a length that led astray is cut by for all later steps.
 CUT = 0.8
-# Sweeps in which neither the residual halves nor the value rises after which an iteration is given up.
-PATIENCE = 100
+# Sweeps with neither half the residual nor a higher value after which an iteration is given up: of ascents, and of
+# expectation propagation, which may approach its fixed point by a percent a sweep.
+PATIENCE, LONG_PATIENCE = 50, 100
 CACHE_BYTES = 2**26
 
 
@@ -176,7 +177,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
         turned, value = False, _merit(method, base, q, float(D)) if method.ascends else -np.inf
         progress = progress.after(gap, value)
-        if progress.idle == PATIENCE:
+        if progress.idle == (PATIENCE if method.ascends else LONG_PATIENCE):
             return _End(states, q, float(D), sweep, gap, False)
         if method.ascends:
             if value < merit - _slack(merit):
