@@ -95,7 +95,7 @@ def plot_evidence(results: Fit, ax: Any = None) -> Any:
     matplotlib axes
     """
     history = results.fit_history
-    history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]  # no evaluations of the fit's own
+    history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())
     if "approach" in set(history["stage"]):
         # The first search then saw some of the rows, and its density is no part of this curve.
