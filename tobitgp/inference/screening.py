@@ -8,38 +8,26 @@ blocks of at most 96, which are taken as independent: (HYP9) to (HYP11) of the t
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from tobitgp.engines import row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.inference.layout import Layout, join_features, keep_blocks
+from tobitgp.inference.cells import Cells, cut_cells, join_cells, kept_cells, part_cells, variance_of_mean
+from tobitgp.inference.length_scales import Term, terms_of
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.parts import Sites
-from tobitgp.inference.passes import CHUNK_ROWS, State
-from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.numerics.linalg import cholesky, solve_lower
-from tobitgp.prior.block import BlockAt, Inputs
-from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 Kind = Literal["replace", "add"]
 
-BLOCK_CELLS = 96
 BLOCKS, BLOCKS_OF_MANY_INPUTS = 32, 16
-CELLS_PER_LENGTH = 4
-LONGEST, LEAST_SHORTEST, SHORTEST_ALONE, ROWS_PER_LENGTH = 2.0, 0.004, 0.03, 6.0
 SDS: dict[Kind, tuple[float, ...]] = {"replace": (0.15, 0.3, 0.6, 1.2, 2.4), "add": (0.1, 0.2, 0.4, 0.8)}
 FINE = 3  # sets of length-scales tried with every sd, the others with every second
-FEW_DISTINCT = 4
 MOST_LOADINGS = 2**25  # numbers held while a component is added
-_SILENT = 1e-9  # site precisions, standardised, that hold no information
 _JITTER = 1e-9
 
 
@@ -90,165 +78,6 @@ class Screened(NamedTuple):
     shortest: tuple[tuple[int, float], ...]
 
 
-class Cells(NamedTuple):
-    """Sums over rows with nearly equal inputs, in the same group.
-
-    Attributes
-    ----------
-    x : (c, d) array
-        Weighted mean inputs.
-    code : (c,) integer array
-    precision, pseudo, score : (c,) array
-        Sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m.
-    loadings : (c, p) array
-        Sums of lambda2 A L^-T; no columns where no component is to be added.
-    """
-
-    x: Array
-    code: IntArray
-    precision: Array
-    pseudo: Array
-    score: Array
-    loadings: Array
-
-    def at(self, rows: BoolArray) -> Cells:
-        """Some of them."""
-        x, code, *sums = self
-        return Cells(x[rows], code[rows], *(values[rows] for values in sums))
-
-
-class Frozen(NamedTuple):
-    """A posterior of which only the rows' sites and the blocks are asked."""
-
-    blocks: tuple[BlockAt, ...]
-    layout: Layout
-    q: Gaussian
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A process to screen.
-
-    Attributes
-    ----------
-    index, block : int
-        Among the processes, and among all blocks.
-    covariance : Covariance
-    places : slice
-        In theta.
-    theta : (k_t,) array
-        Log sd, then the logarithms of the covariance's parameters.
-    scales : (any,) integer array
-        Positions in ``theta`` of the free length-scales.
-    extent : (d,) array
-        How far inputs reach.
-    shortest : float
-        Length-scale below which nothing is looked for.
-    """
-
-    index: int
-    block: int
-    covariance: Covariance
-    places: slice
-    theta: Array
-    scales: IntArray
-    extent: Array
-    shortest: float
-
-    def candidates(self) -> list[Array]:
-        """Parameters (k_t,) to try: one length-scale for all inputs, and one input after the other alone."""
-        n = len(self.scales)
-        every = [self._with(range(n), value) for value in halved(self.shortest ** (1.0 / n) / (1 if n == 1 else 2))]
-        if n == 1:
-            return every
-        alone = (self._with([i], value) for i, value in itertools.product(range(n), halved(SHORTEST_ALONE)))
-        return every + list(alone)
-
-    def _with(self, scales: Sequence[int] | range, value: float) -> Array:
-        theta = self.theta.copy()
-        theta[self.scales[list(scales)]] = np.log(value)
-        return theta
-
-    def widths(self, theta: Array) -> Array:
-        """Sizes (d,) of cells in which neither these parameters nor those of the fit let the process vary much."""
-        return np.minimum(self._varies_over(theta), self._varies_over(self.theta)) / CELLS_PER_LENGTH
-
-    def _varies_over(self, theta: Array) -> Array:
-        """How far along each input, (d,), the process stays nearly the same."""
-        out, at = self.extent.copy(), 1
-        for factor in self.covariance.factors:
-            if factor.n_scales:
-                out[factor.columns] = np.exp(theta[at : at + factor.n_scales])
-            elif is_periodic(factor):
-                arc, period = np.exp(theta[at : at + 2])
-                out[factor.columns] = min(arc, 1.0) * period / (2.0 * np.pi)
-            at += factor.n_parameters
-        return out
-
-    def correlations(self, x: Array, theta: Array) -> Array:
-        """Correlations (c, c) between cells."""
-        return self.covariance.value(x, x, np.exp(theta[1:]))
-
-
-def halved(shortest: float) -> list[float]:
-    """Length-scales from the longest down to the shortest, each half the one before."""
-    steps = max(int(np.floor(np.log2(LONGEST / shortest) + 1e-9)), 0)
-    return [LONGEST / 2.0**i for i in range(steps + 1)]
-
-
-def is_periodic(factor: KernelFactor) -> bool:
-    """Whether it is one of phases, whose length-scale is in radii of the circle."""
-    return "period" in factor.kernel.shape
-
-
-def fold(covariance: Covariance, X: Array, theta: Array) -> Array:
-    """Inputs (n, d) with those of periodic kernels brought into one period, as the covariance does not tell."""
-    X, at = X.copy(), 1
-    for factor in covariance.factors:
-        if is_periodic(factor):
-            X[:, factor.columns] %= np.exp(theta[at + 1])
-        at += factor.n_parameters
-    return X
-
-
-def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
-    """The processes with a length-scale to vary, of inputs with enough distinct values."""
-    first, block, found = 0, 0 if prior.linear is None else 1, []
-    for t, gp in enumerate(prior.gps):
-        places = slice(first, first + gp.n_parameters)
-        first += gp.n_parameters
-        X, scales, at = fold(gp.covariance, gp.inputs.X, theta[places]), [], 1
-        divided_by = np.zeros(X.shape[1], dtype=bool)
-        distinct, extent = np.array([len(np.unique(x)) for x in X.T.round(9)]), np.ptp(X, axis=0)
-        reach = extent.copy()
-        for factor in gp.covariance.factors:
-            own = np.arange(factor.columns.start, factor.columns.stop)
-            if is_periodic(factor):
-                reach[own] = 2.0 * np.pi
-            one = factor.n_scales == 1 or is_periodic(factor)
-            shared = [own] if one else [own[j : j + 1] for j in range(factor.n_scales)]
-            for j, divided in enumerate(shared):
-                if free[places.start + at + j] and distinct[divided].max() >= FEW_DISTINCT:
-                    scales.append(at + j)
-                    divided_by[divided] = True
-            at += factor.n_parameters
-        if scales:
-            shortest = max(ROWS_PER_LENGTH * float((reach / distinct)[divided_by].max()), LEAST_SHORTEST)
-            found.append(
-                Term(
-                    t,
-                    block + t,
-                    gp.covariance,
-                    places,
-                    theta[places],
-                    np.array(scales),
-                    np.where(extent > 0.0, extent, 1.0),
-                    min(shortest, LONGEST),
-                )
-            )
-    return found
-
-
 def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False) -> Screened:
     """Predict what other length-scales of each process would gain, over all rows of a posterior at a maximum.
 
@@ -264,9 +93,9 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
         least += [(term.places.start + int(i), float(lowest[i])) for i in term.scales]
         width = np.min([term.widths(own) for own in candidates], axis=0)
         if posterior.states is None:
-            parts = _kept_cells(posterior, prior, term, kind == "add")
+            parts = kept_cells(posterior, prior, term, kind == "add")
         else:
-            parts = posterior.rows.collect(_part_cells, posterior.q, term, width, kind == "add")
+            parts = posterior.rows.collect(part_cells, posterior.q, term, width, kind == "add")
         cells = join_cells(parts, width)
         if not len(cells.x):
             continue
@@ -289,66 +118,6 @@ def _gain(candidate: Candidate) -> float:
     return candidate.gain
 
 
-def _part_cells(state: State, q: Gaussian, term: Term, width: Array, loadings: bool) -> Cells:
-    """Cells of a part of the rows."""
-    setting, sites = state.setting, state.sites
-    frozen = Frozen(setting.blocks, setting.layout, q)
-    return join_cells([row_cells(frozen, c.inputs, sites.rows(c.span), term, loadings) for c in state.chunks], width)
-
-
-def _kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
-    """Cells of all rows of a fit that has ended."""
-    frozen, inputs = Frozen(posterior.blocks, posterior.layout, posterior.q), prior.inputs
-    spans = row_chunks(0, len(inputs[0].X), CHUNK_ROWS)
-    return [
-        row_cells(frozen, [at.rows(span) for at in inputs], posterior.sites.rows(span), term, loadings)
-        for span in spans
-    ]
-
-
-def row_cells(frozen: Frozen, inputs: Sequence[Inputs], sites: Sites, term: Term, loadings: bool) -> Cells:
-    """Each row as a cell of its own, those without information left out."""
-    parts, A, _ = join_features(frozen.layout, frozen.blocks, inputs)
-    own, _ = keep_blocks(frozen.layout, parts, inputs, A, frozenset({term.block}))
-    X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code
-    U = np.empty((len(X), 0))
-    if loadings:
-        U, groups = frozen.q.factor.whiten_rows(A)
-        # Cells of other groups than those eliminated sum over several of these; they keep the common part alone.
-        if groups is not None and A.own is not None and code is not None and np.array_equal(code, A.own.code):
-            U = np.concatenate([U, groups], axis=1)
-    D, m, m_t = sites.lambda2, A.times(frozen.q.w), own.times(frozen.q.w)
-    cells = Cells(
-        X,
-        np.zeros(len(X), dtype=np.intp) if code is None else code,
-        D,
-        sites.lambda1 - D * (m - m_t),
-        sites.lambda1 - D * m,
-        D[:, None] * U,
-    )
-    return cells.at(D > _SILENT)
-
-
-def join_cells(several: Sequence[Cells], width: Array) -> Cells:
-    """Cells of at most that width, (d,), brought together wherever they come from."""
-    x, code, precision, pseudo, score, loadings = (np.concatenate(column) for column in zip(*several, strict=True))
-    key = code.astype(np.int64)
-    for j in range(x.shape[1]):
-        place = np.floor(x[:, j] / width[j]).astype(np.int64)
-        place -= place.min(initial=0)
-        key = key * (int(place.max(initial=0)) + 1) + place
-        key = np.unique(key, return_inverse=True)[1]
-    c = int(key.max(initial=-1)) + 1
-    if c == len(key):
-        return Cells(x, code, precision, pseudo, score, loadings)
-    total = csr_matrix((np.ones(len(key)), (key, np.arange(len(key)))), (c, len(key)))
-    D = total @ precision
-    first = np.empty(c, dtype=np.intp)
-    first[key] = np.arange(len(key))
-    mean = (total @ (precision[:, None] * x)) / D[:, None]
-    return Cells(mean, code[first], D, total @ pseudo, total @ score, total @ loadings)
-
-
 def _try(
     term: Term, own: Array, cells: Cells, parameters: Parameters, theta: Array, kind: Kind, sds: Array
 ) -> list[Candidate]:
@@ -368,7 +137,7 @@ def _try(
         gains = log_evidence(systems, sds, 0) - log_evidence(systems, own[:1], 1)
     else:
         systems = [_added(cells, block, term, own) for block in blocks]
-        starts = 0.5 * np.log(np.exp(2.0 * sds) + _variance(cells)) if free_sd else np.repeat(own[0], len(sds))
+        starts = 0.5 * np.log(np.exp(2.0 * sds) + variance_of_mean(cells)) if free_sd else np.repeat(own[0], len(sds))
         gains, z = log_evidence(systems, sds, 0), float(np.sqrt(scale) * score(systems))
     found = []
     for gain, sd, start in zip(scale * gains, sds, starts, strict=True):
@@ -432,29 +201,3 @@ def score(systems: Sequence[System]) -> float:
     slope = sum(float(s.r @ s.covariances[0] @ s.r) - float(np.trace(s.covariances[0])) for s in systems)
     variance = 2.0 * sum(float(np.square(s.covariances[0]).sum()) for s in systems)
     return slope / np.sqrt(variance) if variance > 0.0 else 0.0
-
-
-def cut_cells(cells: Cells, width: Array) -> list[IntArray]:
-    """Blocks of at most 96 neighbouring cells of one group: halves along the longest side, again and again."""
-    order = np.argsort(cells.code, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(cells.code[order])) + 1)
-    return [block for group in groups for block in _halves(cells.x / width, group)]
-
-
-def _halves(x: Array, rows: IntArray) -> Iterator[IntArray]:
-    n = -(-len(rows) // BLOCK_CELLS)
-    if n <= 1:
-        yield rows
-        return
-    along = x[rows, int(np.argmax(np.ptp(x[rows], axis=0)))]
-    at = len(rows) * (n // 2) // n
-    order = rows[np.argsort(along, kind="stable")]
-    yield from _halves(x, order[:at])
-    yield from _halves(x, order[at:])
-
-
-def _variance(cells: Cells) -> float:
-    """Variance over the rows of the term's mean, of which (pseudo - score) / precision is the sum in a cell."""
-    m_t = (cells.pseudo - cells.score) / cells.precision
-    weight = cells.precision / cells.precision.sum()
-    return float(weight @ (m_t - weight @ m_t) ** 2)

@@ -10,9 +10,10 @@ from support.problems import make_problem, product, tight
 
 import tobitgp as tg
 from tobitgp.inference import search
+from tobitgp.inference.cells import cut_cells
 from tobitgp.inference.parts import cut
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.screening import cut_cells, screen
+from tobitgp.inference.screening import screen
 from tobitgp.inference.settle import settle
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.prior.block import Grouping, Inputs
