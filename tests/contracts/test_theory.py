@@ -259,15 +259,26 @@ def test_gradient_of_laplace():
     np.testing.assert_allclose(got, full_gradient(at, G_A, np.zeros(14), e), **GRADIENT)
 
 
+RADII = {  # squared, of (HYP4)
+    k: [0.0, k + 4.0 - np.sqrt(2.0 * k + 8.0), k + 4.0 + np.sqrt(2.0 * k + 8.0)] if k <= 5 else [0.0, k + 2.0]
+    for k in (1, 2, 3, 5, 9)
+}
+CENTRES = {1: 8 / 15, 2: 1 / 3, 3: 8 / 35, 5: 8 / 63, 9: 2 / 11}
+
+
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
 def test_design_integrates_a_normal_density(k):
-    """(HYP4) to (HYP7): weights 1 - 1/f0^2 and 1/(n_p f0^2), and the integral without error."""
+    """(HYP4) to (HYP7): the parts of centre, star and cube, and the integral without error."""
     z, design = central_composite(k)
     T = np.tril(np.random.default_rng(k).uniform(0.2, 1.0, (k, k)))
     log_pi = -0.5 * np.sum(z * z, axis=1)  # at theta = T z, a normal density over its height
     weight = design * np.exp(log_pi)
     omega = weight / weight.sum()
-    np.testing.assert_allclose(omega, [1.0 - 1.1**-2, *np.full(len(z) - 1, 1.1**-2 / (len(z) - 1))], rtol=1e-12)
+    square, on_star = (z**2).sum(axis=1), np.abs(z).max(axis=1) > 0.999 * np.sqrt((z**2).sum(axis=1))
+    np.testing.assert_allclose(np.unique(square.round(9)), RADII[k], atol=1e-8)
+    assert omega[0] == pytest.approx(CENTRES[k], rel=1e-12)
+    if k > 1:
+        assert omega[1:][on_star[1:]].sum() / (1.0 - omega[0]) == pytest.approx(2.0 / (k + 2.0), rel=1e-12)
     found = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * np.linalg.slogdet(T.T @ T)[1] + np.log(weight.sum())
     exact = 0.5 * np.linalg.slogdet(2.0 * np.pi * T @ T.T)[1]
     assert found == pytest.approx(exact, rel=1e-12)

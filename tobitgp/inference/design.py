@@ -1,4 +1,4 @@
-"""Central composite designs for integrating over hyper-parameters."""
+"""Designs for integrating over hyper-parameters."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
-F0 = 1.1
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
 _WALSH = (1, 2, 4, 8, 15, 16, 32, 51, 64, 85, 106, 128, 150, 171, 219, 237, 247, 256)
 MAX_DIMENSION = len(_WALSH)
+_TWO_SHELLS = 5  # parameters; the more there are, the less their distance from the maximum varies
 
 
 def two_level(k: int) -> Array:
@@ -38,11 +38,10 @@ def two_level(k: int) -> Array:
 
 
 def central_composite(k: int) -> tuple[Array, Array]:
-    """Points and weights that integrate against a standard normal in k dimensions, (HYP4) and (HYP5).
+    """Points and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
 
-    Centre, star and cube, the outer points all at radius ``f0 sqrt(k)``, f0 = 1.1. Against the standard normal density
-    ratio ``pi(z) / pi(0)`` the weights are ``1 - 1/f0^2`` at the centre and ``1 / (n_p f0^2 exp(-k f0^2 / 2))`` at each
-    of the n_p outer points.
+    The centre, and a star and a cube on one sphere about it, on each of two for at most five parameters: their radii
+    are those of Gauss-Radau quadrature, and the parts of star and cube meet the fourth moments.
 
     Parameters
     ----------
@@ -62,16 +61,17 @@ def central_composite(k: int) -> tuple[Array, Array]:
 
     Notes
     -----
-    Rue, Martino and Chopin, JRSS B 71 (2009), section 6.5.
+    Rue, Martino and Chopin, JRSS B 71 (2009), section 6.5, for star and cube; Stroud, *Approximate Calculation of
+    Multiple Integrals* (1971), section 2.7, for products of a rule on the sphere and one for the radius.
 
     Examples
     --------
-    The second moments of the normal are met exactly.
+    The second and fourth moments of the normal are met exactly.
 
     >>> z, weight = central_composite(3)
     >>> p = weight * np.exp(-0.5 * (z**2).sum(axis=1))
-    >>> bool(np.allclose(z.T @ (p[:, None] * z), np.eye(3))), len(z)
-    (True, 15)
+    >>> bool(np.allclose(z.T @ (p[:, None] * z), np.eye(3))), np.round(p @ z**4, 12).tolist(), len(z)
+    (True, [3.0, 3.0, 3.0], 29)
     """
     if k > MAX_DIMENSION:
         raise SpecError(
@@ -80,8 +80,15 @@ def central_composite(k: int) -> tuple[Array, Array]:
         )
     if k == 0:
         return np.zeros((1, 0)), np.ones(1)
-    cube = F0 * two_level(k) if k > 1 else np.zeros((0, 1))
-    star = F0 * np.sqrt(k) * np.concatenate([np.eye(k), -np.eye(k)])
-    outer = np.concatenate([star, cube])
-    weight = 1.0 / (len(outer) * F0**2 * np.exp(-0.5 * k * F0**2))
-    return np.concatenate([np.zeros((1, k)), outer]), np.concatenate([[1.0 - 1.0 / F0**2], np.full(len(outer), weight)])
+    star, cube = np.concatenate([np.eye(k), -np.eye(k)]), two_level(k) / np.sqrt(k)
+    if k == 1:  # both are the same two points
+        outer, part = star, np.full(2, 0.5)
+    else:
+        outer = np.concatenate([star, cube])
+        part = np.repeat([2.0 / len(star), k / len(cube)], [len(star), len(cube)]) / (k + 2.0)
+    square = k + 4.0 + np.sqrt(2.0 * k + 8.0) * np.array([-1.0, 1.0]) if k <= _TWO_SHELLS else np.array([k + 2.0])
+    moments = np.array([k, k * (k + 2.0)])[: len(square)]
+    mass = np.linalg.solve(np.vander(square, increasing=True).T * square, moments)
+    points = [np.zeros((1, k)), *(np.sqrt(s) * outer for s in square)]
+    weights = [[1.0 - mass.sum()], *(m * np.exp(0.5 * s) * part for s, m in zip(square, mass, strict=True))]
+    return np.concatenate(points), np.concatenate(weights)

@@ -208,10 +208,10 @@ def _notes(results: Fit) -> list[str]:
             "rows, by= curves from that over the rows of their level."
         )
     if fitted.parameters.n_free:
+        whence = "curvature of the log posterior in" if len(fitted.points) == 1 else "posterior moments of"
         notes.append(
-            "Hyper-parameters: value at the maximum, standard error and interval from the curvature of the log "
-            "posterior in their logarithms; priors are lognormal(median, sd of the logarithm), and no part of the "
-            "evidence."
+            f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms; "
+            "priors are lognormal(median, sd of the logarithm), and no part of the evidence."
         )
     return notes
 

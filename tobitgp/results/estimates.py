@@ -13,6 +13,8 @@ from tobitgp.regression.covariance import hide
 from tobitgp.results.normals import normal_quantile, total_sd
 from tobitgp.typing import Array, BoolArray
 
+_MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
+
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -92,19 +94,25 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """The k hyper-parameters at the maximum, normal on the log scale.
+    """The k hyper-parameters: their maximum, and the moments of their logarithms.
 
     Attributes
     ----------
     value : (k,) array
-        Natural scale, the user's units.
+        At the maximum; natural scale, the user's units.
+    log_mean : (k,) array
+        Posterior mean of the logarithm, or the logarithm of ``value`` where they are not integrated over.
     log_covariance : (k, k) array
         Zero where fixed, and at a bound.
+    log_skew : (k,) array
+        Between -1 and 1, zero where they are not integrated over.
     fixed : (k,) bool array
     """
 
     value: Array
+    log_mean: Array
     log_covariance: Array
+    log_skew: Array
     fixed: BoolArray
 
     @property
@@ -134,9 +142,10 @@ class Hyper:
         return np.asarray(self.value * self.log_sd)
 
     def interval(self, alpha: float) -> Array:
-        """``exp(log value +- z log_sd)``, (k, 2)."""
-        reach = float(-ndtri(0.5 * alpha)) * self.log_sd
-        return np.column_stack([self.value * np.exp(-reach), self.value * np.exp(reach)])
+        """Quantiles by Cornish and Fisher's expansion of the logarithm's, (HYP12), (k, 2)."""
+        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
+        steps = z + np.outer(self.log_skew, z**2 - 1.0) / 6.0
+        return np.exp(self.log_mean[:, None] + self.log_sd[:, None] * steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +222,17 @@ def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
 
 
 def hyper_estimates(fitted: FittedGP) -> Hyper:
-    """Values at the maximum and the curvature found there."""
-    parameters = fitted.parameters
-    return Hyper(parameters.values(fitted.points[0].theta), fitted.log_covariance, ~parameters.free)
+    """Values at the maximum, with the moments that design points leave, or the curvature where there is one."""
+    parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
+    value = parameters.values(fitted.points[0].theta)
+    with np.errstate(divide="ignore"):
+        mean, V, skew = np.log(value), fitted.log_covariance.copy(), np.zeros(len(value))
+    if len(weight) > 1:
+        step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
+        away = step - weight @ step
+        V[np.ix_(free, free)] = np.einsum("j,jk,jl->kl", weight, away, away)
+        sd = np.sqrt(np.diag(V)[free])
+        mean[free] += weight @ step
+        third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
+        skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
+    return Hyper(value, mean, V, skew, ~free)

@@ -181,8 +181,8 @@ class Statistics:
 
         References
         ----------
-        (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, the curvature
-        (HYP2) for the logarithms of hyper-parameters.
+        (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, (HYP12)
+        for hyper-parameters.
 
         Examples
         --------
@@ -211,8 +211,8 @@ class Statistics:
 
         References
         ----------
-        (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, the curvature
-        (HYP2) for hyper-parameters.
+        (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, (HYP12) or
+        the curvature (HYP2) for hyper-parameters.
 
         Examples
         --------

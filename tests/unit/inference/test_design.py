@@ -14,21 +14,34 @@ def rule(k):
     return z, weight * np.exp(-0.5 * (z**2).sum(axis=1))
 
 
+def normal_moment(powers):
+    """E of a product of powers of independent standard normals."""
+    return np.prod([0.0 if a % 2 else float(np.prod(np.arange(a - 1, 0, -2))) for a in powers])
+
+
 @pytest.mark.parametrize("k", range(0, 9))
-def test_moments_to_order_three(k):
+def test_moments_of_degree_four(k):
     z, p = rule(k)
-    assert p.sum() == pytest.approx(1.0, abs=1e-12)
-    np.testing.assert_allclose(p @ z, 0.0, atol=1e-12)
-    np.testing.assert_allclose(z.T @ (p[:, None] * z), np.eye(k), atol=1e-12)
-    for i, j, l in itertools.combinations_with_replacement(range(k), 3):
-        assert p @ (z[:, i] * z[:, j] * z[:, l]) == pytest.approx(0.0, abs=1e-12)
+    for degree in range(5 if k > 4 else 6):  # a fraction of the cube leaves out some of degree 5
+        for chosen in itertools.combinations_with_replacement(range(k), degree):
+            powers = np.bincount(chosen, minlength=k)
+            assert p @ np.prod(z**powers, axis=1) == pytest.approx(normal_moment(powers), abs=1e-11)
 
 
-def test_size_for_three_parameters():
-    z, weight = central_composite(3)
-    assert len(z) == 15
-    assert (weight > 0.0).all()
-    np.testing.assert_allclose((z[1:] ** 2).sum(axis=1), 3 * 1.1**2)
+@pytest.mark.parametrize("k", range(1, 6))
+def test_two_spheres_meet_the_distance_to_degree_eight(k):
+    """E r^(2m) = k (k + 2) ... (k + 2m - 2) of a chi distribution."""
+    z, p = rule(k)
+    square = (z**2).sum(axis=1)
+    for m in range(5):
+        assert p @ square**m == pytest.approx(np.prod(k + 2.0 * np.arange(m)), rel=1e-11)
+
+
+def test_size():
+    for k, points in ((1, 5), (2, 17), (3, 29), (5, 53), (6, 45), (10, 149)):
+        z, weight = central_composite(k)
+        assert len(z) == len(weight) == points
+        assert (weight > 0.0).all()
 
 
 @pytest.mark.parametrize("k", range(1, MAX_DIMENSION + 1))

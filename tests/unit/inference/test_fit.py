@@ -119,12 +119,12 @@ def test_fixed_parameters_stay(data, method):
     assert all(p.sigma == pytest.approx(0.25, rel=1e-14) for p in fitted.points)
     assert (fitted.log_covariance[2] == 0.0).all()
     assert (np.diag(fitted.log_covariance)[:2] > 0.0).all()
-    assert len(fitted.points) == 9  # centre, two pairs on the axes, four corners
+    assert len(fitted.points) == 17  # the centre, and twice two pairs on the axes and four corners
 
 
 def test_integration_surrounds_the_maximum(data, method):
     fitted = fit(data.problem(), method=method)
-    assert len(fitted.points) == 15
+    assert len(fitted.points) == 29
     assert fitted.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert (fitted.weights > 0.0).all()
     assert all(p.states is None for p in fitted.points)

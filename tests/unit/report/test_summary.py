@@ -44,7 +44,7 @@ def test_says_what_was_fitted(curve):
         ("Family:", "gaussian"),
         ("Method:", "ep"),
         ("GP terms:", "gp(x) rbf"),
-        ("Hyper-parameters:", "averaged, 15 points"),
+        ("Hyper-parameters:", "averaged, 29 points"),
         ("No. observations:", "30"),
         ("exact:", "18"),
         ("left-censored:", "12"),

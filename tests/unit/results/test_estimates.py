@@ -53,15 +53,44 @@ def test_one_point_is_the_normal(maximised):
     assert np.allclose(ends[1], maximised.params[names] + reach)
 
 
-def test_hyper_parameters_on_the_log_scale(averaged):
-    names = list(averaged.parts.fitted.parameters.names)
-    se = np.sqrt(np.diag(averaged.parts.fitted.log_covariance))
-    assert np.allclose(averaged.bse[names], averaged.params[names] * se)
-    ends = averaged.conf_int()
-    assert np.allclose(np.log(ends.loc[names, 1]) - np.log(averaged.params[names]), -ndtri(0.025) * se)
-    assert np.allclose(ends.loc[names, 0] * ends.loc[names, 1], averaged.params[names] ** 2)
-    assert averaged.pvalues[names].isna().all()
-    assert averaged.tvalues[names].isna().all()
+def test_hyper_parameters_on_the_log_scale(maximised):
+    names = list(maximised.parts.fitted.parameters.names)
+    se = np.sqrt(np.diag(maximised.parts.fitted.log_covariance))
+    assert np.allclose(maximised.bse[names], maximised.params[names] * se)
+    ends = maximised.conf_int()
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        reach = sign * ndtri(0.975) * se
+        assert np.allclose(ends.loc[names, side], maximised.params[names] * np.exp(reach))
+
+
+def test_hyper_parameters_that_are_integrated_over():
+    """Moments and tails of the exact posterior of length-scale and sigma on a grid of their logarithms."""
+    rng = np.random.default_rng(5)
+    x = np.linspace(0.0, 1.0, 30)
+    y = np.sin(5.0 * x) + 0.4 * rng.normal(size=30)
+    priors = {"lengthscale(gp(x))": tg.LogNormal(0.3, 0.7), "sigma": tg.LogNormal(0.3, 1.0)}
+    res = tg.fit("y ~ 0 + gp(x)", {"x": x, "y": y}, priors=priors, fixed={"sd(gp(x))": 1.0}, inducing=None)
+
+    length, sigma = np.linspace(-3.0, 2.0, 101), np.linspace(-2.2, 0.4, 81)
+    log_density = np.empty((101, 81))
+    for i, l in enumerate(length):
+        values, vectors = np.linalg.eigh(np.exp(-0.5 * np.square((x[:, None] - x) / np.exp(l))))
+        variance = np.maximum(values, 0.0)[:, None] + np.exp(2.0 * sigma)
+        log_density[i] = -0.5 * (np.square(vectors.T @ y)[:, None] / variance + np.log(variance)).sum(axis=0)
+    log_density -= 0.5 * np.square((length[:, None] - np.log(0.3)) / 0.7) + 0.5 * np.square(sigma - np.log(0.3))
+    density = np.exp(log_density - log_density.max())
+    ends = np.log(res.conf_int())
+    for name, grid, p in (
+        ("lengthscale(gp(x))", length, density.sum(axis=1)),
+        ("sigma", sigma, density.sum(axis=0)),
+    ):
+        cdf = np.cumsum(p) / p.sum() - 0.5 * p / p.sum()
+        below, upto = np.interp(ends.loc[name], grid, cdf)
+        assert 0.015 < below < 0.035
+        assert 0.015 < 1.0 - upto < 0.035
+        mean = grid @ p / p.sum()
+        sd = np.sqrt(np.square(grid - mean) @ p / p.sum())
+        assert res.bse[name] / res.params[name] == pytest.approx(sd, rel=0.05)
 
 
 def test_covariance_of_all_parameters(averaged):
