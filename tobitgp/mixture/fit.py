@@ -30,8 +30,9 @@ from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
-_TRIED, _KEPT, _TRIAL_PASSES = 12, 3, 16  # moves of each component, ascents from the best of them, passes to tell
-_GAIN = 1e-3  # nats for which moves of the new optimum are tried
+_MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell which leads highest
+_ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
+_GAIN = 1e-3  # nats for which a round was not in vain
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
 
 
@@ -252,21 +253,15 @@ def _climb_beside(
     number: int,
     rng: np.random.Generator,
 ) -> list[Climb]:
-    """Up to so many ascents from moves of the highest end, as long as they lead higher.
-
-    Moves are told apart by a few passes each, all of them together no more than the ascents took that led there.
-    """
-    best, found, gain = _highest(ends), list[Climb](), np.inf
-    k = len(model.view(best.state).log_weight)
-    moves = min(_TRIED * k, max(k, sum(end.passes for end in ends) // _TRIAL_PASSES))
-    while len(found) < number and gain > _GAIN:
-        trials = _climb_all(
-            model, chunks, moved(model, working, best.state, moves, rng), replace(stop, passes=_TRIAL_PASSES)
-        )
-        trials = sorted(trials, key=lambda one: one.value, reverse=True)[: min(_KEPT, number - len(found))]
-        found += _climb_all(model, chunks, [one.state for one in trials], stop)
-        higher = _highest([best, *found])
-        best, gain = higher, higher.value - best.value
+    """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
+    best, found, failed = _highest(ends), list[Climb](), 0
+    k, trial = len(model.view(best.state).log_weight), replace(stop, passes=_TRIAL_PASSES)
+    moves = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES)))
+    while len(found) < number and failed < _FAILED:
+        trials = _climb_all(model, chunks, moved(model, working, best.state, moves, rng), trial)
+        found.append(climb(model, chunks, _highest(trials).state, stop))
+        failed = 0 if found[-1].value > best.value + _GAIN else failed + 1
+        best = _highest([best, found[-1]])
     return found
 
 

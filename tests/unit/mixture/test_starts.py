@@ -3,6 +3,7 @@ import pytest
 
 from tobitgp.datasets import load
 from tobitgp.mixture import EMCM, fit_mixture
+from tobitgp.mixture import fit as room
 from tobitgp.mixture.ascent import Stop, climb
 from tobitgp.mixture.passes import chunks_of, sums_given
 from tobitgp.mixture.rows import arrange, read_rows
@@ -43,6 +44,24 @@ def test_bayes_finds_a_narrow_component_inside_a_wide_one(family):
             lower, upper = np.exp(lower), np.exp(upper)
         fit = fit_mixture(lower, upper, family=family, rng=seed)
         assert fit.objective > bound_from(fit, lower, upper, narrow) - 0.01
+
+
+def test_moves_take_hardly_more_passes_than_the_first_ascents(monkeypatch):
+    """So that ten ascents cost about what they would from starts of their own."""
+    passes, first = [], 0
+
+    def counted(*given):
+        end = climb(*given)
+        passes.append(end.passes)
+        return end
+
+    monkeypatch.setattr(room, "climb", counted)
+    for seed in range(4):
+        before = len(passes)
+        lower, upper, _ = nested(seed)
+        fit_mixture(lower, upper, rng=seed)
+        first += sum(passes[before : before + 5])
+    assert sum(passes) < 2.3 * first
 
 
 def bound_from(fit, lower, upper, narrow):

@@ -33,7 +33,8 @@ def fit(request, rng):
     y = DRAWS[request.param](rng, 80)
     top = np.quantile(y, 0.8)
     upper = np.where(y > top, np.inf, y)
-    out = fit_mixture(np.minimum(y, top), upper, family=request.param, k=2, method=EMCM())
+    method = EMCM(n_init=1)  # more ascents find a component of few rows, too narrow for differences
+    out = fit_mixture(np.minimum(y, top), upper, family=request.param, k=2, method=method)
     return request.param, out, np.quantile(y, [0.1, 0.4, 0.7])
 
 
