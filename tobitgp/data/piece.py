@@ -233,4 +233,4 @@ _NONE = np.empty(0, dtype=np.intp)
 
 def _distinct(column: Column) -> Column:
     values: Any = np.unique(column.values)
-    return Column(column.name, values, np.zeros(len(values), dtype=bool), column.levels, column.boolean, column.dates)
+    return replace(column, values=values, missing=np.zeros(len(values), dtype=bool))

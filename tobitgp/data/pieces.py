@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
 
@@ -202,7 +202,7 @@ def _judge_designs(made: Pieces, state: DesignState) -> RowFacts:
 def _union(columns: Sequence[Column]) -> Column:
     values = np.unique(np.concatenate([column.values for column in columns]))
     first = columns[0]
-    return Column(first.name, values, np.zeros(len(values), dtype=bool), first.levels, first.boolean, first.dates)
+    return replace(first, values=values, missing=np.zeros(len(values), dtype=bool))
 
 
 def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
