@@ -8,9 +8,12 @@ import numpy as np
 
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
+from tobitgp.numerics.arithmetic import log_difference
 from tobitgp.results.survival import read_times
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array
+
+_LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
 class Foretold(NamedTuple):
@@ -238,10 +241,9 @@ def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
     log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
     if results.parts.spec.truncation is None:
         return Foretold(log_s[:, 0], log_s[:, 1], weight)
-    alive = np.exp(log_s)
+    ends_s, entry_s, exit_s = np.split(np.maximum(log_s, _LOWEST), [2, 3], axis=1)
     with np.errstate(divide="ignore"):
-        share = (alive[:, :2] - alive[:, 3:]) / (alive[:, 2:3] - alive[:, 3:])
-        inside = np.log(np.clip(share, 0.0, 1.0))
+        inside = np.minimum(log_difference(ends_s, exit_s) - log_difference(entry_s, exit_s), 0.0)
     return Foretold(inside[:, 0], inside[:, 1], weight)
 
 
