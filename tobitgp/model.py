@@ -140,7 +140,7 @@ class Model:
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
         if var_weights is not None:
-            self._check_var_weights(source is None)
+            self._check_var_weights()
             options["var_weights"] = var_weights
         self._read: TrainingData | PiecesData
         if source is None:
@@ -162,15 +162,13 @@ class Model:
         self.data = ModelData(self.exog_names, frame)
         self.counts = dict(self._read.counts)
 
-    def _check_var_weights(self, in_memory: bool) -> None:
-        """Refuse them where they have no meaning, or no place yet."""
+    def _check_var_weights(self) -> None:
+        """Refuse them where they have no meaning."""
         if isinstance(self._family, Family) and self._family.known_sigma is not None:
             raise SpecError(
                 f"var_weights= divide the variance of the noise, sigma^2, and family={self._family.name!r} has none "
                 f"to estimate; family='weibull' has, and weights= are frequencies."
             )
-        if not in_memory:
-            raise SpecError("var_weights= needs the rows in memory for now: give a DataFrame.")
 
     def __enter__(self) -> Model:
         return self

@@ -116,7 +116,6 @@ ERRORS = {
     "mixed text and numbers in gp": (CURVE, rows(x=column("x", r2="a")), {}, DataError, "'x'.*row"),
     "datetime": (LINE, rows(x=pd.date_range("2020", periods=30)), {}, DataError, "'x'.*decimal_year"),
     "time zone": (LINE, rows(x=pd.date_range("2020", periods=30, tz="UTC")), {}, DataError, "'x'.*decimal_year"),
-    "timedelta": (LINE, rows(x=pd.to_timedelta(np.arange(30), "D")), {}, DataError, "'x'"),
     "complex x": (LINE, rows(x=1j), {}, DataError, "'x'.*complex"),
     "duplicated names": (
         LINE,

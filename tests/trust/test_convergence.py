@@ -199,12 +199,24 @@ def test_a_tail_far_steeper_than_the_noise_is_no_breakdown():
     assert res.params["sigma"] < 0.06
 
 
-def test_a_bound_that_rounding_keeps_from_settling_is_given_up_soon():
-    """Without noise the residual goes round far above its tolerance; hundreds of sweeps more would not settle it."""
+def without_noise(sigma):
     x = np.sort(np.random.default_rng(0).uniform(0, 1, 60))
     data, fixed = pd.DataFrame({"x": x, "y": np.sin(6 * x)}), {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 0.36}
-    options = {"family": "gumbel", "method": "vi", "fixed": {**fixed, "sigma": 9e-5}, "hyper": "maximize"}
-    res, heard = told("y ~ gp(x) | censor(-0.5)", data, **options)
+    options = {"family": "gumbel", "method": "vi", "fixed": {**fixed, "sigma": sigma}, "hyper": "maximize"}
+    return told("y ~ gp(x) | censor(-0.5)", data, **options)
+
+
+def test_a_bound_that_rounding_keeps_from_its_tolerance_settles_all_the_same():
+    """Its evidence is that of a fit with a tolerance of 1e-3."""
+    res, heard = without_noise(9e-5)
+    assert res.converged
+    assert heard == []
+    assert res.log_evidence == pytest.approx(227.58706, abs=1e-4)
+
+
+def test_a_bound_that_rounding_keeps_from_settling_is_given_up_soon():
+    """Without noise the residual goes round far above its tolerance; hundreds of sweeps more would not settle it."""
+    res, heard = without_noise(3e-5)
     assert not res.converged
     assert "More would not help: use another method." in heard[0]
     assert res.fit_history["sweeps"].sum() < 500

@@ -88,6 +88,20 @@ def test_expectation_propagation_that_crawls_gives_way(visits):
     )
 
 
+@pytest.mark.parametrize(
+    ("sd", "across", "along", "sigma", "evidence"),
+    [(1.95736, 0.96988, 3.73097, 0.00056, 16.8787), (2.0, 1.0, 4.0, 0.0003, 20.2231)],
+)
+def test_bounds_settle_where_the_prior_is_wide_against_the_noise(visits, sd, across, along, sigma, evidence):
+    """In a thousand and more visits before, and not all the way; the evidences are those of then."""
+    term = "gp(x):gp(z)"
+    fixed = {f"sd({term})": sd, f"lengthscale({term})[x]": across, f"lengthscale({term})[z]": along, "sigma": sigma}
+    res = fit_quietly(term, delayed(1, (0.05, 3.0)), visits, method="vi", fixed=fixed)
+    assert res.converged
+    assert res.log_evidence == pytest.approx(evidence, abs=1e-3)
+    assert visits[0] < 400
+
+
 @pytest.mark.slow
 @settings(max_examples=6, **FIXED)
 @given(

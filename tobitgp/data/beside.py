@@ -45,8 +45,9 @@ def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Ar
     if weights is None:
         return np.ones(n)
     column, table = _read(what, weights, data, n)
-    if column.kind == "factor" or column.dates:
-        raise DataError(f"The {what} {column.name!r} hold {'dates' if column.dates else 'text'}")
+    held = {"text": column.kind == "factor", "dates": column.dates, "durations": column.duration}
+    if any(held.values()):
+        raise DataError(f"The {what} {column.name!r} hold {max(held, key=held.__getitem__)}")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():

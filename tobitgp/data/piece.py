@@ -40,14 +40,15 @@ class Tabled:
     place : str
         Its name in messages.
     table : Table
-    weight : (n,) array or None
-        None: ones.
+    weight, precision : (n,) array or None
+        Frequencies, None: ones; and variance weights.
     """
 
     number: int
     place: str
     table: Table
     weight: Array | None
+    precision: Array | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,15 @@ class Kept:
     table : Table
         Their inputs.
     response : CensoredResponse
+    precision : (n,) array or None
+        Variance weights.
     """
 
     number: int
     place: str
     table: Table
     response: CensoredResponse
+    precision: Array | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,15 @@ class Seen:
         Codes of factors and values of other groups that occur, each once.
     examples : Table
         Representatives of the rows, for formulaic.
+    precision : (float, float)
+        Sum of the variance weights, each as often as its row counts, and of the rows so counted.
     """
 
     complete: Complete
     counted: Counted
     distinct: dict[str, Column]
     examples: Table
+    precision: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,7 @@ def read_piece(
     inputs: Sequence[str],
     names: Sequence[str],
     weights: str | None,
+    var_weights: str | None,
     store: Store | None,
 ) -> Tabled:
     """Read and type the columns of a piece."""
@@ -140,7 +148,8 @@ def read_piece(
         frame = piece.load()
         table = read_table(spell_response(spec, inputs, frame), names)
         weight = None if weights is None else read_weights(weights, frame, table.n)
-    tabled = Tabled(piece.number, piece.place, table, weight)
+        precision = None if var_weights is None else read_weights(var_weights, frame, table.n, "var_weights")
+    tabled = Tabled(piece.number, piece.place, table, weight, precision)
     return tabled if store is None else store.keep("tables", tabled)
 
 
@@ -185,8 +194,10 @@ def keep_rows(
             distinct[column.name] = _distinct(column)
     parts = [spec] if scale is None else [spec, scale]
     examples = table.take(np.logical_or.reduce([representatives(part, table) for part in parts]))
-    kept = Kept(piece.number, piece.place, table, response)
-    return kept if store is None else store.keep("rows", kept), Seen(complete, counted, distinct, examples)
+    precision = None if piece.precision is None else piece.precision[rows][used]
+    total = (0.0 if precision is None else float(precision @ response.weight), float(response.weight.sum()))
+    kept = Kept(piece.number, piece.place, table, response, precision)
+    return kept if store is None else store.keep("rows", kept), Seen(complete, counted, distinct, examples, total)
 
 
 def make_rows(piece: tuple[Kept, Seen], state: DesignState, store: Store | None) -> tuple[RowPiece, Learnt]:
@@ -194,6 +205,8 @@ def make_rows(piece: tuple[Kept, Seen], state: DesignState, store: Store | None)
     kept = piece[0]
     with naming(kept.place):
         design = state.build(kept.table)
+    if kept.precision is not None and state.var_weight is not None:
+        design = replace(design, spread=np.sqrt(state.var_weight[1] / kept.precision))
     facts = measure_facts(state, kept.response, design.groups, state.recode(kept.table))
     H = [design.H] if design.scale is None else [design.H, design.scale.W]
     largest = tuple(np.abs(X).max(axis=0, initial=0.0) for X in design.X)
@@ -233,4 +246,4 @@ _NONE = np.empty(0, dtype=np.intp)
 
 def _distinct(column: Column) -> Column:
     values: Any = np.unique(column.values)
-    return Column(column.name, values, np.zeros(len(values), dtype=bool), column.levels, column.boolean, column.dates)
+    return replace(column, values=values, missing=np.zeros(len(values), dtype=bool))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
 
@@ -70,6 +70,7 @@ def prepare_pieces(
     *,
     scale: ScaleSpec | None = None,
     weights: str | None = None,
+    var_weights: str | None = None,
     missing: Literal["drop", "raise"] = "drop",
     censored: Censored = "model",
     log_time: bool = False,
@@ -84,6 +85,8 @@ def prepare_pieces(
     scale : ScaleSpec, optional
     weights : str, optional
         Column of the frequency weights.
+    var_weights : str, optional
+        Column of the variance weights.
     missing : {"drop", "raise"}
     censored : {"model", "drop", "ignore"}
     log_time : bool
@@ -108,19 +111,24 @@ def prepare_pieces(
         Once for all pieces, when rows are dropped, and when values lie strictly beyond their limits.
     """
     check_request(spec, scale, source.columns, missing, censored)
-    _check_weights(weights, source.columns)
+    beside = {"weights": weights, "var_weights": var_weights}
+    for what, name in beside.items():
+        _check_weights(what, name, source.columns)
     parts = [spec] if scale is None else [spec, scale]
     for part in parts:
         row_wise(part)
     inputs = input_names(spec, scale)
     names = tuple(dict.fromkeys((*spec.names(), *inputs)))
-    frames = source.choose([*names, *([weights] if weights and weights not in names else [])])
-    tables = frames.map(read_piece, spec, inputs, names, weights, store)
+    frames = source.choose([*dict.fromkeys((*names, *filter(None, beside.values())))])
+    tables = frames.map(read_piece, spec, inputs, names, weights, var_weights, store)
     spec, schema = _learn_schema(spec, scale, inputs, tables)
 
     kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, log_time, store)
     seen, counted = _count(kept, missing)
     state = _learn(spec, scale, inputs, seen)
+    if var_weights is not None:
+        total, count = np.sum([item.precision for item in seen], axis=0)
+        state = replace(state, var_weight=(var_weights, float(total / count)))
     made = kept.map(make_rows, state, store)
     facts = _judge_designs(made, state)
     examples = kept.collect(pick_rows, _some([item.counted.used for item in seen]))
@@ -139,13 +147,13 @@ def prepare_pieces(
     return data
 
 
-def _check_weights(weights: Any, columns: Sequence[Any]) -> None:
-    if weights is None:
+def _check_weights(what: str, name: Any, columns: Sequence[Any]) -> None:
+    if name is None:
         return
-    if not isinstance(weights, str):
-        raise SpecError("weights= of data in pieces is the name of one of their columns.")
-    if weights not in columns:
-        raise DataError(f"The data have no column {weights!r} for the weights{nearest(weights, list(columns))}")
+    if not isinstance(name, str):
+        raise SpecError(f"{what}= of data in pieces is the name of one of their columns.")
+    if name not in columns:
+        raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(columns))}")
 
 
 def _learn_schema(
@@ -202,7 +210,7 @@ def _judge_designs(made: Pieces, state: DesignState) -> RowFacts:
 def _union(columns: Sequence[Column]) -> Column:
     values = np.unique(np.concatenate([column.values for column in columns]))
     first = columns[0]
-    return Column(first.name, values, np.zeros(len(values), dtype=bool), first.levels, first.boolean, first.dates)
+    return replace(first, values=values, missing=np.zeros(len(values), dtype=bool))
 
 
 def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:

@@ -55,12 +55,14 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
 
 
 def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
-    """Find out whether the response is a difference of two columns of dates, or holds one."""
-    pairs = [v for v in spec.variables if v.role in ("response", "bound") and v.beside and table.columns[v.name].dates]
-    if not pairs:
-        return spec
-    first = min(pairs, key=lambda variable: variable.start)
-    return replace(spec, response=replace(spec.response, duration=f"{first.name} - {first.beside}"))
+    """Find out whether the response holds a duration: a column of them, or a difference of two columns of dates."""
+    found = {
+        v.start: f"{v.name} - {v.beside}" if table.columns[v.name].dates else v.name
+        for v in spec.variables
+        if v.role in ("response", "bound")
+        and (table.columns[v.name].duration or (v.beside and table.columns[v.name].dates))
+    }
+    return replace(spec, response=replace(spec.response, duration=found[min(found)])) if found else spec
 
 
 def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:

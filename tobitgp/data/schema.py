@@ -13,7 +13,7 @@ from tobitgp.data.detects import holds_limits
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError
 
-_WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "factor": "text"}
+_WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "duration": "durations", "factor": "text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ColumnType:
 
     Attributes
     ----------
-    kind : {"number", "boolean", "date", "factor"}
+    kind : {"number", "boolean", "date", "duration", "factor"}
     known : bool
         False where every value is missing, so that other pieces decide.
     levels : tuple
@@ -39,8 +39,9 @@ class ColumnType:
     @classmethod
     def of(cls, column: Column, place: str, *, input_column: bool) -> ColumnType:
         """Of one column of a piece."""
-        kind = "factor" if column.levels is not None else "date" if column.dates else "number"
-        kind = "boolean" if column.boolean else kind
+        factor = column.levels is not None
+        kinds = {"factor": factor, "boolean": column.boolean, "date": column.dates, "duration": column.duration}
+        kind = next((kind for kind, held in kinds.items() if held), "number")
         levels = column.levels or ()
         return cls(kind, not column.missing.all(), levels if input_column else _witnesses(column), place)
 
@@ -89,7 +90,7 @@ def head(schema: Schema) -> Table:
         factor, absent = item.kind == "factor", np.array([not item.known])
         values = np.zeros(1, dtype=np.intp) - absent if factor else np.where(absent, np.nan, 0.0)
         levels = item.levels if factor else None
-        columns[name] = Column(name, values, absent, levels, item.kind == "boolean", item.kind == "date")
+        columns[name] = Column(name, values, absent, levels, *_flags(item))
     return Table(columns, pd.RangeIndex(1))
 
 
@@ -141,15 +142,19 @@ def _union(name: str, types: Sequence[ColumnType]) -> tuple[Any, ...]:
 
 
 def _conform(column: Column, whole: ColumnType, is_input: bool) -> Column:
-    dates, boolean = whole.kind == "date", whole.kind == "boolean"
+    flags = _flags(whole)
     if whole.kind != "factor":
-        if column.levels is None and (column.dates, column.boolean) == (dates, boolean):
+        if column.levels is None and (column.boolean, column.dates, column.duration) == flags:
             return column
         values = np.full(len(column.missing), np.nan)
-        return Column(column.name, values, column.missing, None, boolean, dates)
+        return Column(column.name, values, column.missing, None, *flags)
     if column.levels is None:
         column = _spell(column)
     return recode(column, whole.levels) if is_input else column
+
+
+def _flags(item: ColumnType) -> tuple[bool, bool, bool]:
+    return item.kind == "boolean", item.kind == "date", item.kind == "duration"
 
 
 def _spell(column: Column) -> Column:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.dates import days_since_1970
+from tobitgp.data.dates import days_long, days_since_1970, is_duration
 from tobitgp.errors import DataError
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 MAX_ROWS_NAMED = 5
-_DURATION_HINT = "make a number of it first, for example .dt.total_seconds()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ class Column:
         Whether the numbers were True and False.
     dates : bool
         Whether the numbers are dates, in days since 1970.
+    duration : bool
+        Whether the numbers are durations, in days.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Column:
     levels: tuple[Any, ...] | None = None
     boolean: bool = False
     dates: bool = False
+    duration: bool = False
 
     @property
     def kind(self) -> Literal["number", "factor"]:
@@ -79,7 +81,7 @@ class Column:
 
     def take(self, rows: BoolArray) -> Column:
         """Keep some of the rows and all levels."""
-        return Column(self.name, self.values[rows], self.missing[rows], self.levels, self.boolean, self.dates)
+        return replace(self, values=self.values[rows], missing=self.missing[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +200,12 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
 
 
 def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
-    """Type one column: numbers of any width as float64, dates in days, text and categories as a factor.
+    """Type one column: numbers of any width as float64, dates and durations in days, text and categories as factors.
 
     Raises
     ------
     DataError
-        For durations, complex numbers, and object columns that hold anything but text or dates.
+        For complex numbers, and object columns that hold anything but text, dates or durations.
     """
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
@@ -221,7 +223,7 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     if isinstance(dtype, pd.PeriodDtype):
         raise DataError(f"Column {name!r} holds periods ({dtype}); make dates of it by .dt.to_timestamp()")
     if kind == "m":
-        raise DataError(f"Column {name!r} holds durations ({dtype}); {_DURATION_HINT}")
+        return _read_durations(name, series)
     if kind == "c":
         raise DataError(f"Column {name!r} holds complex numbers")
     if kind != "O":
@@ -244,6 +246,11 @@ def read_dates(name: str, series: pd.Series[Any]) -> Column:
     return Column(name, days, np.isnan(days), dates=True)
 
 
+def _read_durations(name: str, series: pd.Series[Any]) -> Column:
+    days = days_long(series)
+    return Column(name, days, np.isnan(days), duration=True)
+
+
 def _numbers(name: str, values: Array, boolean: bool) -> Column:
     return Column(name, values, np.isnan(values), None, boolean)
 
@@ -259,6 +266,8 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     if not is_text.all():
         if all(isinstance(value, datetime.date) for value in present):
             return read_dates(name, series)
+        if is_duration(series):
+            return _read_durations(name, series)
         _refuse_objects(name, values, missing, index)
     codes, levels = pd.factorize(values, sort=True)
     return Column(name, codes.astype(np.intp), missing, tuple(levels))
@@ -267,8 +276,6 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
 def _refuse_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) -> None:
     """Say what an object column holds and what to do about it."""
     types = sorted({type(value).__name__ for value in values[~missing]})
-    if any(hasattr(value, "total_seconds") for value in values[~missing]):
-        raise DataError(f"Column {name!r} holds durations; {_DURATION_HINT}")
     if any(hasattr(value, "year") for value in values[~missing]):
         raise DataError(f"Column {name!r} holds {', '.join(types)} mixed; make all of it dates by pd.to_datetime")
     if "str" in types:
@@ -324,6 +331,6 @@ def join_tables(tables: Sequence[Table]) -> Table:
     for name, first in tables[0].columns.items():
         values = np.concatenate([table.columns[name].values for table in tables])
         missing = np.concatenate([table.columns[name].missing for table in tables])
-        columns[name] = Column(name, values, missing, first.levels, first.boolean, first.dates)
+        columns[name] = replace(first, values=values, missing=missing)
     index = pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables]))
     return Table(columns, index)

@@ -68,7 +68,7 @@ class ResponseSpec:
     label : str
         The left-hand side as written.
     duration : str
-        A difference of two columns in it that turned out to be dates, so that it is in days.
+        A column in it that turned out to hold durations, or a difference of two dates, so that it is in days.
     """
 
     kind: Literal["value", "text", "surv", "interval"]

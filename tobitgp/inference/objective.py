@@ -114,7 +114,7 @@ class Objective:
         EPFailure
             If expectation propagation settles too seldom for its evidence to be followed.
         """
-        if self.last is not None and self.last.converged and np.array_equal(self.last.theta, self.theta(free)):
+        if self.last is not None and np.array_equal(self.last.theta, self.theta(free)):
             return self.last
         posterior = self.settle(free, self.whole)
         self.evaluations += 1

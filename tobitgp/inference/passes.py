@@ -227,10 +227,10 @@ def _dots(a: Array, b: Array) -> tuple[float, float, float]:
 
 
 def retake(state: State, rho: float) -> State:
-    """Take the last step with another length; the past of an acceleration is forgotten."""
+    """Take the last step with another length, plain; what an acceleration remembers of the points before stays true."""
     assert state.here is not None
     assert state.step is not None
-    return state._replace(sites=state.here.plus(state.step, rho), history=())
+    return state._replace(sites=state.here.plus(state.step, rho))
 
 
 def flatten(state: State) -> State:

@@ -29,6 +29,8 @@ CUT = 0.8
 # Sweeps with neither half the residual nor a higher value after which an iteration is given up: of ascents, and of
 # expectation propagation, which may approach its fixed point by a percent a sweep.
 PATIENCE, LONG_PATIENCE = 50, 100
+# Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
+NEAR, SHORT_PATIENCE = 1e-5, 10
 CACHE_BYTES = 2**26
 
 
@@ -177,8 +179,9 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
         turned, value = False, _merit(method, base, q, float(D)) if method.ascends else -np.inf
         progress = progress.after(gap, value)
-        if progress.idle == (PATIENCE if method.ascends else LONG_PATIENCE):
-            return _End(states, q, float(D), sweep, gap, False)
+        near = method.ascends is not None and gap < NEAR
+        if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if method.ascends else LONG_PATIENCE):
+            return _End(states, q, float(D), sweep, gap, near)
         if method.ascends:
             if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.dates import in_days
 from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
 from tobitgp.data.shapes import Design
 from tobitgp.errors import SpecError, user_level
@@ -73,7 +74,7 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
     if isinstance(at, (pd.DataFrame, dict)):
         asked = ask(parts, at)
         frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
-        frame = frame.loc[asked.usable, names]
+        frame = in_days(frame.loc[asked.usable, names])
         if not len(frame):
             raise SpecError("at= has no row without missing values.")
         n = len(frame)

@@ -204,12 +204,22 @@ class JointQuestions:
             limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
         stream = generator(rng)
         y = self._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
-        if what != "latent" and self._parts.family.log_time:
-            with np.errstate(over="ignore"):
-                y = np.exp(y)
+        if what != "latent":
+            y = self._on_scale(y)
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
+
+    def _draw_inside(self, draws: int, rng: int | np.random.Generator | None) -> Array:
+        """New responses (n, draws) of the training rows inside their windows, before censoring."""
+        seen = self._parts.rows.response
+        window = self._window(Limits(seen.limit_lower, seen.limit_upper, seen.entry, seen.exit))
+        return self._on_scale(self._joint.draw(ask(self._parts), draws, noise=True, rng=generator(rng), window=window))
+
+    def _on_scale(self, y: Array) -> Array:
+        """Draws of f plus noise on the scale of the response."""
+        with np.errstate(over="ignore"):
+            return np.exp(y) if self._parts.family.log_time else y
 
     def _window(self, shown: Limits) -> tuple[Array, Array] | None:
         """Ends of the windows on the scale of f, where some row has one."""

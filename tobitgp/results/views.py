@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from tobitgp.data.dates import in_days
 from tobitgp.data.facts import Facts, held_rows
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.state import DesignState
@@ -135,14 +136,14 @@ def view_model(parts: Source, names: list[str], frame: pd.DataFrame | None) -> M
 
 
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
-    """Copy of the covariates in the rows used."""
+    """Copy of the covariates in the rows used, durations in days."""
     names = list(training.state.input_names)
     frame = (
         data[names]
         if isinstance(data, pd.DataFrame)
         else pd.DataFrame({name: data[name] for name in names}, index=None if names else training.index)
     )
-    return frame.loc[training.kept].copy()
+    return in_days(frame.loc[training.kept].copy())
 
 
 def named_columns(parts: Iterable[LinearPart], data: Frame | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dates become decimal years in decimal_year(...), days in a difference of two, and are refused elsewhere."""
+"""Dates become decimal years in decimal_year(...), days in a difference of two; durations are days everywhere."""
 
 import datetime
 
@@ -9,6 +9,7 @@ import pytest
 import tobitgp as tg
 from tobitgp.data.dates import days_since_1970
 from tobitgp.data.prepare import prepare
+from tobitgp.data.table import read_table
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.dates import decimal_years
@@ -146,3 +147,69 @@ def test_a_fit_to_durations_says_so_and_keeps_it(tmp_path):
 def test_dates_as_weights_are_refused():
     with pytest.raises(DataError, match="hold dates"):
         ready("y ~ x", frame(pd.to_datetime(DAYS, format="ISO8601")), weights="t")
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        lambda d: d,
+        lambda d: d.astype("timedelta64[s]"),
+        lambda d: pd.Series([*d.dt.to_pytimedelta()], dtype=object),
+        lambda d: d.astype(object).where(d.notna(), np.nan),
+        lambda d: d.astype("duration[ms][pyarrow]"),
+    ],
+    ids=["ns", "s", "Python", "objects with NaN", "Arrow"],
+)
+def test_durations_are_days(cast):
+    days = np.array([366.0, 1.75, 0.5, 10.0, np.nan])
+    column = read_table({"x": cast(pd.Series(pd.to_timedelta(days, "D")))}, ["x"]).columns["x"]
+    np.testing.assert_array_equal(column.values, days)
+    assert column.missing.tolist() == [False] * 4 + [True]
+
+
+def timed(n=40):
+    """Durations as pandas has them, and as numbers of days."""
+    rng = np.random.default_rng(2)
+    days, wait = rng.integers(5, 300, n).astype(float), rng.uniform(1, 50, n)
+    frame = pd.DataFrame({"days": days, "wait": wait, "d": rng.integers(0, 2, n)})
+    return frame.assign(dur=pd.to_timedelta(days, "D"), pause=pd.to_timedelta(wait, "D"))
+
+
+def test_durations_in_responses_and_covariates_are_days_and_the_summary_says_so(tmp_path):
+    data = timed()
+    res = tg.fit("Surv(dur, d) ~ pause", data, family="weibull")
+    same = tg.fit("Surv(days, d) ~ wait", data, family="weibull")
+    np.testing.assert_allclose(res.params, same.params, rtol=1e-6)
+    new = data.iloc[:3]
+    np.testing.assert_allclose(res.predict(new), same.predict(new), rtol=1e-6)
+    for at in ("overall", "mean", new):
+        effects = [fit.marginal_effects(at=at).select_dtypes("number") for fit in (res, same)]
+        np.testing.assert_allclose(*effects, rtol=1e-4)
+    assert "dur is a duration in days." in str(res.summary())
+    assert "duration" not in str(same.summary())
+    assert "dur in days" in str(res.model.spec)
+    res.save(tmp_path / "fit.tgp")
+    assert "dur is a duration in days." in str(tg.load(tmp_path / "fit.tgp").summary())
+
+
+def test_durations_are_drawn_in_days():
+    data = timed()
+    res = tg.fit("days ~ gp(pause)", data, hyper="maximize")
+    assert 1 < res.plot().get_xlim()[1] < 60
+    assert 1 < res.plot_terms().get_xlim()[1] < 60
+    assert "pattern in pause" in res.check().table.index
+
+
+def test_durations_in_pieces_are_days():
+    dask = pytest.importorskip("dask.dataframe")
+    data = timed()
+    options = {"family": "weibull", "method": "laplace", "hyper": "maximize"}
+    whole = tg.fit("Surv(days, d) ~ wait", data, **options)
+    apart = tg.fit("Surv(dur, d) ~ pause", dask.from_pandas(data, npartitions=3), **options)
+    assert apart.log_evidence == pytest.approx(whole.log_evidence, abs=1e-4)
+    assert "dur is a duration in days." in str(apart.summary())
+
+
+def test_durations_as_weights_are_refused():
+    with pytest.raises(DataError, match="hold durations"):
+        ready("y ~ x", frame(0.0, w=pd.to_timedelta(np.ones(5), "D")), weights="w")

@@ -34,6 +34,7 @@ CASES = {
     "splines": ("y ~ bs(log(x + 1), knots=[1, 2]) + poly(z, 2, raw=True) + I(x * z) | censor(-0.6)", {}),
     "dates": ("y ~ gp(decimal_year(when)) + z:gp(x) + gp(x, kernel='periodic', period=2) | censor(-0.6)", {}),
     "weights": ("y ~ z + gp(x) | censor(-0.6, 1.2)", {"options": {"weights": "w"}}),
+    "precisions": ("y ~ z + gp(x) | censor(-0.6, 1.2)", {"options": {"weights": "w", "var_weights": "t"}}),
     "survival": ("Surv(t, event) ~ z + gp(x)", {"family": "weibull"}),
     "entry": ("Surv(entry, t, event) ~ z + gp(x)", {"family": "lognormal"}),
     "interval": ("interval(t, hi) ~ z + gp(x)", {"family": "lognormal"}),

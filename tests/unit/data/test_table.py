@@ -69,7 +69,7 @@ def test_text_and_categories_become_factors(series, levels):
         (pd.Series([1, "a", 2, "b"], dtype=object), "rows 1, 3"),
         (pd.Series([datetime.date(2020, 1, 1), "a"], dtype=object), "date, str mixed"),
         (pd.Series([datetime.date(2020, 1, 1), 1.0], dtype=object), "date, float mixed"),
-        (pd.to_timedelta([1, 2], unit="D"), "durations"),
+        (pd.Series([datetime.timedelta(1), 1.0], dtype=object), "timedelta"),
         (pd.period_range("2020", periods=3, freq="M"), "periods"),
         (np.array([1 + 2j, 3]), "complex"),
     ],

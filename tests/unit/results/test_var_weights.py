@@ -1,5 +1,7 @@
 """Variance weights: the noise of a row has the variance sigma^2 / w, w in units of its mean."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -201,3 +203,22 @@ def test_what_has_no_meaning_is_refused(data, formula, more, error, message):
     rows = data.assign(t=np.exp(data["y"]), event=1, zero=0.0)
     with pytest.raises(error, match=message):
         tg.fit(formula, rows, **({"var_weights": "w"} | more))
+
+
+def test_partitioned_data_take_a_column_of_them_as_data_in_memory_do():
+    dask = pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(7)
+    data = pd.DataFrame({"x": rng.uniform(0, 6, 90), "w": rng.uniform(0.2, 5.0, 90), "copies": rng.integers(0, 3, 90)})
+    data = data.assign(y=np.maximum(np.sin(data["x"]) + 0.4 * rng.normal(size=90) / np.sqrt(data["w"]), -0.6))
+    options = {"var_weights": "w", "weights": "copies", "hyper": "maximize"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        whole, apart = (
+            tg.fit("y ~ gp(x) | censor(-0.6)", given, **options)
+            for given in (data, dask.from_pandas(data, npartitions=4))
+        )
+    assert apart.log_evidence == pytest.approx(whole.log_evidence, abs=1e-5)
+    table = whole.predict(data, "uncensored", interval=0.9)
+    np.testing.assert_allclose(apart.predict(data, "uncensored", interval=0.9), table, atol=1e-4)
+    with pytest.raises(SpecError, match="var_weights= of data in pieces is the name of one of their columns"):
+        tg.fit("y ~ gp(x)", dask.from_pandas(data, npartitions=4), var_weights=np.ones(90))

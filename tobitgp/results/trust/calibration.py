@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
+from tobitgp.numerics.arithmetic import log_difference
 from tobitgp.results.survival import read_times
-from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array
+
+_LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
 class Foretold(NamedTuple):
@@ -146,7 +150,8 @@ class Calibration:
         """Draw the distribution of the response beside those of replicates from the model.
 
         The rows' own distribution by Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows,
-        so that censored rows are kept as what they are; replicates are new responses of the same rows, uncensored.
+        so that censored rows are kept as what they are; replicates are new responses of the same rows, uncensored, and
+        inside the windows of truncated rows.
 
         Parameters
         ----------
@@ -164,7 +169,8 @@ class Calibration:
         Raises
         ------
         SpecError
-            If ``ax`` is no matplotlib axes, the fit holds no training rows, or they are truncated.
+            If ``ax`` is no matplotlib axes, the fit holds no training rows, or some of them are censored and they have
+            windows of their own.
 
         References
         ----------
@@ -184,11 +190,18 @@ class Calibration:
         from tobitgp.report.text import response_name
 
         results: Any = self
-        if results.parts.spec.truncation is not None:
-            raise SpecError("plot_predictive_check() has no replicates of truncated rows; see plot_calibration().")
-        kept = training_rows(results.parts, "plot_predictive_check()").kept
-        replicates = results.sample(draws=draws, rng=rng).to_numpy()[kept]
-        return plot_predictive_check(results._training_ends(), replicates, response_name(results.model), ax)
+        rows = training_rows(results.parts, "plot_predictive_check()")
+        ends = results._training_ends()
+        if results.parts.spec.truncation is None:
+            replicates = results.sample(draws=draws, rng=rng).to_numpy()[rows.kept]
+        elif (ends[0] != ends[1]).any() and not _share_window(rows.response):
+            raise SpecError(
+                "plot_predictive_check() cannot show rows of which some are censored and each has a window of its own, "
+                "as after late entry: where they were censored then depends on the window. See plot_calibration()."
+            )
+        else:
+            replicates = results._draw_inside(read_draws(draws, rows=len(ends[0])), rng)
+        return plot_predictive_check(ends, replicates, response_name(results.model), ax)
 
     def _right_censored(self, since: float | None) -> tuple[Array, Array, Array, Array]:
         """Ends, weights and entries of training rows that are exact or right-censored."""
@@ -228,11 +241,14 @@ def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
     log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
     if results.parts.spec.truncation is None:
         return Foretold(log_s[:, 0], log_s[:, 1], weight)
-    alive = np.exp(log_s)
+    ends_s, entry_s, exit_s = np.split(np.maximum(log_s, _LOWEST), [2, 3], axis=1)
     with np.errstate(divide="ignore"):
-        share = (alive[:, :2] - alive[:, 3:]) / (alive[:, 2:3] - alive[:, 3:])
-        inside = np.log(np.clip(share, 0.0, 1.0))
+        inside = np.minimum(log_difference(ends_s, exit_s) - log_difference(entry_s, exit_s), 0.0)
     return Foretold(inside[:, 0], inside[:, 1], weight)
+
+
+def _share_window(response: CensoredResponse) -> bool:
+    return bool((response.entry == response.entry[0]).all() and (response.exit == response.exit[0]).all())
 
 
 def _alike(results: Any) -> bool:

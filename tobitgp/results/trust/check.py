@@ -11,15 +11,15 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.inference.doubts import coarse_words
 from tobitgp.inference.gather import COARSE
+from tobitgp.numerics.draws import random_points
 from tobitgp.results.trust.calibration import foretold
 from tobitgp.results.trust.check_calibration import calibration
 from tobitgp.results.trust.check_influence import influence
-from tobitgp.results.trust.check_residuals import LEAST_ROWS, Noise, residual_tests
+from tobitgp.results.trust.check_residuals import LEAST_ROWS, Noise, normal_scores, repeated, residual_tests
 from tobitgp.results.trust.findings import Check, Finding, RawTest, judge, plain
 from tobitgp.results.trust.loo import DRAWS
 from tobitgp.results.trust.missed import structure_findings
 from tobitgp.results.trust.posterior_draws import training_rows
-from tobitgp.typing import Array
 
 DRAWN_ROWS = 20_000
 _UNTRUSTED = 0.2  # of the rows
@@ -39,9 +39,10 @@ class Checked:
         Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
         probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
         tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
-        (leave-one-out); of a posterior, what its approximations leave out. Tail probabilities of the tests are
-        adjusted by Holm's method for their number: below 0.02 they are doubtful, below 0.001 bad if what was found is
-        large. How often right models are flagged, and wrong ones found, is on the page of trust.
+        (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
+        probabilities of the tests are adjusted by Holm's method for their number: below 0.02 they are doubtful, below
+        0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page
+        of trust.
 
         Parameters
         ----------
@@ -73,19 +74,20 @@ class Checked:
         True
         """
         results: Any = self
-        kept = training_rows(results.parts, "check()").kept
-        scores = results.residuals("quantile", rng=rng).to_numpy()[kept]
-        fit, columns = self._fit_and_columns(int(kept.sum()))
-        noise = _noise(results)
+        rows = training_rows(results.parts, "check()")
+        copies = repeated(rows.response.weight)
         tests: list[Finding | RawTest] = []
-        if len(scores) >= LEAST_ROWS:
-            tests = [calibration(foretold(results, "check()"), noise), *residual_tests(scores, fit, columns, noise)]
+        if len(copies) >= LEAST_ROWS:
+            fit, columns = self._fit_and_columns(len(rows.response.weight))
+            noise, ends = _noise(results), foretold(results, "check()")
+            scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
+            tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
         # What else looks at a fit is yielded here.
         found = [
             _convergence(results),
             *self._own_findings(rng),
             *tests,
-            *_left_out(results, scores, rng),
+            *_left_out(results, rng),
         ]
         return Check(judge(found))
 
@@ -128,9 +130,10 @@ def _unknown(name: str, error: SpecError) -> Finding:
     return plain(name, f"not to be had: {error}", good=False, doubtful=True)
 
 
-def _left_out(results: Any, scores: Array, rng: Any) -> Iterator[Finding | RawTest]:
-    """Rows left out one by one."""
-    n = len(scores)
+def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
+    """Rows left out one by one, of a weight one copy."""
+    rows = results.parts.rows
+    n, total = len(rows.response.weight), float(rows.response.weight.sum())
     if n > DRAWN_ROWS:
         return
     try:
@@ -138,8 +141,9 @@ def _left_out(results: Any, scores: Array, rng: Any) -> Iterator[Finding | RawTe
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return
-    if n >= LEAST_ROWS:
-        yield influence(scores, found.pointwise["p"].dropna())
+    if total >= LEAST_ROWS:
+        scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
+        yield influence(scores, found.pointwise["p"].dropna(), total)
     share = found.n_bad / n
     few = "; loo() names them" if found.n_bad else ""
     yield plain(

@@ -13,7 +13,7 @@ _HALVINGS = 60
 _LARGE = 1.0  # nat
 
 
-def influence(scores: Array, p: pd.Series[float]) -> RawTest:
+def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
     """Largest leave-one-out residual of n rows, by Bonferroni's test of outliers.
 
     Parameters
@@ -22,6 +22,8 @@ def influence(scores: Array, p: pd.Series[float]) -> RawTest:
         Quantile residuals of the fit to all rows.
     p : Series
         What each row adds to its own log predictive density, in nats.
+    total : float
+        Sum of the weights of the rows.
     """
     owed = np.asarray(p, dtype=np.float64)
     size = left_out_size(scores, owed)
@@ -29,7 +31,7 @@ def influence(scores: Array, p: pd.Series[float]) -> RawTest:
     return RawTest(
         "influence",
         float(size[at]),
-        float(min(2.0 * len(size) * ndtr(-size[at]), 1.0)),
+        float(min(2.0 * total * ndtr(-size[at]), 1.0)),
         bool(owed[at] > _LARGE),
         f"no row is out of line with the others (the most that one changes its own prediction by is {owed[most]:.2g} "
         f"nat: row {p.index[most]})",

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri_exp
 
 from tobitgp.results.trust.findings import RawTest
-from tobitgp.typing import Array
+from tobitgp.typing import Array, IntArray
 
 LEAST_ROWS = 20
+MOST_COPIES = 1_000_000
 _EXCESS, _SKEW, _TREND = 0.5, 0.25, 0.1
 
 
@@ -34,6 +35,33 @@ class Noise(NamedTuple):
     name: str
     remedy: str
     heavier: str
+
+
+def repeated(weight: Array) -> IntArray:
+    """Rows, each as often as its weight says; of other weights than whole numbers the sums over rows are rounded.
+
+    Examples
+    --------
+    >>> repeated(np.array([1.0, 3.0, 0.5, 0.5]))
+    array([0, 1, 1, 1, 2])
+    """
+    fewer = min(1.0, max(len(weight), MOST_COPIES) / weight.sum())
+    ends = np.floor(np.cumsum(fewer * weight) + 0.5)
+    return np.repeat(np.arange(len(weight)), np.diff(ends, prepend=0.0).astype(np.intp))
+
+
+def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
+    """Quantile residuals, (n,): normal scores at a random point between two log survival probabilities.
+
+    Examples
+    --------
+    >>> normal_scores(np.log([0.5, 1.0]), np.log([0.5, 0.5]), np.array([0.3, 0.3])).round(4)
+    array([ 0.    , -1.0364])
+    """
+    with np.errstate(divide="ignore"):
+        above = np.logaddexp(np.log1p(-uniform) + lower, np.log(uniform) + upper)
+        below = np.log(-np.expm1(np.minimum(above, 0.0)))
+    return np.where(above < below, -ndtri_exp(above), ndtri_exp(below))
 
 
 def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:

@@ -144,8 +144,6 @@ def test_what_a_picture_cannot_show_is_refused(lung, times):
     with pytest.raises(SpecError, match="takes right-censored rows"):
         left.plot_calibration(time=0.01)
     late = tg.fit("t ~ x | truncate(early, inf)", times, family="lognormal")
-    with pytest.raises(SpecError, match="no replicates of truncated rows"):
-        late.plot_predictive_check()
     with pytest.raises(SpecError, match="needs landmark="):
         late.plot_calibration(time=1.0)
     right = tg.fit("Surv(time, event) ~ age", lung, family="gaussian")
@@ -161,3 +159,30 @@ def test_replicates_do_not_depend_on_luck(lung):
     )
     assert np.array_equal(one, two)
     assert not np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("right", ["x", "gp(x)"])
+def test_replicates_of_truncated_rows_are_inside_their_windows(right):
+    """Against the average of the rows' truncated normal distributions at the estimates."""
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, 900)
+    y, entry = x + rng.normal(size=900), rng.uniform(-1, 0.5, 900)
+    data = pd.DataFrame({"x": x, "y": y, "entry": entry})[y > entry]
+    res = tg.fit(f"y ~ {right} | truncate(entry, inf)", data, hyper="maximize")
+    replicates = res.plot_predictive_check(draws=200, rng=1).lines[1:]
+    grid, f = replicates[0].get_xdata(), res.predict(what="latent").to_numpy()[:, None]
+    above = norm.sf(np.maximum(grid, data[["entry"]].to_numpy()), f, res.params["sigma"])
+    want = 1.0 - np.mean(above / norm.sf(data[["entry"]].to_numpy(), f, res.params["sigma"]), axis=0)
+    np.testing.assert_allclose(np.mean([line.get_ydata() for line in replicates], axis=0), want, atol=0.015)
+    assert want[0] == 0.0
+
+
+def test_truncated_rows_are_drawn_where_censoring_does_not_depend_on_the_window(times):
+    cut = times[times["t"] > 0.8].assign(t=lambda d: d["t"].clip(upper=4.0))
+    same = tg.fit("t ~ x | censor(-inf, 4) | truncate(0.8, inf)", cut, family="lognormal")
+    assert min(line.get_xdata()[line.get_ydata() > 0].min() for line in same.plot_predictive_check().lines) > 0.79
+    own = tg.fit("Surv(early, t, e) ~ x", times.assign(e=np.arange(60) % 3 > 0), family="lognormal")
+    with pytest.raises(SpecError, match="each has a window of its own"):
+        own.plot_predictive_check()
+    seen = tg.fit("Surv(early, t, e) ~ x", times.assign(e=1), family="lognormal")
+    assert len(seen.plot_predictive_check(draws=3).lines) == 4

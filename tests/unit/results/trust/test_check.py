@@ -202,3 +202,26 @@ def test_rows_that_are_all_censored_prove_nothing():
         found = tg.fit("Surv(time, event) ~ re(sex)", data, family="weibull", fixed={"sigma": 1.0}).check()
     assert found.table.loc["calibration", "verdict"] == "doubtful"
     assert not found.ok
+
+
+WEIGHTED = {
+    "regression": ("y ~ x + z", {}, 1e-6),
+    "censored": ("y ~ x | censor(low)", {}, 1e-6),
+    "truncated": ("y ~ z | truncate(-1.5)", {"family": "logistic"}, 1e-6),
+    "late entry": ("Surv(entry, t, e) ~ x", {"family": "weibull"}, 1e-6),
+    "mixture": ("y ~ mixture(1)", {}, 1e-4),
+    "process": ("y ~ C(g) + z", {"method": "ep", "hyper": "maximize"}, 0.02),
+}
+
+
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_a_row_of_weight_three_counts_as_three_rows(kind):
+    formula, options, tolerance = WEIGHTED[kind]
+    rng = np.random.default_rng(15)
+    data = simulate(12, 60, lambda rng, n: rng.standard_t(5, n)).assign(w=rng.integers(0, 4, 60), g=np.arange(60) % 3)
+    data = data.assign(t=np.exp(data["y"]), e=np.arange(60) % 4 > 0).assign(entry=lambda d: d["t"] * rng.random(60))
+    weighted = tg.fit(formula, data, weights="w", **options).check(rng=1)
+    repeated = tg.fit(formula, data.loc[data.index.repeat(data["w"])].reset_index(), **options).check(rng=1)
+    assert weighted.table.index.equals(repeated.table.index)
+    np.testing.assert_allclose(weighted.table["p"], repeated.table["p"], atol=tolerance)
+    assert weighted.table["verdict"].equals(repeated.table["verdict"])

@@ -29,9 +29,9 @@ def test_the_largest_is_named(rng):
     scores[7] = 5.0
     owed = pd.Series(np.full(100, 0.01), index=[f"r{i}" for i in range(100)])
     owed["r7"] = 2.0
-    found = influence(scores, owed)
+    found = influence(scores, owed, len(owed))
     assert found.p == pytest.approx(200.0 * norm.sf(found.value))
     assert found.value > np.sqrt(25.0 + 4.0) - 1.0
     assert "row r7 is 5." in found.wrong
     assert found.large
-    assert influence(np.delete(scores, 7), owed.drop("r7")).p > 0.05
+    assert influence(np.delete(scores, 7), owed.drop("r7"), len(owed) - 1.0).p > 0.05
