@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 VALUE, ERROR = 1e-10, 1e-6
-FLOOR = 10  # times what a last digit of the data changes an answer by, a difference says nothing
+FLOOR = 30  # times what a last digit of the data changes an answer by, a difference says nothing
 # Standard errors, ends of intervals, and what is made of them or of draws: by the answer, and by the column.
 ERROR_ANSWERS = re.compile(
     r"bse|tvalues|pvalues|cov_params|conf_int|influence|sample|log likelihood draws|loo|waic|k_hat|check|wald_test"
@@ -19,7 +21,7 @@ ERROR_ANSWERS = re.compile(
 )
 ERROR_COLUMNS = re.compile(r"(.* / )?(se|sd|std err|mean_se|obs_ci_.*|mean_ci_.*|lower|upper|z|p|P>\|z\||\[.*|.*\])")
 # Rows of these are quantities of their own, each with its own size.
-BY_ROW = re.compile(r"params|bse|tvalues|pvalues|summary|conf_int|components|t_test|check|compare|bounds|select")
+BY_ROW = re.compile(r"params|bse|tvalues|pvalues|summary|conf_int|components|t_test|check")
 
 Answers = Mapping[str, Mapping[str, Any]]
 
@@ -31,6 +33,11 @@ class Defended:
     differences: tuple[Mapping[str, Any], ...] = ()
     columns: Mapping[str, str] | None = None
     words: Mapping[str, str] | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Defended:
+        read = tomllib.loads(path.read_text())
+        return cls(tuple(read.get("defended", ())), read.get("columns"), read.get("words"))
 
     def text(self, text: str) -> str:
         """A text with its words of today, without rules and runs of blanks."""
@@ -68,6 +75,9 @@ class Difference:
 def differences(old: Answers, new: Answers, defended: Defended) -> Iterator[Difference]:
     """One for each column of every answer, 0 where nothing differs."""
     for fit, answers in old.items():
+        if "fit" in new[fit] and "fit" not in answers:
+            yield Difference(fit, "fit", "", math.inf, math.inf, new[fit]["fit"]["message"])
+            continue
         for answer, then in answers.items():
             for column, relative, absolute, words in differ(answer, then, new[fit].get(answer, "gone"), defended):
                 yield Difference(fit, answer, column, relative, absolute, words)
@@ -77,6 +87,9 @@ Parts = Iterator[tuple[str, float, float, str]]
 
 
 def differ(answer: str, then: Any, now: Any, defended: Defended) -> Parts:
+    if now == "gone":
+        yield "", math.inf, math.inf, "no answer now"
+        return
     refused, refuses = (isinstance(v, dict) and "raises" in v for v in (then, now))
     if refused and refuses:
         yield "", 0.0, 0.0, ""
@@ -86,7 +99,7 @@ def differ(answer: str, then: Any, now: Any, defended: Defended) -> Parts:
     elif isinstance(then, dict) and isinstance(now, dict):
         yield from differ_tables(answer, then, now, defended)
     elif is_number(then) and is_number(now):
-        yield "", *apart([then], [now], by_row=True), ""
+        yield "", *apart([then], [now], [abs(then)]), ""
     else:
         a, b = (defended.text(str(v)) for v in (then, now))
         lines = difflib.unified_diff(a.splitlines(), b.splitlines(), "then", "now", lineterm="", n=0)
@@ -99,13 +112,15 @@ def differ_tables(answer: str, then: dict[str, Any], now: dict[str, Any], defend
         yield "rows", math.inf, math.inf, f"rows {rows[0]} are now {rows[1]}"
         return
     columns = dict(now["values"])
+    least = 0.01 * size([v for _, column in then["values"] for v in column])
     for name, old in then["values"]:
         renamed = " / ".join((defended.columns or {}).get(part, part) for part in name.split(" / "))
         new = columns.get(name, columns.get(renamed))
         if new is None:
             yield name, math.inf, math.inf, f"column gone; there are {list(columns)}"
         elif all(map(is_number, [*old, *new])):
-            yield name, *apart(old, new, by_row=bool(BY_ROW.match(answer))), ""
+            sizes = [abs(a) for a in old] if BY_ROW.match(answer) else [max(size(old), least)] * len(old)
+            yield name, *apart(old, new, sizes), ""
         else:
             a, b = ([defended.text(str(v)) for v in column] for column in (old, new))
             words = "; ".join(f"{x!r} is now {y!r}" for x, y in zip(a, b, strict=True) if x != y)
@@ -116,25 +131,28 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def apart(old: list[float], new: list[float], *, by_row: bool) -> tuple[float, float]:
-    """Largest difference, relative to the size of each value or of the largest, and as it is."""
-    largest = max((abs(a) for a in old if math.isfinite(a)), default=0.0) or 1.0
+def size(values: list[Any]) -> float:
+    return max((abs(v) for v in values if is_number(v) and math.isfinite(v)), default=0.0)
+
+
+def apart(old: list[float], new: list[float], sizes: list[float]) -> tuple[float, float]:
+    """Largest difference, relative to the sizes (where one is 0, to 1), and as it is."""
     relative = absolute = 0.0
-    for a, b in zip(old, new, strict=True):
+    for a, b, scale in zip(old, new, sizes, strict=True):
         if a == b or (math.isnan(a) and math.isnan(b)):
             continue
         gap = abs(a - b) if math.isfinite(a) and math.isfinite(b) else math.inf
-        absolute = max(absolute, gap)
-        relative = max(relative, gap / ((abs(a) if by_row else largest) or 1.0))
+        absolute, relative = max(absolute, gap), max(relative, gap / (scale or 1.0))
     return relative, absolute
 
 
-def floors(old: Answers, nudged: Answers) -> dict[str, dict[str, dict[str, float]]]:
+def floors(old: Answers, nudged: Iterable[Answers], defended: Defended) -> dict[str, dict[str, dict[str, float]]]:
     """By fit, answer and column, relative: what the last digits of the data change, where tolerances are near it."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for d in differences(old, nudged, Defended()):
+    for d in (d for new in nudged for d in differences(old, new, defended)):
         if d.relative * FLOOR > d.tolerance:
-            found.setdefault(d.fit, {}).setdefault(d.answer, {})[d.column] = float(f"{d.relative:.1e}")
+            columns = found.setdefault(d.fit, {}).setdefault(d.answer, {})
+            columns[d.column] = max(float(f"{d.relative:.1e}"), columns.get(d.column, 0.0))
     return found
 
 
