@@ -10,7 +10,7 @@ from tobitgp.typing import Array
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
 _WALSH = (1, 2, 4, 8, 15, 16, 32, 51, 64, 85, 106, 128, 150, 171, 219, 237, 247, 256)
 MAX_DIMENSION = len(_WALSH)
-_TWO_SHELLS = 5  # parameters; the more there are, the less their distance from the maximum varies
+TWO_SPHERES = 5  # parameters; the more there are, the less their distance from the maximum varies
 
 
 def two_level(k: int) -> Array:
@@ -86,7 +86,7 @@ def central_composite(k: int) -> tuple[Array, Array]:
     else:
         outer = np.concatenate([star, cube])
         part = np.repeat([2.0 / len(star), k / len(cube)], [len(star), len(cube)]) / (k + 2.0)
-    square = k + 4.0 + np.sqrt(2.0 * k + 8.0) * np.array([-1.0, 1.0]) if k <= _TWO_SHELLS else np.array([k + 2.0])
+    square = k + 4.0 + np.sqrt(2.0 * k + 8.0) * np.array([-1.0, 1.0]) if k <= TWO_SPHERES else np.array([k + 2.0])
     moments = np.array([k, k * (k + 2.0)])[: len(square)]
     mass = np.linalg.solve(np.vander(square, increasing=True).T * square, moments)
     points = [np.zeros((1, k)), *(np.sqrt(s) * outer for s in square)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from tobitgp.inference.design import TWO_SPHERES
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.regression.covariance import hide
@@ -222,12 +223,12 @@ def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
 
 
 def hyper_estimates(fitted: FittedGP) -> Hyper:
-    """Values at the maximum, with the moments that design points leave, or the curvature where there is one."""
+    """Values at the maximum, with moments by design points on two spheres, otherwise by the curvature."""
     parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
     value = parameters.values(fitted.points[0].theta)
     with np.errstate(divide="ignore"):
         mean, V, skew = np.log(value), fitted.log_covariance.copy(), np.zeros(len(value))
-    if len(weight) > 1:
+    if len(weight) > 1 and free.sum() <= TWO_SPHERES:  # in more dimensions a sphere is too narrow
         step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
         away = step - weight @ step
         V[np.ix_(free, free)] = np.einsum("j,jk,jl->kl", weight, away, away)
