@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.inference.design import TWO_SPHERES
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior
@@ -129,3 +130,8 @@ class FittedGP:
     n_features: int
     effective: float
     trace: FitTrace
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether the points lie on two spheres, wide enough for the moments of theta."""
+        return len(self.weights) > 1 and int((np.diag(self.log_covariance) > 0.0).sum()) <= TWO_SPHERES

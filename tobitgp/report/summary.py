@@ -11,7 +11,6 @@ import numpy as np
 
 from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.design import TWO_SPHERES
 from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.inference.gather import COARSE
 from tobitgp.report.protocols import Fit, Regression
@@ -209,8 +208,7 @@ def _notes(results: Fit) -> list[str]:
             "rows, by= curves from that over the rows of their level."
         )
     if fitted.parameters.n_free:
-        moments = len(fitted.points) > 1 and fitted.parameters.n_free <= TWO_SPHERES
-        whence = "posterior moments of" if moments else "curvature of the log posterior in"
+        whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"
         notes.append(
             f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms; "
             "priors are lognormal(median, sd of the logarithm), and no part of the evidence."

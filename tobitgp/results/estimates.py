@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.inference.design import TWO_SPHERES
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.regression.covariance import hide
@@ -228,7 +227,7 @@ def hyper_estimates(fitted: FittedGP) -> Hyper:
     value = parameters.values(fitted.points[0].theta)
     with np.errstate(divide="ignore"):
         mean, V, skew = np.log(value), fitted.log_covariance.copy(), np.zeros(len(value))
-    if len(weight) > 1 and free.sum() <= TWO_SPHERES:  # in more dimensions a sphere is too narrow
+    if fitted.has_moments:
         step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
         away = step - weight @ step
         V[np.ix_(free, free)] = np.einsum("j,jk,jl->kl", weight, away, away)

@@ -93,6 +93,19 @@ def test_hyper_parameters_that_are_integrated_over():
         assert res.bse[name] / res.params[name] == pytest.approx(sd, rel=0.05)
 
 
+def test_more_than_five_hyper_parameters_keep_the_curvature():
+    rng = np.random.default_rng(1)
+    data = {name: rng.uniform(size=40) for name in "abcd"}
+    data["y"] = np.sin(5.0 * data["a"]) + 0.3 * rng.normal(size=40)
+    res = tg.fit("y ~ gp(a, b, c, d)", data, hyper="integrate")
+    fitted = res.parts.fitted
+    assert len(fitted.points) > 1
+    se = np.sqrt(np.diag(fitted.log_covariance))
+    names = list(fitted.parameters.names)
+    np.testing.assert_allclose(res.bse[names], res.params[names] * se, rtol=1e-12)
+    assert "interval from the curvature" in " ".join(str(res.summary()).split())
+
+
 def test_covariance_of_all_parameters(averaged):
     V = averaged.cov_params()
     assert list(V.index) == list(V.columns) == list(averaged.params.index)
