@@ -1,4 +1,4 @@
-"""Pictures of what was foretold beside what was seen. matplotlib is loaded when one is drawn."""
+"""Pictures of what was predicted beside what was seen. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOL = 1e-6
 _FAR = 8.0
 
 
-class Foretold(Protocol):
+class PredictedSurvival(Protocol):
     """Predicted log survival of rows at the ends of what is known of them; see `tobitgp.results.trust.calibration`."""
 
     @property
@@ -40,12 +40,12 @@ class Curve(NamedTuple):
 
 
 @closing_what_fails
-def plot_calibration(ends: Foretold, ax: Any = None) -> Any:
+def plot_calibration(ends: PredictedSurvival, ax: Any = None) -> Any:
     """Draw the distribution of the rows' predicted probabilities, which is uniform if the model is right.
 
     Parameters
     ----------
-    ends : Foretold
+    ends : PredictedSurvival
     ax : matplotlib axes, optional
 
     Returns
@@ -115,12 +115,12 @@ def plot_calibration_at(
 
 
 @closing_what_fails
-def plot_cox_snell(ends: Foretold, ax: Any = None) -> Any:
+def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
     """Draw the cumulative hazard of Cox-Snell residuals, which is the diagonal if the model is right.
 
     Parameters
     ----------
-    ends : Foretold
+    ends : PredictedSurvival
     ax : matplotlib axes, optional
 
     Returns

@@ -270,7 +270,7 @@ def test_a_sample_foretells_the_curvature(sample, thinned, monkeypatch):
 
 
 def test_a_sample_whose_maximum_is_at_a_bound(monkeypatch):
-    """The curvature foretold leaves a parameter out there, and has no inverse."""
+    """The curvature predicted leaves a parameter out there, and has no inverse."""
     rng = np.random.default_rng(2)
     x, z = rng.uniform(size=(2, 3000))
     y = np.maximum(np.sin(6.0 * x) + 0.4 * rng.standard_normal(3000), -0.3)

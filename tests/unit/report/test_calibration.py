@@ -17,7 +17,7 @@ from tobitgp.report.calibration import (
     plot_cox_snell,
     plot_predictive_check,
 )
-from tobitgp.results.trust.calibration import Foretold, foretold
+from tobitgp.results.trust.calibration import PredictedSurvival, predicted_survival
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))
@@ -67,7 +67,7 @@ def weibull():
 
 
 def test_calibration_draws_kaplan_and_meiers_estimate_of_predicted_probabilities(weibull):
-    ends, event = foretold(weibull), tg.datasets.load("lung")["event"].to_numpy() == 1
+    ends, event = predicted_survival(weibull), tg.datasets.load("lung")["event"].to_numpy() == 1
     x, y = line(weibull.plot_calibration(), "Kaplan-Meier")
     u = -np.expm1(ends.lower)
     fitter = KaplanMeierFitter().fit(u, event)
@@ -107,7 +107,7 @@ def test_rows_censored_on_all_sides_are_drawn():
     lower = np.log([1.0, 0.9, 0.5, 0.7, 0.3, 0.3])
     upper = np.append(np.log([0.6, 0.4, 0.5, 0.2, 0.3]), -np.inf)
     for plot in (plot_calibration, plot_cox_snell):
-        x, y = line(plot(Foretold(lower, upper, np.ones(6))), "Turnbull")
+        x, y = line(plot(PredictedSurvival(lower, upper, np.ones(6))), "Turnbull")
         assert np.isfinite(x).all()
         assert np.isfinite(y).all()
         assert len(x)
@@ -118,7 +118,7 @@ def test_many_rows_are_thinned(monkeypatch):
 
     monkeypatch.setattr(calibration, "_ROWS", 50)
     ends = np.log(np.random.default_rng(1).random(400))
-    x, _ = line(plot_calibration(Foretold(ends, ends, np.ones(400))), "seen")
+    x, _ = line(plot_calibration(PredictedSurvival(ends, ends, np.ones(400))), "seen")
     assert len(np.unique(x)) == 50
     assert np.isin(np.round(np.log1p(-x), 9), np.round(ends, 9)).all()
 

@@ -1,4 +1,4 @@
-"""Every row that is used is foretold once, by folds that are alike or by those asked for."""
+"""Every row that is used is predicted once, by folds that are alike or by those asked for."""
 
 import numpy as np
 import pandas as pd

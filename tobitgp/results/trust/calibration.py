@@ -1,4 +1,4 @@
-"""Pictures that hold what a fit foretold beside what was seen, for every kind of row and of results."""
+"""Pictures that hold what a fit predicted beside what was seen, for every kind of row and of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tobitgp.typing import Array
 _LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
-class Foretold(NamedTuple):
+class PredictedSurvival(NamedTuple):
     """Predicted log survival of n training rows at the ends of what is known of them, given their windows.
 
     Attributes
@@ -38,7 +38,7 @@ class Calibration:
     _parts: Any
 
     def plot_calibration(self, ax: Any = None, *, time: float | None = None, landmark: float | None = None) -> Any:
-        """Draw what was foretold beside what was seen.
+        """Draw what was predicted beside what was seen.
 
         Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
         with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
@@ -53,7 +53,7 @@ class Calibration:
         time : float, optional
             On the scale of the response.
         landmark : float, optional
-            Beside ``time``, a time before it, on the same scale: the event is foretold and counted of those alive then.
+            Beside ``time``, a time before it, on the same scale: the event is predicted and counted of those alive then.
             Needed where rows entered late, since nothing is known of the time before.
 
         Returns
@@ -90,7 +90,7 @@ class Calibration:
 
         results: Any = self
         if time is None:
-            return plot_calibration(foretold(results), ax)
+            return plot_calibration(predicted_survival(results), ax)
         at, *more = read_times(time, "time")
         if more:
             raise SpecError("plot_calibration(time=) takes one time; draw others on axes of their own, by ax=.")
@@ -142,7 +142,7 @@ class Calibration:
         """
         from tobitgp.report.calibration import plot_cox_snell
 
-        return plot_cox_snell(foretold(self, "plot_cox_snell()"), ax)
+        return plot_cox_snell(predicted_survival(self, "plot_cox_snell()"), ax)
 
     def plot_predictive_check(
         self, ax: Any = None, *, draws: int = 50, rng: int | np.random.Generator | None = None
@@ -220,7 +220,7 @@ class Calibration:
         return lower, upper, weight, response.entry
 
 
-def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
+def predicted_survival(results: Any, question: str = "plot_calibration()") -> PredictedSurvival:
     """Predicted log survival at the ends of the training rows, within their windows.
 
     Raises
@@ -240,11 +240,11 @@ def foretold(results: Any, question: str = "plot_calibration()") -> Foretold:
     log_s = law.survive(known.reshape(1, -1)).reshape(known.shape) if _alike(results) else law.survive(known)
     log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
     if results.parts.spec.truncation is None:
-        return Foretold(log_s[:, 0], log_s[:, 1], weight)
+        return PredictedSurvival(log_s[:, 0], log_s[:, 1], weight)
     ends_s, entry_s, exit_s = np.split(np.maximum(log_s, _LOWEST), [2, 3], axis=1)
     with np.errstate(divide="ignore"):
         inside = np.minimum(log_difference(ends_s, exit_s) - log_difference(entry_s, exit_s), 0.0)
-    return Foretold(inside[:, 0], inside[:, 1], weight)
+    return PredictedSurvival(inside[:, 0], inside[:, 1], weight)
 
 
 def _share_window(response: CensoredResponse) -> bool:

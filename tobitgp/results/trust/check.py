@@ -12,7 +12,7 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.doubts import coarse_words
 from tobitgp.inference.gather import COARSE
 from tobitgp.numerics.draws import random_points
-from tobitgp.results.trust.calibration import foretold
+from tobitgp.results.trust.calibration import predicted_survival
 from tobitgp.results.trust.check_calibration import calibration
 from tobitgp.results.trust.check_influence import influence
 from tobitgp.results.trust.check_residuals import LEAST_ROWS, Noise, normal_scores, repeated, residual_tests
@@ -79,7 +79,7 @@ class Checked:
         tests: list[Finding | RawTest] = []
         if len(copies) >= LEAST_ROWS:
             fit, columns = self._fit_and_columns(len(rows.response.weight))
-            noise, ends = _noise(results), foretold(results, "check()")
+            noise, ends = _noise(results), predicted_survival(results, "check()")
             scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
             tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
         # What else looks at a fit is yielded here.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tobitgp.results.trust.calibration import Foretold
+from tobitgp.results.trust.calibration import PredictedSurvival
 from tobitgp.results.trust.check_residuals import Noise
 from tobitgp.results.trust.findings import Finding, RawTest, plain
 from tobitgp.typing import Array, BoolArray
@@ -19,7 +19,7 @@ _STEPS = 50
 _SHARE = 0.02
 
 
-def calibration(ends: Foretold, noise: Noise) -> Finding | RawTest:
+def calibration(ends: PredictedSurvival, noise: Noise) -> Finding | RawTest:
     """Probabilities of the tenths of the predictive distributions, by a score test.
 
     Pearson's test if no row is censored.

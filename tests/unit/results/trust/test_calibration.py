@@ -1,4 +1,4 @@
-"""What a fit foretold of its own rows, beside scipy's laws at the estimates and beside curves."""
+"""What a fit predicted of its own rows, beside scipy's laws at the estimates and beside curves."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from scipy.stats import kstest, norm, poisson
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.trust.calibration import foretold
+from tobitgp.results.trust.calibration import predicted_survival
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_rows_censored_on_every_side(times):
     data = times.assign(low=low, high=high)
     for rows in (data, data.assign(low=data["low"].replace(0.0, -np.inf))):
         res = tg.fit("interval(low, high) ~ x", rows, family="lognormal", method="mle")
-        found = foretold(res)
+        found = predicted_survival(res)
         np.testing.assert_allclose(found.lower, at(res, data, low), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(found.upper, at(res, data, high), rtol=1e-9, atol=1e-12)
         assert np.array_equal(found.lower == found.upper, kind == 0)
@@ -44,7 +44,7 @@ def test_rows_censored_on_every_side(times):
 def test_rows_that_entered_late(times):
     data = times.assign(event=np.arange(60) % 3 > 0, w=1.0 + np.arange(60) % 2)
     res = tg.fit("Surv(early, t, event) ~ x", data, family="lognormal", method="mle", weights="w")
-    found = foretold(res)
+    found = predicted_survival(res)
     given = at(res, data, data["t"].to_numpy()) - at(res, data, data["early"].to_numpy())
     np.testing.assert_allclose(found.lower, given, rtol=1e-7)
     np.testing.assert_allclose(found.upper, np.where(data["event"], given, -np.inf), rtol=1e-7)
@@ -55,7 +55,7 @@ def test_rows_seen_in_a_window_only(times):
     high = np.where(np.arange(60) % 2, times["t"], 0.5 * (times["t"] + times["late"]))
     data = times.assign(high=high)
     res = tg.fit("interval(t, high) ~ x | truncate(early, late)", data, family="lognormal", method="mle")
-    found = foretold(res)
+    found = predicted_survival(res)
     S = {name: np.exp(at(res, data, data[name].to_numpy())) for name in ("t", "high", "early", "late")}
     for end, name in ((found.lower, "t"), (found.upper, "high")):
         want = (S[name] - S["late"]) / (S["early"] - S["late"])
@@ -73,7 +73,7 @@ def test_counts_have_mass_at_what_was_seen():
     def survival(values):
         return poisson.sf(values[:, None], rates) @ weights
 
-    found = foretold(res)
+    found = predicted_survival(res)
     exact = low == high
     np.testing.assert_allclose(np.exp(found.lower), survival(np.where(exact, low - 1.0, low)), rtol=1e-8)
     np.testing.assert_allclose(np.exp(found.upper), survival(high), rtol=1e-8)
@@ -84,18 +84,20 @@ def test_a_process_foretells_what_its_curves_say(times):
     data = times.assign(event=np.arange(60) % 3 > 0)
     res = tg.fit("Surv(t, event) ~ gp(x)", data, family="lognormal", hyper="integrate")
     curves = np.diag(res.predict_survival_function(times=data["t"].to_numpy(), df=data).loc[data["t"]].to_numpy())
-    np.testing.assert_allclose(np.exp(foretold(res).lower), curves, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(predicted_survival(res).lower), curves, rtol=1e-9)
     exact = data["event"].to_numpy()
-    np.testing.assert_allclose(ndtri(-np.expm1(foretold(res).lower[exact])), res.residuals()[exact], atol=1e-7)
+    np.testing.assert_allclose(
+        ndtri(-np.expm1(predicted_survival(res).lower[exact])), res.residuals()[exact], atol=1e-7
+    )
 
 
 def test_what_is_foretold_of_the_right_model_is_uniform():
     rng = np.random.default_rng(5)
     x = rng.normal(size=2000)
     data = pd.DataFrame({"x": x, "y": 1.0 + x + rng.normal(0.0, 0.5, 2000)})
-    found = foretold(tg.fit("y ~ x", data, method="mle"))
+    found = predicted_survival(tg.fit("y ~ x", data, method="mle"))
     assert kstest(np.exp(found.lower), "uniform").pvalue > 0.01
-    wrong = foretold(tg.fit("y ~ 1", data.assign(y=data["y"] ** 3), method="mle"))
+    wrong = predicted_survival(tg.fit("y ~ 1", data.assign(y=data["y"] ** 3), method="mle"))
     assert kstest(np.exp(wrong.lower), "uniform").pvalue < 1e-6
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2, chisquare
 
 from tobitgp.numerics.kaplan_meier import kaplan_meier
-from tobitgp.results.trust.calibration import Foretold
+from tobitgp.results.trust.calibration import PredictedSurvival
 from tobitgp.results.trust.check_calibration import calibration, score_test, tenth_shares, turnbull_tenths
 from tobitgp.results.trust.check_residuals import Noise
 from tobitgp.results.trust.findings import judge
@@ -29,14 +29,14 @@ def known(u, kind, rng):
     return lower, upper
 
 
-def foretold(lower, upper, weight=None):
+def predicted_survival(lower, upper, weight=None):
     with np.errstate(divide="ignore"):
-        return Foretold(np.log1p(-lower), np.log1p(-upper), np.ones(len(lower)) if weight is None else weight)
+        return PredictedSurvival(np.log1p(-lower), np.log1p(-upper), np.ones(len(lower)) if weight is None else weight)
 
 
 def test_uncensored_rows_have_pearsons_test(rng):
     u = rng.uniform(size=330) ** 1.5
-    found = judge([calibration(foretold(u, u), NOISE)])[0]
+    found = judge([calibration(predicted_survival(u, u), NOISE)])[0]
     counts = np.histogram(u, np.linspace(0.0, 1.0, 11))[0]
     want = chisquare(counts)
     assert (found.value, found.p) == pytest.approx((want.statistic, want.pvalue))
@@ -77,7 +77,10 @@ def test_tenths_of_right_censored_rows_are_those_of_kaplan_and_meier(rng):
 @pytest.mark.parametrize("kind", ["none", "left", "right", "both", "interval"])
 def test_size_and_power_whatever_is_censored(kind, rng):
     def share(bend, level):
-        p = [calibration(foretold(*known(rng.uniform(size=200) ** bend, kind, rng)), NOISE).p for _ in range(400)]
+        p = [
+            calibration(predicted_survival(*known(rng.uniform(size=200) ** bend, kind, rng)), NOISE).p
+            for _ in range(400)
+        ]
         return np.mean(np.array(p) < level)
 
     assert share(1.0, 0.05) < 0.05 + 3.5 * np.sqrt(0.05 / 400)
@@ -93,6 +96,6 @@ def test_what_censoring_hides_is_not_tested():
     value, df = score_test(*tenth_shares(lower, upper), np.ones(2000))
     assert df == 5
     assert chi2.sf(value, df) > 0.01
-    nothing = judge([calibration(foretold(np.zeros(50), np.full(50, 1.0)), NOISE)])[0]
+    nothing = judge([calibration(predicted_survival(np.zeros(50), np.full(50, 1.0)), NOISE)])[0]
     assert nothing.verdict == "doubtful"
     assert "censoring leaves nothing" in nothing.words
