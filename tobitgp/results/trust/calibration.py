@@ -53,8 +53,8 @@ class Calibration:
         time : float, optional
             On the scale of the response.
         landmark : float, optional
-            Beside ``time``, a time before it, on the same scale: the event is predicted and counted of those alive then.
-            Needed where rows entered late, since nothing is known of the time before.
+            Beside ``time``, a time before it, on the same scale: the event is predicted and counted of those alive
+            then. Needed where rows entered late, since nothing is known of the time before.
 
         Returns
         -------
