@@ -13,18 +13,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file beside its place, which is moved there once all is written.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file is replaced, its permissions kept; a link stays one.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written, or is a device or a pipe; nothing is left behind.
-    """
+    """Give a file beside its place, which is moved there once all is written."""
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError("this is no ordinary file")

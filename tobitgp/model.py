@@ -185,13 +185,7 @@ class Model:
 
     @property
     def training(self) -> TrainingData:
-        """The rows used, as the rooms below hand them on.
-
-        Raises
-        ------
-        SpecError
-            If the data came in pieces.
-        """
+        """The rows used, as the rooms below hand them on."""
         if isinstance(self._read, PiecesData):
             raise SpecError("The data came in pieces, and their rows are not kept together.")
         return self._read

@@ -62,28 +62,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What a call of :func:`fit` asks for: seed and numbers checked, the rest as it was given.
+    """What a call of :func:`fit` asks for: seed and numbers checked, the rest as it was given."""
 
-    Attributes
-    ----------
-    method, bound, inducing, hyper, fixed, start, priors, n_starts, max_iter, tol, rng, progress, cov_type, cov_kwds
-        As in :func:`fit`; numbers that were not given are None.
-    """
-
-    method: str | Method | MixtureMethod
-    bound: str | None
-    inducing: Any
-    hyper: str
-    fixed: Mapping[str, float] | None
-    start: Mapping[str, float] | None
-    priors: Mapping[str, LogNormal | Normal | float | None] | None
-    n_starts: int | None
-    max_iter: int | None
-    tol: float | None
-    rng: int | np.random.Generator | None
-    progress: bool | Callable[[str, int, float], None]
-    cov_type: str
-    cov_kwds: Mapping[str, Any] | None
+    method: str | Method | MixtureMethod  # as in :func:`fit`; numbers that were not given are None
+    bound: str | None  # as in :func:`fit`; numbers that were not given are None
+    inducing: Any  # as in :func:`fit`; numbers that were not given are None
+    hyper: str  # as in :func:`fit`; numbers that were not given are None
+    fixed: Mapping[str, float] | None  # as in :func:`fit`; numbers that were not given are None
+    start: Mapping[str, float] | None  # as in :func:`fit`; numbers that were not given are None
+    priors: Mapping[str, LogNormal | Normal | float | None] | None  # as in :func:`fit`
+    n_starts: int | None  # as in :func:`fit`; numbers that were not given are None
+    max_iter: int | None  # as in :func:`fit`; numbers that were not given are None
+    tol: float | None  # as in :func:`fit`; numbers that were not given are None
+    rng: int | np.random.Generator | None  # as in :func:`fit`; numbers that were not given are None
+    progress: bool | Callable[[str, int, float], None]  # as in :func:`fit`; numbers that were not given are None
+    cov_type: str  # as in :func:`fit`; numbers that were not given are None
+    cov_kwds: Mapping[str, Any] | None  # as in :func:`fit`; numbers that were not given are None
 
     def __post_init__(self) -> None:
         read_rng(self.rng)
@@ -98,13 +92,7 @@ class FitOptions:
 
 
 def argument_meant(name: str, known: Iterable[str]) -> str:
-    """Words for the argument that an unknown one may stand for, empty where there is none.
-
-    Examples
-    --------
-    >>> argument_meant("dist", ["family"]), argument_meant("familly", ["family"])
-    ("; write family='weibull'", "; did you mean 'family'?")
-    """
+    """Words for the argument that an unknown one may stand for, empty where there is none."""
     return f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
 
 
@@ -126,17 +114,6 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     """The noise family, or the family of the components of a mixture, that ``family=`` stands for.
 
     None is ``"gaussian"``, but for ``Surv(...)``, whose family has to be named.
-
-    Raises
-    ------
-    SpecError
-        Listing what is allowed.
-
-    Examples
-    --------
-    >>> from tobitgp.formula import parse_formula
-    >>> choose_family("poisson", parse_formula("y ~ mixture(2)")).name
-    'poisson'
     """
     if family is None and spec.response.label.startswith("Surv("):
         offered = ", ".join(map(repr, FAMILIES if spec.mixture is None else MIXTURE_FAMILIES))
@@ -153,18 +130,7 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
 
 
 def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
-    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for.
-
-    Raises
-    ------
-    SpecError
-        If there is no such method, or ``bound`` does not go with it.
-
-    Examples
-    --------
-    >>> choose_method("auto").name
-    'ep'
-    """
+    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for."""
     if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
         raise SpecError(f"method={method!r} fits mixtures, and this formula has none; write y ~ mixture(2).")
     if isinstance(method, (EP, VI, Laplace)):
@@ -183,13 +149,7 @@ def choose_method(method: str | Method | MixtureMethod, bound: str | None = None
 
 
 def refuse_noise(method: Method, family: Family) -> None:
-    """Refuse a bound beside noise that it knows nothing of.
-
-    Raises
-    ------
-    SpecError
-        With the families that go with it.
-    """
+    """Refuse a bound beside noise that it knows nothing of."""
     if method.gaussian_only and family.law.name != "normal":
         offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.name == "normal")
         raise SpecError(
@@ -199,13 +159,7 @@ def refuse_noise(method: Method, family: Family) -> None:
 
 
 def read_hyper(hyper: str) -> bool | None:
-    """Whether to integrate: True, False, or None to let the size of the problem decide.
-
-    Raises
-    ------
-    SpecError
-        If it is something else.
-    """
+    """Whether to integrate: True, False, or None to let the size of the problem decide."""
     choices = {"auto": None, "integrate": True, "maximize": False}
     if not isinstance(hyper, str) or hyper not in choices:
         raise SpecError(f"hyper={hyper!r} is not offered; choose one of {', '.join(map(repr, choices))}.")
@@ -213,53 +167,27 @@ def read_hyper(hyper: str) -> bool | None:
 
 
 def read_whole(name: str, value: Any) -> int:
-    """A whole number of at least 1.
-
-    Raises
-    ------
-    SpecError
-        If it is something else.
-    """
+    """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise SpecError(f"{name}={value!r}: a whole number of at least 1 is needed.")
     return int(value)
 
 
 def read_positive(name: str, value: Any) -> float:
-    """A positive number.
-
-    Raises
-    ------
-    SpecError
-        If it is something else.
-    """
+    """A positive number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise SpecError(f"{name}={value!r}: a positive number is needed.")
     return float(value)
 
 
 def read_rng(rng: int | np.random.Generator | None) -> int | np.random.Generator | None:
-    """A seed, a Generator, or None.
-
-    Raises
-    ------
-    SpecError
-        If it is something else.
-    """
+    """A seed, a Generator, or None."""
     generator(rng)
     return rng
 
 
 def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> IntArray | None:
-    """Clusters of the rows used, where ``cov_type="cluster"`` asks for them.
-
-    Raises
-    ------
-    SpecError
-        If ``cov_kwds`` does not go with ``cov_type``.
-    DataError
-        If the groups cannot be used.
-    """
+    """Clusters of the rows used, where ``cov_type="cluster"`` asks for them."""
     if cov_type != "cluster":
         if cov_kwds is not None:
             raise SpecError(f"cov_kwds= goes with cov_type='cluster', not with {cov_type!r}.")
@@ -273,21 +201,6 @@ def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapp
     """Whether ``method=`` of :func:`fit` stands for maximum likelihood.
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
-
-    Parameters
-    ----------
-    method : str or method value
-    spec : ModelSpec
-    given : mapping of str to object
-        Options by name, those of ``PROCESS_OPTIONS`` among them.
-
-    Examples
-    --------
-    >>> from tobitgp.formula import parse_formula
-    >>> means_mle("auto", parse_formula("y ~ z | censor(0)"), PROCESS_OPTIONS)
-    True
-    >>> means_mle("auto", parse_formula("y ~ z | censor(0)"), {**PROCESS_OPTIONS, "hyper": "maximize"})
-    False
     """
     if not isinstance(method, str) or method not in ("auto", MLE):
         return False
@@ -295,20 +208,7 @@ def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapp
 
 
 def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, Any]) -> None:
-    """Refuse options that say how a process is fitted beside maximum likelihood.
-
-    Parameters
-    ----------
-    method : str
-        As it was written.
-    given : mapping of str to object
-        Options by name, those of ``PROCESS_OPTIONS`` among them.
-
-    Raises
-    ------
-    SpecError
-        Naming the first.
-    """
+    """Refuse options that say how a process is fitted beside maximum likelihood."""
     for name in PROCESS_OPTIONS:
         none_at_all = name == "priors" and isinstance(given[name], Mapping) and not given[name]
         if _is_named(name, given[name]) and not none_at_all:
@@ -317,20 +217,7 @@ def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, An
 
 
 def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None, *, scale: bool) -> None:
-    """Refuse what only maximum likelihood offers for now beside a posterior.
-
-    Parameters
-    ----------
-    cov_type : str
-    cov_kwds : mapping or None
-    scale : bool
-        Whether the noise scale has a formula.
-
-    Raises
-    ------
-    SpecError
-        Naming it.
-    """
+    """Refuse what only maximum likelihood offers for now beside a posterior."""
     if cov_type != "nonrobust" or cov_kwds is not None:
         raise SpecError(
             "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."

@@ -18,18 +18,7 @@ BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0, or 2 on bad input, which is reported in one line on stderr.
-    """
+    """Run the command line."""
     options = _parser().parse_args(arguments)
     warnings.showwarning = _one_line
     try:

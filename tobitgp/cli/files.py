@@ -25,30 +25,12 @@ _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'to
 
 
 def names_many(path: Path) -> bool:
-    """Whether a path is a folder or a pattern of Parquet files, which are never in memory as a whole.
-
-    Examples
-    --------
-    >>> names_many(Path("folder/*.parquet")), names_many(Path("one.parquet"))
-    (True, False)
-    """
+    """Whether a path is a folder or a pattern of Parquet files, which are never in memory as a whole."""
     return path.is_dir() or (has_magic(str(path)) and not path.exists())
 
 
 def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
-    """Read a CSV or Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    text : iterable of str
-        Columns that are text in a CSV file, whatever they look like; those that are not there are left out.
-
-    Raises
-    ------
-    DataError
-        If there is no such file or there may be several, it is no table, or Parquet cannot be read here.
-    """
+    """Read a CSV or Parquet file."""
     import pandas as pd
 
     if names_many(path):
@@ -112,23 +94,7 @@ def date_columns(parts: Iterable[LinearPart]) -> list[str]:
 
 
 def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-    """Make dates of text in some columns.
-
-    Parameters
-    ----------
-    data : DataFrame
-    names : iterable of str
-        Columns that are there or not; those that hold anything but text are left as they are.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    DataError
-        Quoting text that is no ISO 8601 date.
-    """
+    """Make dates of text in some columns."""
     import pandas as pd
 
     read = {}
@@ -149,11 +115,6 @@ def write_table(table: pd.DataFrame, target: Path | None) -> None:
     """Write a table as CSV or Parquet, or print it as CSV.
 
     Row labels are written where they say more than 0, 1, 2, ...
-
-    Raises
-    ------
-    SpecError
-        If the file cannot be written.
     """
     import pandas as pd
 
@@ -169,20 +130,7 @@ def write_table(table: pd.DataFrame, target: Path | None) -> None:
 
 
 def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ()) -> None:
-    """Refuse places that cannot be written to, or must not be, before any work is done.
-
-    Parameters
-    ----------
-    targets : mapping of str to Path
-        Places by their options; None where an option is not given.
-    read : iterable of Path
-        Files that are read, which nothing may replace.
-
-    Raises
-    ------
-    SpecError
-        Naming the option.
-    """
+    """Refuse places that cannot be written to, or must not be, before any work is done."""
     taken = {os.path.realpath(path): str(path) for path in read}
     for option, target in targets.items():
         if target is None:
@@ -206,13 +154,7 @@ def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ())
 
 @contextmanager
 def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes its place once all is written.
-
-    Raises
-    ------
-    SpecError
-        If it cannot be written.
-    """
+    """Give a file to write to, which takes its place once all is written."""
     try:
         with whole_file(target) as file:
             yield file
@@ -225,13 +167,7 @@ def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
 
 
 def load_model(path: Path) -> Any:
-    """Read a fit that ``tobitgp fit --save`` wrote.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or it holds no fit.
-    """
+    """Read a fit that ``tobitgp fit --save`` wrote."""
     import tobitgp
 
     if not path.exists():

@@ -61,24 +61,7 @@ def _one_or_several(numbers: list[float] | None) -> float | list[float] | None:
 
 
 def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:
-    """Predictions with one line of column names, which are text.
-
-    Parameters
-    ----------
-    table : Series or DataFrame
-
-    Returns
-    -------
-    DataFrame
-        Columns ``value_statistic`` where there were two lines of names.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> columns = pd.MultiIndex.from_tuples([(0.1, "mean"), (0.1, "se")])
-    >>> list(flat(pd.DataFrame([[1.0, 2.0]], columns=columns)).columns)
-    ['0.1_mean', '0.1_se']
-    """
+    """Predictions with one line of column names, which are text."""
     import pandas as pd
 
     frame = table if isinstance(table, pd.DataFrame) else table.to_frame()

@@ -22,25 +22,7 @@ _MEANT = {
 def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Array:
     """Weights of all rows, frequencies unless told otherwise.
 
-    Parameters
-    ----------
-    weights : str, (n,) array or Series, or None
-        A column of the data; an array in the order of its rows; a Series, whose labels are those of a DataFrame in
-        any order. Ones without.
-    data : DataFrame or dict of columns
-    n : int
-        Its number of rows.
-    what : {"weights", "var_weights"}
-        Variance weights are above 0.
-
-    Returns
-    -------
-    (n,) array
-
-    Raises
-    ------
-    DataError
-        If the column is not there, the length is wrong, or a weight is no number from 0, or nearly 0.
+    Shapes: weights (n,); gives (n,).
     """
     if weights is None:
         return np.ones(n)
@@ -63,28 +45,7 @@ def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Ar
 def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
     """Cluster of each row that is used, for ``cov_type="cluster"``.
 
-    Parameters
-    ----------
-    groups : str, (n_data,) array or Series
-        Column of the data, or what stands for one, given as weights are: numbers, text, categories or dates.
-    data : DataFrame or dict of columns
-    kept : (n_data,) array of bool
-        Rows of the data that are used.
-
-    Returns
-    -------
-    (n,) integer array
-        From 0, without gaps, in the order of the groups.
-
-    Raises
-    ------
-    DataError
-        If the column is not there, the length is wrong, or the group of a row that is used is missing.
-
-    Examples
-    --------
-    >>> read_clusters("g", {"g": ["b", "a", "c", "b"]}, np.array([True, False, True, True]))
-    array([0, 1, 0])
+    Shapes: groups, kept (n_data,); gives (n,).
     """
     column, table = _read("groups", groups, data, len(kept))
     lacking = column.missing & kept
@@ -111,26 +72,7 @@ def _read(what: str, given: Any, data: Frame, n: int) -> tuple[Column, Table]:
 
 
 def by_label(what: str, name: str, given: pd.Series[Any], index: pd.Index) -> pd.Series[Any]:
-    """Values of a Series in the order of the rows' labels.
-
-    Parameters
-    ----------
-    what, name : str
-        What messages call the values, as "The weights", and the variable that holds them.
-    given : Series
-    index : pandas.Index
-        Labels of the rows.
-
-    Raises
-    ------
-    DataError
-        If the labels are not those of the rows, or stand in another order and occur more than once.
-
-    Examples
-    --------
-    >>> by_label("The weights", "weights", pd.Series({"b": 2.0, "a": 1.0}), pd.Index(["a", "b"])).tolist()
-    [1.0, 2.0]
-    """
+    """Values of a Series in the order of the rows' labels."""
     if given.index.equals(index):
         return given
     if len(given) != len(index):

@@ -18,13 +18,7 @@ _LARGEST, _SMALLEST = 1e70, 1e-70  # a coefficient is a ratio of two sizes, its 
 
 
 def check_inputs(names: Iterable[str], table: Table) -> None:
-    """Refuse infinite inputs.
-
-    Raises
-    ------
-    DataError
-        Naming column and rows.
-    """
+    """Refuse infinite inputs."""
     for name in names:
         column = table.columns[name]
         if column.kind == "number":
@@ -32,31 +26,13 @@ def check_inputs(names: Iterable[str], table: Table) -> None:
 
 
 def check_size(what: str, size: float) -> None:
-    """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes."""
     if size > _LARGEST or 0.0 < size < _SMALLEST:
         raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1")
 
 
 def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:
-    """Refuse dates outside ``decimal_year`` and differences of two dates, and anything but dates inside.
-
-    Parameters
-    ----------
-    spec : LinearPart
-    table : Table
-    roles : tuple of str
-        Of the columns to check; all without.
-
-    Raises
-    ------
-    DataError
-        Naming the column.
-    """
+    """Refuse dates outside ``decimal_year`` and differences of two dates, and anything but dates inside."""
     for variable in spec.variables:
         if roles and variable.role not in roles:
             continue
@@ -77,13 +53,7 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
 
 
 def require_columns(data: Frame, names: Iterable[str]) -> None:
-    """Refuse new data that lack a column.
-
-    Raises
-    ------
-    DataError
-        With the nearest names.
-    """
+    """Refuse new data that lack a column."""
     present = column_names(data)
     known = set(present)
     lacking = [name for name in names if name not in known]

@@ -15,22 +15,7 @@ _MOST = 3
 def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
     """Words for the values of one column that these rows have and no others.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Without missing values.
-    rows : (n,) array of bool
-
-    Returns
-    -------
-    str or None
-        None without such rows, and where no column tells them from the others by up to three values.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"z": [0.3, 0.1, 0.7], "g": ["a", "b", "c"]})
-    >>> in_common(frame, frame["g"].isin(["a", "c"]).to_numpy())
-    "of levels 'a', 'c' of 'g'"
+    Shapes: rows (n,).
     """
     if not rows.any():
         return None

@@ -43,12 +43,7 @@ def warn_copies(design: Design, response: CensoredResponse, effective: float) ->
 
 
 def warn_fractions(weight: Array) -> None:
-    """Warn of weights that are no whole numbers, and so no frequencies.
-
-    Examples
-    --------
-    >>> warn_fractions(np.array([1.0, 2.0]))
-    """
+    """Warn of weights that are no whole numbers, and so no frequencies."""
     broken = weight != np.round(weight)
     if broken.any():
         warnings.warn(

@@ -14,19 +14,7 @@ from tobitgp.typing import Array
 def days_since_1970(dates: pd.Series[Any]) -> Array:
     """Days since the beginning of 1970, dates with a time zone in UTC.
 
-    Parameters
-    ----------
-    dates : Series of dates, with or without a time zone
-
-    Returns
-    -------
-    (n,) array
-        NaN where the date is missing.
-
-    Examples
-    --------
-    >>> days_since_1970(pd.Series(pd.to_datetime(["1970-01-02", "2020-01-01 12:00", None], format="ISO8601")))
-    array([1.00000e+00, 1.82625e+04,         nan])
+    Gives (n,).
     """
     index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
     moments = index.to_numpy().astype("datetime64[us]")
@@ -41,13 +29,7 @@ def is_duration(series: pd.Series[Any]) -> bool:
 
 
 def days_long(durations: pd.Series[Any]) -> Array:
-    """Durations in days, NaN where missing.
-
-    Examples
-    --------
-    >>> days_long(pd.Series(pd.to_timedelta([30.0, None], unit="h")))
-    array([1.25,  nan])
-    """
+    """Durations in days, NaN where missing."""
     known = durations.where(durations.notna(), None) if durations.dtype == object else durations
     days: Array = known.to_numpy(dtype="timedelta64[us]") / np.timedelta64(1, "D")
     return days
@@ -59,12 +41,6 @@ def in_days(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def iso_date(days: float) -> str:
-    """ISO text of a moment in days since 1970, to the millisecond, in UTC.
-
-    Examples
-    --------
-    >>> iso_date(18445.0)
-    '2020-07-02T00:00:00+00:00'
-    """
+    """ISO text of a moment in days since 1970, to the millisecond, in UTC."""
     moment = np.datetime64(0, "ms") + np.timedelta64(round(days * (DAY // 1000)), "ms")
     return str(pd.Timestamp(moment).tz_localize("UTC").isoformat())

@@ -22,31 +22,7 @@ _SIDES = {"<": -1, "": 0, ">": 1}
 def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
     """Read numbers and limits from a column of text.
 
-    Parameters
-    ----------
-    column : Column
-        A factor without missing values.
-    table : Table
-        For the labels of the rows.
-
-    Returns
-    -------
-    values : (n,) array
-    kind : (n,) array of int
-        -1 where the value is below, 1 where it is above, 0 where it is the number itself.
-
-    Raises
-    ------
-    DataError
-        Quoting text that is neither.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tobitgp.data.table import read_table
-    >>> table = read_table({"y": ["<0.5", "1.2", "> 10"]}, ["y"])
-    >>> read_detects(table.columns["y"], table)
-    (array([ 0.5,  1.2, 10. ]), array([-1,  0,  1]))
+    Gives values, kind (n,).
     """
     assert column.levels is not None
     matches = [_VALUE.fullmatch(level) if isinstance(level, str) else None for level in column.levels]
@@ -72,26 +48,7 @@ def holds_limits(column: Column) -> bool:
 
 
 def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:
-    """Write the numbers of a response as text, so that they may stand beside limits.
-
-    Parameters
-    ----------
-    data : DataFrame or dict of columns
-        Never modified.
-    names : iterable of str
-        Columns that are known to be there, or not at all.
-    mixed_only : bool
-        Only in columns of objects that hold text and numbers, as spreadsheets give them.
-
-    Returns
-    -------
-    DataFrame or dict of columns
-
-    Examples
-    --------
-    >>> spell_numbers({"y": [1.2, "<0.5", 3]}, ["y"], mixed_only=True)["y"].tolist()
-    ['1.2', '<0.5', '3']
-    """
+    """Write the numbers of a response as text, so that they may stand beside limits."""
     spelled = {}
     for name in set(names) & set(column_names(data)):
         column = data[name]

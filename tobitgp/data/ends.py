@@ -17,21 +17,7 @@ FAR = 1e140  # squares are formed of ends, and of their ratios to what is small
 def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Ends of each row of ``interval(lo, hi)``.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-        With a response of kind ``"interval"``.
-    table : Table
-
-    Returns
-    -------
-    lower, upper : (n,) array
-        Open ends, missing in the data or infinite, are ``-inf`` and ``inf``.
-
-    Raises
-    ------
-    DataError
-        If an end makes no sense, naming the first rows.
+    Gives lower, upper (n,).
     """
     assert spec.response.upper is not None
     lower = read_end(spec.response.value, "lower", -np.inf, table)
@@ -41,13 +27,7 @@ def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
 
 
 def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
-    """Values of one end, ``absent`` where it is open.
-
-    Raises
-    ------
-    DataError
-        If it is infinite on the wrong side, or no number though its columns are there.
-    """
+    """Values of one end, ``absent`` where it is open."""
     values = evaluate(end, table)
     nan = np.isnan(values)
     wrong = nan & ~_missing(end, table)
@@ -60,13 +40,7 @@ def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
 
 
 def check_ends(lower: Array, upper: Array, table: Table) -> None:
-    """Refuse ends in the wrong order.
-
-    Raises
-    ------
-    DataError
-        Naming the first rows.
-    """
+    """Refuse ends in the wrong order."""
     wrong = lower > upper
     if wrong.any():
         pairs = zip(lower[wrong][:3], upper[wrong][:3], strict=True)
@@ -77,16 +51,7 @@ def check_ends(lower: Array, upper: Array, table: Table) -> None:
 def open_far(lower: Array, upper: Array) -> tuple[Array, Array]:
     """Ends beyond what can be computed with, 1e140 in size, as infinite ones; equal ends stay what they are.
 
-    Parameters
-    ----------
-    lower, upper : (n,) array
-        Of rows, of limits or of windows; NaN where they are not known.
-
-    Examples
-    --------
-    >>> largest = np.finfo(float).max
-    >>> open_far(np.array([-largest, 2.0]), np.array([1.0, largest]))
-    (array([-inf,   2.]), array([ 1., inf]))
+    Shapes: lower, upper (n,).
     """
     same = lower == upper
     return np.where((lower < -FAR) & ~same, -np.inf, lower), np.where((upper > FAR) & ~same, np.inf, upper)

@@ -38,29 +38,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 def evaluate(expression: Expression, table: Table) -> Array:
     """Evaluate an expression in every row.
 
-    Parameters
-    ----------
-    expression : Expression
-        Of a ModelSpec, hence checked.
-    table : Table
-        With the columns it names.
-
-    Returns
-    -------
-    (n,) array
-        A new array; inf and NaN are left for the caller to judge.
-
-    Raises
-    ------
-    DataError
-        If text stands where a number is needed.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from tobitgp.data.table import read_table
-    >>> evaluate(Expression("2 * x + 1", 0), read_table({"x": [1, 2]}, ["x"]))
-    array([3., 5.])
+    Gives (n,).
     """
     syntax = read_expression(expression.text, expression.functions)
     with np.errstate(all="ignore"):
@@ -79,25 +57,13 @@ def bare_column(expression: Expression, table: Table) -> Column | None:
 
 
 def call_by_name(what: str, expression: Expression, table: Table) -> str:
-    """What messages call a column, or an expression of columns.
-
-    Examples
-    --------
-    >>> call_by_name("time", Expression("t / 12", 0), Table({}, None))
-    "The time 't / 12'"
-    """
+    """What messages call a column, or an expression of columns."""
     column = bare_column(expression, table)
     return f"The {what} {expression.text!r}" if column is None else f"The {what} column {column.name!r}"
 
 
 def finite(values: Array, table: Table, what: str) -> Array:
-    """Return values that are all finite, or refuse them.
-
-    Raises
-    ------
-    DataError
-        Naming the first rows that are not.
-    """
+    """Return values that are all finite, or refuse them."""
     wrong: BoolArray = ~np.isfinite(values)
     if wrong.any():
         raise DataError(f"{what} is not a finite number in {table.rows(wrong)}; correct these rows or leave them out")
@@ -107,22 +73,7 @@ def finite(values: Array, table: Table, what: str) -> Array:
 def call_own(name: str, call: Callable[..., Any], args: Iterable[Any], table: Table) -> Array:
     """Call a user's own function on copies of its arguments.
 
-    Parameters
-    ----------
-    name : str
-    call : callable
-    args : iterable of (n,) arrays or numbers
-    table : Table
-        For the number of rows and their labels.
-
-    Returns
-    -------
-    (n,) array
-
-    Raises
-    ------
-    DataError
-        If it fails, does not give one number for each row, or a finite argument gives one that is not finite.
+    Shapes: args (n,); gives (n,).
     """
     if table.n == 0:
         return np.empty(0)

@@ -22,13 +22,7 @@ NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made f
 
 
 def held_rows(training: TrainingData | None) -> TrainingData:
-    """The training rows of a fit.
-
-    Raises
-    ------
-    SpecError
-        If it holds none.
-    """
+    """The training rows of a fit."""
     if training is None:
         raise SpecError(f"{NO_ROWS}: give new=...")
     return training
@@ -36,87 +30,42 @@ def held_rows(training: TrainingData | None) -> TrainingData:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """One input column in the rows used.
-
-    Attributes
-    ----------
-    kind : {"number", "boolean", "factor", "date"}
-    minimum, maximum, sd : float
-        Of numbers and truth values; NaN for the others.
-    typical : float, bool, level or None
-        Weighted mean of numbers; the level of most weight of factors, truth values and numbers in ``C(...)``.
-    example : float, bool, level or str
-        A value that occurs, dates as ISO text. Columns that one expression uses together take theirs from one row.
-    """
+    """One input column in the rows used."""
 
     kind: Literal["number", "boolean", "factor", "date"]
-    minimum: float
-    maximum: float
-    sd: float
-    typical: Any
-    example: Any
+    minimum: float  # of numbers and truth values; NaN for the others
+    maximum: float  # of numbers and truth values; NaN for the others
+    sd: float  # of numbers and truth values; NaN for the others
+    typical: Any  # weighted mean of numbers
+    example: Any  # A value that occurs
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What tables and predictions ask of the training rows.
+    """What tables and predictions ask of the training rows."""
 
-    Attributes
-    ----------
-    n : int
-        Rows used.
-    nobs : float
-        Their frequency weights, summed.
-    counts : dict of int
-        As in ``TrainingData``.
-    any_censored : bool
-        Whether a row is modelled as censored.
-    limits_known : bool
-        Whether the limits of the instrument are.
-    mean_limits : (float, float)
-        Weighted means of the limits, NaN where they are unknown.
-    mean_window : (float, float)
-        Weighted means of the ends of the window.
-    names : tuple of str
-        Columns of the data that the formula names, in the data's order.
-    columns : dict of ColumnFacts
-        Of the inputs; empty where the fit was made without its data.
-    """
-
-    n: int
-    nobs: float
-    counts: dict[str, int]
-    any_censored: bool
-    limits_known: bool
-    mean_limits: tuple[float, float]
-    mean_window: tuple[float, float]
-    names: tuple[str, ...]
-    columns: dict[str, ColumnFacts]
+    n: int  # rows used
+    nobs: float  # their frequency weights, summed
+    counts: dict[str, int]  # as in ``TrainingData``
+    any_censored: bool  # whether a row is modelled as censored
+    limits_known: bool  # whether the limits of the instrument are
+    mean_limits: tuple[float, float]  # weighted means of the limits, NaN where they are unknown
+    mean_window: tuple[float, float]  # weighted means of the ends of the window
+    names: tuple[str, ...]  # columns of the data that the formula names, in the data's order
+    columns: dict[str, ColumnFacts]  # of the inputs; empty where the fit was made without its data
 
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """What some of the rows tell of the facts of all.
-
-    Attributes
-    ----------
-    n : int
-    nobs : float
-    any_censored : bool
-    mean_limits, mean_window : (float, float)
-        Weighted means of their limits, and of the ends of their windows; 0 without rows.
-    columns : dict of ColumnMeasure
-    groups : tuple of (size,) arrays or None
-        Weight of each group of each process.
-    """
+    """What some of the rows tell of the facts of all."""
 
     n: int
     nobs: float
     any_censored: bool
-    mean_limits: tuple[float, float]
-    mean_window: tuple[float, float]
+    mean_limits: tuple[float, float]  # weighted means of their limits, and of the ends of their windows; 0 without rows
+    mean_window: tuple[float, float]  # weighted means of their limits, and of the ends of their windows; 0 without rows
     columns: dict[str, ColumnMeasure]
-    groups: tuple[Array | None, ...]
+    groups: tuple[Array | None, ...]  # (size,), weight of each group of each process
 
     def merge(self, other: RowFacts) -> RowFacts:
         """What both sets of rows tell."""
@@ -138,19 +87,11 @@ class RowFacts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMeasure:
-    """One input column in some of the rows.
+    """One input column in some of the rows."""
 
-    Attributes
-    ----------
-    weights : dict
-        Weight of each value of truth values and numbers in ``C(...)``, of each code of a factor; empty for others.
-    weighted, plain : Moments
-        Of numbers, with the weights of the rows and without.
-    """
-
-    weights: dict[float, float]
-    weighted: Moments
-    plain: Moments
+    weights: dict[float, float]  # weight of each value of truth values and numbers in ``C(...)``
+    weighted: Moments  # of numbers, with the weights of the rows and without
+    plain: Moments  # of numbers, with the weights of the rows and without
 
     def merge(self, other: ColumnMeasure) -> ColumnMeasure:
         """Of both sets of rows."""
@@ -166,22 +107,7 @@ def remember(
     covariates: pd.DataFrame | None,
     together: Sequence[Sequence[str]] = (),
 ) -> Facts:
-    """Facts of the training rows.
-
-    Parameters
-    ----------
-    training : TrainingData
-    names : iterable of str
-        Columns of the data that the formula names.
-    covariates : DataFrame or None
-        Inputs in the rows used.
-    together : sequence of sequences of str
-        For each expression the columns it uses.
-
-    Returns
-    -------
-    Facts
-    """
+    """Facts of the training rows."""
     if covariates is None:
         table = Table({}, training.index[training.kept])
     else:
@@ -194,17 +120,7 @@ def remember(
 def measure_facts(
     state: DesignState, response: CensoredResponse, groups: Sequence[Groups | None], table: Table
 ) -> RowFacts:
-    """What some rows tell of the facts of all.
-
-    Parameters
-    ----------
-    state : DesignState
-    response : CensoredResponse
-    groups : sequence of Groups or None
-        Of each process.
-    table : Table
-        Inputs in the same rows, with the levels of the state.
-    """
+    """What some rows tell of the facts of all."""
     weight = response.weight
     ends = (response.limit_lower, response.limit_upper, response.entry, response.exit)
     low, high, entry, exit = (float(np.average(x, weights=weight)) if len(x) else 0.0 for x in ends)
@@ -235,26 +151,7 @@ def make_facts(
     examples: Table,
     together: Sequence[Sequence[str]] = (),
 ) -> Facts:
-    """Facts from what all rows tell.
-
-    Parameters
-    ----------
-    state : DesignState
-    found : RowFacts
-        Of all rows.
-    counts : dict of int
-        As in ``TrainingData``.
-    names : iterable of str
-        Columns of the data that the formula names.
-    examples : Table
-        Inputs in rows that examples are taken from, all rows or some.
-    together : sequence of sequences of str
-        For each expression the columns it uses.
-
-    Returns
-    -------
-    Facts
-    """
+    """Facts from what all rows tell."""
     rows = _example_rows(examples, together)
     columns = {
         name: _column_facts(state, examples.columns[name], found.columns[name], row) for name, row in rows.items()
@@ -275,17 +172,7 @@ def make_facts(
 def constant_column(state: DesignState, facts: ColumnFacts, name: str, value: Any, n: int) -> Any:
     """Column of n rows that holds one value, and is read as the training column was.
 
-    Parameters
-    ----------
-    state : DesignState
-    facts : ColumnFacts
-    name : str
-    value : float, bool, level, or ISO text of a date
-    n : int
-
-    Returns
-    -------
-    (n,) array, Categorical, or DatetimeIndex
+    Gives (n,).
     """
     levels = state.levels.get(name)
     if levels is not None:

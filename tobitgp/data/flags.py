@@ -18,21 +18,7 @@ from tobitgp.typing import Array, IntArray
 def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
     """Find out how each row is censored.
 
-    Parameters
-    ----------
-    flag : Flag
-    spec : ModelSpec
-    table : Table
-
-    Returns
-    -------
-    (n,) array of int
-        -1 left-censored, 0 exact, 1 right-censored, 2 between two ends.
-
-    Raises
-    ------
-    DataError
-        If a code is missing or unknown.
+    Gives (n,).
     """
     for name in spec.names("event"):
         missing = table.columns[name].missing

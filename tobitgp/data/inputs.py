@@ -14,21 +14,7 @@ from tobitgp.typing import Array
 def process_inputs(term: GPTerm, table: Table) -> Array:
     """Evaluate the inputs of one process.
 
-    Parameters
-    ----------
-    term : GPTerm
-    table : Table
-        Without missing values.
-
-    Returns
-    -------
-    (n, d) array
-        Of all factors, in order; no columns for a random intercept.
-
-    Raises
-    ------
-    DataError
-        If an input is text, or not finite.
+    Gives (n, d).
     """
     X = np.empty((table.n, len(term.inputs)))
     for j, (factor, item) in enumerate(_pairs(term)):
@@ -44,16 +30,7 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
 def check_slopes(spec: ModelSpec, X: tuple[Array, ...]) -> None:
     """Refuse a linear kernel of an input that is always 0.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    X : tuple of (n, d_t) arrays
-        Of the training rows.
-
-    Raises
-    ------
-    DataError
-        Naming the input.
+    Shapes: X (n, d_t).
     """
     for term, inputs in zip(spec.gps, X, strict=True):
         for (factor, item), values in zip(_pairs(term), inputs.T, strict=True):

@@ -12,19 +12,7 @@ Item = TypeVar("Item")
 
 
 def join(items: Sequence[Item]) -> Item:
-    """Put the arrays of equal dataclasses, or named tuples, after one another; what is no array is the first's.
-
-    Parameters
-    ----------
-    items : sequence
-        At least one.
-
-    Examples
-    --------
-    >>> from tobitgp.data.shapes import Groups
-    >>> join([Groups(np.array([0, 1]), 3), Groups(np.array([2]), 3)])
-    Groups(code=array([0, 1, 2]), size=3)
-    """
+    """Put the arrays of equal dataclasses, or named tuples, after one another; what is no array is the first's."""
     return items[0] if len(items) == 1 else _join(items)
 
 

@@ -21,53 +21,14 @@ MAX_WHOLE = 2.0**53
 
 
 def group_levels(spec: ModelSpec, table: Table) -> tuple[tuple[Level, ...] | None, ...]:
-    """Levels of the group of each process.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        Training rows, without missing values.
-
-    Returns
-    -------
-    tuple of (tuple of str or number) or None
-        Those that occur, in the order of the categories, else sorted; None for a process without a group.
-
-    Raises
-    ------
-    SpecError
-        If a ``by=`` column holds many numbers, or an alias means a slope by it.
-    DataError
-        If numbers are too large to be told apart.
-    """
+    """Levels of the group of each process."""
     return tuple(None if term.by is None else _levels(term, _column(term, table)) for term in spec.gps)
 
 
 def find_groups(
     spec: ModelSpec, table: Table, levels: tuple[tuple[Level, ...] | None, ...]
 ) -> tuple[Groups | None, ...]:
-    """Code the group of each row, for each process.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        Any rows, without missing values.
-    levels : tuple
-        As :func:`group_levels` gave them for the training rows.
-
-    Returns
-    -------
-    tuple of Groups or None
-
-    Raises
-    ------
-    UnseenLevelError
-        If a ``by=`` column has a level that is not known; in ``re()`` such levels are coded -1, -2, ...
-    DataError
-        If a column held numbers in training and holds text now, or the reverse.
-    """
+    """Code the group of each row, for each process."""
     found: list[Groups | None] = []
     for term, known in zip(spec.gps, levels, strict=True):
         if known is None:
@@ -81,13 +42,7 @@ def find_groups(
 
 
 def unseen_error(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
-    """Error for levels that the training data had not.
-
-    Examples
-    --------
-    >>> print(unseen_error("Column 'g'", ["c"], ("a", "b"), "row 7"))
-    Column 'g' has levels that were not seen in training: c (in row 7); seen were a, b
-    """
+    """Error for levels that the training data had not."""
     new = ", ".join(str(level) for level in list(unseen)[:5])
     seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
     return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")

@@ -15,22 +15,7 @@ from tobitgp.typing import Array
 def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array) -> Problem:
     """The problem with the limits of every row, standardised as its ends are.
 
-    Parameters
-    ----------
-    problem : Problem
-    response : CensoredResponse
-        Of the same n rows, in the order of the data.
-    known_mean : (n,) array
-        Offset and centre of the response, in the user's units.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    SpecError
-        If limits are unknown, or rows are truncated or known to an interval.
+    Shapes: known_mean (n,).
     """
     if any(rows.window is not None or rows.kind == "interval" for rows in problem.rows):
         raise SpecError(f"{_NEED}; it has no formula for rows that are truncated or known to an interval.")

@@ -26,42 +26,21 @@ RANK_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LinearState:
-    """What is needed to build the same columns on new data.
-
-    Attributes
-    ----------
-    columns : tuple of str, length p
-    plain : tuple of str or None
-        Data columns taken as they are; None where formulaic is needed.
-    aliases : dict of str
-        Data column -> name under which formulaic sees it.
-    model_spec : formulaic.ModelSpec or None
-        Knots, centres and codings of the training data.
-    """
+    """What is needed to build the same columns on new data."""
 
     columns: tuple[str, ...]
-    plain: tuple[str, ...] | None
-    aliases: dict[str, str]
-    model_spec: Any | None
+    plain: tuple[str, ...] | None  # data columns taken as they are; None where formulaic is needed
+    aliases: dict[str, str]  # data column -> name under which formulaic sees it
+    model_spec: Any | None  # knots, centres and codings of the training data
 
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """What tells whether columns are linearly independent, of some of the rows.
+    """What tells whether columns are linearly independent, of some of the rows."""
 
-    Attributes
-    ----------
-    n : int
-        Rows.
-    largest : (p,) array
-        Absolute values.
-    triangle : (min(n, p), p) array
-        Upper factor of the rows' QR decomposition.
-    """
-
-    n: int
-    largest: Array
-    triangle: Array
+    n: int  # rows
+    largest: Array  # (p,), absolute values
+    triangle: Array  # (n, p), upper factor of the rows' QR decomposition
 
     @classmethod
     def of(cls, H: Array) -> Independence:
@@ -77,21 +56,7 @@ class Independence:
 def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
     """Build the linear design and remember how; nothing is said of its rank.
 
-    Parameters
-    ----------
-    spec : LinearPart
-    table : Table
-        Without missing values; factors hold only levels that occur.
-
-    Returns
-    -------
-    H : (n, p) array
-    state : LinearState
-
-    Raises
-    ------
-    DataError
-        If a column is not finite, or two have one name.
+    Gives H (n, p).
     """
     if spec.plain is not None and all(table.columns[name].kind == "number" for name in spec.plain):
         columns = ("Intercept",) * spec.intercept + spec.plain
@@ -108,16 +73,7 @@ def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
     """Build the same columns on other rows.
 
-    Parameters
-    ----------
-    state : LinearState
-    spec : LinearPart
-    table : Table
-        Without missing values; factors hold the levels of the training data.
-
-    Returns
-    -------
-    (n, p) array
+    Gives (n, p).
     """
     if state.plain is not None:
         H = np.empty((table.n, len(state.columns)))
@@ -136,21 +92,7 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
 def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
     """Refuse linear terms in which one column is determined by others.
 
-    Parameters
-    ----------
-    H : (n, p) array
-    columns : tuple of str, length p
-    part : str
-        What they make up.
-
-    Raises
-    ------
-    DataError
-        Naming the columns.
-
-    Examples
-    --------
-    >>> check_rank(np.array([[1.0, 2.0], [1.0, 3.0]]), ("Intercept", "x"))
+    Shapes: H (n, p).
     """
     check_independence(Independence.of(H), columns, part)
 
@@ -209,16 +151,7 @@ def _fit_formulaic(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
 
 
 def alias_text(spec: LinearPart) -> tuple[str, dict[str, str], Callable[[str], str]]:
-    """Linear part without quoted names, which formulaic would not all take.
-
-    Returns
-    -------
-    text : str
-    aliases : dict of str
-        Quoted column -> name that stands for it.
-    restore : callable
-        Puts the user's own names back into that of a design column.
-    """
+    """Linear part without quoted names, which formulaic would not all take."""
     quoted = dict.fromkeys(re.findall(r"`([^`]*)`", spec.linear))
     taken = set(spec.names("linear"))
     free = (f"_c{i}_" for i in range(2 * len(taken) + len(quoted) + 1) if f"_c{i}_" not in taken)

@@ -13,37 +13,18 @@ _DIGITS = 32  # with 40, sums in another order end on the other side of a tie in
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Weighted moments of some columns, finite numbers all of them.
+    """Weighted moments of some columns, finite numbers all of them."""
 
-    Attributes
-    ----------
-    weight : float
-        Sum of the weights; 0 without rows.
-    mean, tail : (d,) array
-        Their sum is the mean: beside a large offset one number has no room for what tells parts of the rows apart.
-    spread : (d,) array
-        Root mean square deviation from the mean; exactly 0 where a column is constant.
-    minimum, maximum : (d,) array
-        ``inf`` and ``-inf`` without rows.
-    """
-
-    weight: float
-    mean: Array
-    tail: Array
-    spread: Array
-    minimum: Array
-    maximum: Array
+    weight: float  # sum of the weights; 0 without rows
+    mean: Array  # (d,)
+    tail: Array  # (d,)
+    spread: Array  # (d,), root mean square deviation from the mean; exactly 0 where a column is constant
+    minimum: Array  # (d,), ``inf`` and ``-inf`` without rows
+    maximum: Array  # (d,), ``inf`` and ``-inf`` without rows
 
     @classmethod
     def of(cls, X: Array, weight: Array) -> Moments:
-        """Moments of columns (n, d) with weights (n,).
-
-        Examples
-        --------
-        >>> found = Moments.of(np.array([[1.0], [3.0]]), np.ones(2))
-        >>> found.mean, found.spread
-        (array([2.]), array([1.]))
-        """
+        """Moments of columns (n, d) with weights (n,)."""
         total, d = float(weight.sum()), X.shape[1]
         minimum, maximum = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         if total <= 0.0:
@@ -89,11 +70,7 @@ class Moments:
 def root_mean_square(X: Array, weight: Array) -> Array:
     """Weighted root mean square of columns, (d,); squares neither overflow nor underflow.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    weight : (n,) array
-        Not all 0.
+    Shapes: X (n, d), weight (n,).
     """
     if not X.shape[1]:
         return np.zeros(0)

@@ -14,26 +14,7 @@ from tobitgp.errors import DataError
 
 
 def open_source(data: Any, engine: Any = None) -> Source | None:
-    """The pieces of data that are not worked on as a whole.
-
-    Parameters
-    ----------
-    data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
-    engine : distributed.Client, optional
-        The cluster to work on.
-
-    Returns
-    -------
-    Source or None
-        None for data in memory without a cluster.
-
-    Raises
-    ------
-    DataError
-        If a path leads nowhere, or data are of another type.
-    SpecError
-        If ``engine`` is no client.
-    """
+    """The pieces of data that are not worked on as a whole."""
     client = find_client(engine, data)
     if is_path(data):
         return parquet_source(data, client)

@@ -19,33 +19,15 @@ _LONE = 0.999  # of the sum of squares about the median; ten rows or more
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is known of y, or of log y, row by row.
+    """What is known of y, or of log y, row by row."""
 
-    Attributes
-    ----------
-    lower, upper : (n,) array
-        y lies in (lower, upper]; equal ends mean an exact value, an infinite end a one-sided row. Ends lie inside the
-        window.
-    width : (n,) array
-        ``upper - lower``, taken before rounding; infinite on one-sided rows.
-    entry, exit : (n,) array
-        Window outside which the row could not have been seen, infinite without truncation.
-    span : (n,) array
-        ``exit - entry``.
-    weight : (n,) array
-        Frequency weights.
-    log_jacobian : float
-        What the log likelihood needs to be that of the response as written: ``-sum weight log y`` over exact rows
-        where y is modelled on the log scale, 0 otherwise. No function here adds it.
-    """
-
-    lower: Array
-    upper: Array
-    width: Array
-    entry: Array
-    exit: Array
-    span: Array
-    weight: Array
+    lower: Array  # (n,), y lies in (lower, upper]
+    upper: Array  # (n,), y lies in (lower, upper]
+    width: Array  # (n,), ``upper - lower``, taken before rounding; infinite on one-sided rows
+    entry: Array  # (n,), window outside which the row could not have been seen, infinite without truncation
+    exit: Array  # (n,), window outside which the row could not have been seen, infinite without truncation
+    span: Array  # (n,), ``exit - entry``
+    weight: Array  # (n,), frequency weights
     log_jacobian: float = 0.0
 
     def __len__(self) -> int:
@@ -72,32 +54,7 @@ class Outcome:
 def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
     """Intersect each row with its window, on the scale of the response or of its logarithm.
 
-    Parameters
-    ----------
-    response : CensoredResponse
-    log_time : bool
-        Model the logarithm of the response.
-    labels : (n,) array, optional
-        What messages call the rows; their positions without.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    DataError
-        Naming rows: ends in the wrong order or not a number; a row seen outside its window (entry after exit, an
-        upper end at or before entry, a lower end at or after exit); with ``log_time``, an exact value or upper end
-        that is not positive; weights that are negative or not finite.
-
-    Examples
-    --------
-    >>> from tobitgp.data.shapes import CensoredResponse
-    >>> inf = np.full(2, np.inf)
-    >>> rows = CensoredResponse(np.array([1.0, 2.0]), np.array([1.0, np.inf]), -inf, inf, -inf, inf, np.ones(2))
-    >>> print(outcome(rows, log_time=True).lower.round(6), outcome(rows, log_time=True).exact)
-    [0.       0.693147] [ True False]
+    Shapes: labels (n,).
     """
     lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
     labels = np.arange(len(lower)) if labels is None else labels

@@ -22,28 +22,14 @@ _NO_PYARROW = "Parquet needs the package pyarrow; install it by: pip install 'to
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """Some row groups of a file; rows are labelled by their positions in it.
-
-    Attributes
-    ----------
-    path : str
-    groups : tuple of int
-        Consecutive.
-    start : int
-        Position in the file of their first row.
-    rows : int
-    columns : tuple of str
-        To be read.
-    number : int
-        Place among all pieces.
-    """
+    """Some row groups of a file; rows are labelled by their positions in it."""
 
     path: str
-    groups: tuple[int, ...]
-    start: int
+    groups: tuple[int, ...]  # consecutive
+    start: int  # position in the file of their first row
     rows: int
-    columns: tuple[str, ...] = ()
-    number: int = 0
+    columns: tuple[str, ...] = ()  # to be read
+    number: int = 0  # place among all pieces
 
     @property
     def place(self) -> str:
@@ -66,24 +52,7 @@ def is_path(data: Any) -> bool:
 
 
 def parquet_source(path: Any, client: Any) -> Source:
-    """Files that a path, a pattern or a folder names: read here, or by the workers of a client.
-
-    Parameters
-    ----------
-    path : str or path
-        A file; a pattern such as ``"folder/*.parquet"``; or a folder, which is searched with those below it.
-    client : distributed.Client or None
-        Its workers must see the files under the same path.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    DataError
-        If nothing is found, a file cannot be read, or files have other columns than the first.
-    """
+    """Files that a path, a pattern or a folder names: read here, or by the workers of a client."""
     files = find_files(path)
     opened = [_open(file) for file in files]
     columns = opened[0].columns
@@ -99,13 +68,7 @@ def parquet_source(path: Any, client: Any) -> Source:
 
 
 def find_files(path: Any) -> list[str]:
-    """Parquet files that a path, a pattern or a folder names, sorted.
-
-    Raises
-    ------
-    DataError
-        If there is none, or it lies elsewhere than in the file system.
-    """
+    """Parquet files that a path, a pattern or a folder names, sorted."""
     text = os.path.expanduser(os.fspath(path))
     if "://" in text:
         raise DataError(f"{text!r} is no path in the file system; give dask.dataframe.read_parquet({text!r}) as data")

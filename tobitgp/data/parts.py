@@ -17,38 +17,16 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """How linear terms are made from data.
-
-    Attributes
-    ----------
-    spec : LinearPart
-    coded : tuple of arrays
-        Values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``; empty for factors.
-    linear : LinearState
-    """
+    """How linear terms are made from data."""
 
     spec: LinearPart
-    coded: tuple[Array, ...]
+    coded: tuple[Array, ...]  # values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``
     linear: LinearState
 
     def replay(self, table: Table) -> Array:
         """Build the same columns on other rows.
 
-        Parameters
-        ----------
-        table : Table
-            Without missing values; factors hold the levels of the training data.
-
-        Returns
-        -------
-        (n, p) array
-
-        Raises
-        ------
-        UnseenLevelError
-            If a ``C(...)`` of numbers has a value that the training data had not.
-        DataError
-            If a column is not finite.
+        Gives (n, p).
         """
         for coding, seen in zip(self.spec.codings, self.coded, strict=True):
             if len(seen) == 0:
@@ -70,13 +48,7 @@ class PartState:
 
 
 def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
-    """Build the columns of the training rows and remember how; see :func:`learn_part`.
-
-    Raises
-    ------
-    DataError
-        If the columns are linearly dependent.
-    """
+    """Build the columns of the training rows and remember how; see :func:`learn_part`."""
     H, state = learn_part(spec, table)
     check_rank(H, state.linear.columns, spec.part)
     return H, state
@@ -85,21 +57,7 @@ def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
 def learn_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
     """Build the columns of some rows and remember how.
 
-    Parameters
-    ----------
-    spec : LinearPart
-    table : Table
-        Without missing values; factors hold only levels that occur.
-
-    Returns
-    -------
-    H : (n, p) array
-    state : PartState
-
-    Raises
-    ------
-    DataError
-        If a column is not finite.
+    Gives H (n, p).
     """
     coded = tuple(coded_values(coding, table) for coding in spec.codings)
     H, linear = learn_linear(spec, table)

@@ -32,59 +32,29 @@ from tobitgp.typing import Array, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Tabled:
-    """A piece whose columns are typed.
-
-    Attributes
-    ----------
-    number : int
-    place : str
-        Its name in messages.
-    table : Table
-    weight, precision : (n,) array or None
-        Frequencies, None: ones; and variance weights.
-    """
+    """A piece whose columns are typed."""
 
     number: int
-    place: str
+    place: str  # its name in messages
     table: Table
-    weight: Array | None
-    precision: Array | None
+    weight: Array | None  # (n,), frequencies, None: ones; and variance weights
+    precision: Array | None  # (n,), frequencies, None: ones; and variance weights
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows of a piece that are used.
-
-    Attributes
-    ----------
-    number : int
-    place : str
-    table : Table
-        Their inputs.
-    response : CensoredResponse
-    precision : (n,) array or None
-        Variance weights.
-    """
+    """Rows of a piece that are used."""
 
     number: int
     place: str
-    table: Table
+    table: Table  # their inputs
     response: CensoredResponse
-    precision: Array | None
+    precision: Array | None  # (n,), variance weights
 
 
 @dataclass(frozen=True, slots=True)
 class RowPiece:
-    """Rows of a piece as arrays.
-
-    Attributes
-    ----------
-    number : int
-    place : str
-    labels : pandas.Index
-    response : CensoredResponse
-    design : Design
-    """
+    """Rows of a piece as arrays."""
 
     number: int
     place: str
@@ -95,42 +65,21 @@ class RowPiece:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the rows of a piece tell before there is a design.
-
-    Attributes
-    ----------
-    complete : Complete
-    counted : Counted
-    distinct : dict of Column
-        Codes of factors and values of other groups that occur, each once.
-    examples : Table
-        Representatives of the rows, for formulaic.
-    precision : (float, float)
-        Sum of the variance weights, each as often as its row counts, and of the rows so counted.
-    """
+    """What the rows of a piece tell before there is a design."""
 
     complete: Complete
     counted: Counted
-    distinct: dict[str, Column]
-    examples: Table
-    precision: tuple[float, float] = (0.0, 0.0)
+    distinct: dict[str, Column]  # codes of factors and values of other groups that occur, each once
+    examples: Table  # representatives of the rows, for formulaic
+    precision: tuple[float, float] = (0.0, 0.0)  # sum of the variance weights
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What the design of a piece tells.
+    """What the design of a piece tells."""
 
-    Attributes
-    ----------
-    independence : tuple of Independence
-        Of the linear part, and of the noise scale where it has a formula.
-    largest : tuple of (d_t,) arrays
-        Absolute values of each process's inputs.
-    facts : RowFacts
-    """
-
-    independence: tuple[Independence, ...]
-    largest: tuple[Array, ...]
+    independence: tuple[Independence, ...]  # of the linear part, and of the noise scale where it has a formula
+    largest: tuple[Array, ...]  # (d_t,), absolute values of each process's inputs
     facts: RowFacts
 
 

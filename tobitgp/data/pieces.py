@@ -36,32 +36,15 @@ EXAMPLES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PiecesData:
-    """Everything a fit needs from data in pieces.
+    """Everything a fit needs from data in pieces."""
 
-    Attributes
-    ----------
-    pieces : Pieces of RowPiece
-        Some may be without rows.
-    columns : tuple of str
-        Of the linear part.
-    state : DesignState
-    found : RowFacts
-        What is remembered of the rows.
-    examples : Table
-        Inputs in some of the rows.
-    counts : dict of int
-        As in ``TrainingData``.
-    store : Store or None
-        Where arrays of pieces in this process are kept.
-    """
-
-    pieces: Pieces
-    columns: tuple[str, ...]
+    pieces: Pieces  # some may be without rows
+    columns: tuple[str, ...]  # of the linear part
     state: DesignState
-    found: RowFacts
-    examples: Table
-    counts: dict[str, int]
-    store: Store | None
+    found: RowFacts  # what is remembered of the rows
+    examples: Table  # inputs in some of the rows
+    counts: dict[str, int]  # as in ``TrainingData``
+    store: Store | None  # where arrays of pieces in this process are kept
 
 
 def prepare_pieces(
@@ -76,40 +59,7 @@ def prepare_pieces(
     log_time: bool = False,
     store: Store | None = None,
 ) -> PiecesData:
-    """Read the training rows where they are; see :func:`tobitgp.data.prepare.prepare`.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    source : Source
-    scale : ScaleSpec, optional
-    weights : str, optional
-        Column of the frequency weights.
-    var_weights : str, optional
-        Column of the variance weights.
-    missing : {"drop", "raise"}
-    censored : {"model", "drop", "ignore"}
-    log_time : bool
-        The response is positive: its logarithm is modelled.
-    store : Store, optional
-        For pieces in this process.
-
-    Returns
-    -------
-    PiecesData
-
-    Raises
-    ------
-    FormulaError, DataError
-        As for data in memory; messages name the piece.
-    SpecError
-        For unknown options, weights that are no column, and terms that learn from all rows at once.
-
-    Warns
-    -----
-    UserWarning
-        Once for all pieces, when rows are dropped, and when values lie strictly beyond their limits.
-    """
+    """Read the training rows where they are; see :func:`tobitgp.data.prepare.prepare`."""
     check_request(spec, scale, source.columns, missing, censored)
     beside = {"weights": weights, "var_weights": var_weights}
     for what, name in beside.items():
@@ -223,13 +173,7 @@ def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
 
 
 def split_positions(positions: IntArray, counts: Sequence[int]) -> tuple[IntArray, ...]:
-    """Ascending positions among all rows as positions in each piece.
-
-    Examples
-    --------
-    >>> split_positions(np.array([0, 3, 4]), [2, 3])
-    (array([0]), array([1, 2]))
-    """
+    """Ascending positions among all rows as positions in each piece."""
     starts = np.cumsum([0, *counts])
     cuts = np.split(positions, np.searchsorted(positions, starts[1:-1]))
     return tuple(at - start for at, start in zip(cuts, starts[:-1], strict=True))

@@ -28,32 +28,14 @@ from tobitgp.typing import BoolArray, Frame
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """Everything a fit needs from the data.
+    """Everything a fit needs from the data."""
 
-    Attributes
-    ----------
-    response : CensoredResponse
-        Of the n rows that are kept.
-    design : Design
-        Of the same rows.
-    state : DesignState
-        Replays the covariates on new data; its ``spec`` is the one given, with what the data added to it.
-    index : pandas.Index, length n_data
-        Row labels of the data.
-    kept : (n_data,) array of bool
-        Rows of the data that are used.
-    counts : dict of int
-        Rows that are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped`` (missing values or
-        weight 0). Censored rows are counted by their kind whether they are modelled, left out (``censored="drop"``:
-        then they are in none of the arrays) or taken as exact (``"ignore"``).
-    """
-
-    response: CensoredResponse
-    design: Design
-    state: DesignState
-    index: pd.Index
-    kept: BoolArray
-    counts: dict[str, int]
+    response: CensoredResponse  # of the n rows that are kept
+    design: Design  # of the same rows
+    state: DesignState  # replays the covariates on new data
+    index: pd.Index  # row labels of the data
+    kept: BoolArray  # (n_data,), rows of the data that are used
+    counts: dict[str, int]  # rows that are ``exact``
 
     @property
     def labels(self) -> npt.NDArray[Any]:
@@ -74,50 +56,7 @@ def prepare(
 ) -> TrainingData:
     """Read the training rows.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    data : DataFrame or dict of columns
-        Never modified.
-    scale : ScaleSpec, optional
-        Of the log noise scale; one scale without.
-    weights : str or (n_data,) array, optional
-        Frequency weights, or the column that holds them; rows of weight 0 are left out, as if they were not there.
-        A Series finds its rows by the labels of a DataFrame.
-    var_weights : str or (n_data,) array, optional
-        The noise variance of a row is in proportion to 1 / w.
-    missing : {"drop", "raise"}
-        What to do with rows in which the response or an input is missing; rows of weight 0 may miss anything.
-    censored : {"model", "drop", "ignore"}
-        Model censored rows, leave them out, or take their limits as exact values, of intervals the middle.
-    log_time : bool
-        The response is positive: its logarithm is modelled.
-
-    Returns
-    -------
-    TrainingData
-
-    Raises
-    ------
-    FormulaError
-        If a formula names a column that is not there, or the noise scale depends on the response.
-    DataError
-        If the data cannot be used; the message names column and rows.
-    SpecError
-        For unknown options.
-
-    Warns
-    -----
-    UserWarning
-        When rows are dropped, and when values lie strictly beyond their limits.
-
-    Examples
-    --------
-    >>> from tobitgp.formula import parse_formula
-    >>> data = {"x": [1.0, 2.0, 3.0], "y": [0.0, 0.5, 2.0]}
-    >>> training = prepare(parse_formula("y ~ gp(x) | censor(0)"), data)
-    >>> training.response.upper, training.counts["left"]
-    (array([0. , 0.5, 2. ]), 1)
+    Shapes: weights, var_weights (n_data,).
     """
     check_request(spec, scale, column_names(data), missing, censored)
     inputs = input_names(spec, scale)
@@ -149,12 +88,7 @@ def prepare(
 def check_request(
     spec: ModelSpec, scale: ScaleSpec | None, columns: Sequence[Any], missing: str, censored: str
 ) -> None:
-    """Refuse unknown options, columns that are not there, and a noise scale that depends on the response.
-
-    Raises
-    ------
-    SpecError, FormulaError
-    """
+    """Refuse unknown options, columns that are not there, and a noise scale that depends on the response."""
     _check_option("missing", missing, ("drop", "raise"))
     _check_option("censored", censored, ("model", "drop", "ignore"))
     known = set(columns)

@@ -32,41 +32,19 @@ class Instrument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one kind, on the standardised scale with the offset taken away.
-
-    Attributes
-    ----------
-    kind : {"exact", "one-sided", "interval"}
-    lower, upper : (n,) array
-        y lies in [lower, upper].
-    limit : (n,) array
-        The finite end: the value itself on exact rows, the limit on one-sided ones, ``lower`` on interval rows.
-    sign : (n,) array
-        -1 on left-censored rows, +1 on right-censored ones, 0 elsewhere.
-    weight : (n,) array
-    width : (n,) array
-        ``upper - lower``, taken before anything was rounded away: intervals may be narrow.
-    window : Window or None
-        Of truncated rows.
-    instrument : Instrument or None
-        Limits, on exact rows too, where they were asked for.
-    side : (n,) integer array or None
-        Which side noise a row has, where each one-sided row has its own.
-    spread : (n,) array or None
-        Standard deviation of the noise in units of sigma, where rows differ.
-    """
+    """Rows of one kind, on the standardised scale with the offset taken away."""
 
     kind: RowKind
-    lower: Array
-    upper: Array
-    limit: Array
-    sign: Array
-    weight: Array
-    width: Array
-    window: Window | None = None
-    instrument: Instrument | None = None
-    side: IntArray | None = None
-    spread: Array | None = None
+    lower: Array  # (n,), y lies in [lower, upper]
+    upper: Array  # (n,), y lies in [lower, upper]
+    limit: Array  # (n,), the finite end: the value itself on exact rows
+    sign: Array  # (n,), -1 on left-censored rows, +1 on right-censored ones, 0 elsewhere
+    weight: Array  # (n,)
+    width: Array  # (n,), ``upper - lower``, taken before anything was rounded away: intervals may be narrow
+    window: Window | None = None  # of truncated rows
+    instrument: Instrument | None = None  # limits, on exact rows too, where they were asked for
+    side: IntArray | None = None  # (n,), which side noise a row has, where each one-sided row has its own
+    spread: Array | None = None  # (n,), standard deviation of the noise in units of sigma, where rows differ
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -94,53 +72,25 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What turns standardised numbers back into the user's.
+    """What turns standardised numbers back into the user's."""
 
-    Attributes
-    ----------
-    centre, scale : float
-        Standardised y = (y - centre) / scale.
-    log_time : bool
-        y stands for log time.
-    x_centre, x_scale : tuple of (d_t,) arrays
-        Of each process's inputs.
-    log_jacobian : float
-        What the log evidence of the standardised exact rows needs to be that of the response as written.
-    """
-
-    centre: float
-    scale: float
-    log_time: bool
-    x_centre: tuple[Array, ...]
-    x_scale: tuple[Array, ...]
+    centre: float  # standardised y = (y - centre) / scale
+    scale: float  # standardised y = (y - centre) / scale
+    log_time: bool  # y stands for log time
+    x_centre: tuple[Array, ...]  # (d_t,), of each process's inputs
+    x_scale: tuple[Array, ...]  # (d_t,), of each process's inputs
     log_jacobian: float
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Everything inference may see.
+    """Everything inference may see."""
 
-    Attributes
-    ----------
-    rows : tuple of Rows
-        Exact, one-sided and interval rows, in this order, and then those of them that are truncated; empty kinds are
-        left out.
-    order : (n,) integer array
-        ``order[i]`` is the position in the training data of the problem's row i.
-    H : (n, p) array
-        Linear columns in the problem's order, in the user's units.
-    X : tuple of (n, d_t) arrays
-        Standardised inputs of each process in the problem's order.
-    code : tuple of (n,) integer arrays or None
-        Group of each row for each process that has groups.
-    units : Units
-    """
-
-    rows: tuple[Rows, ...]
-    order: IntArray
-    H: Array
-    X: tuple[Array, ...]
-    code: tuple[IntArray | None, ...]
+    rows: tuple[Rows, ...]  # exact
+    order: IntArray  # (n,), ``order[i]`` is the position in the training data of the problem's row i
+    H: Array  # (n, p), linear columns in the problem's order, in the user's units
+    X: tuple[Array, ...]  # (n, d_t), standardised inputs of each process in the problem's order
+    code: tuple[IntArray | None, ...]  # (n,), group of each row for each process that has groups
     units: Units
 
     @property
@@ -175,22 +125,7 @@ class Problem:
 def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator | None = None) -> list[IntArray]:
     """Positions of about ``size`` rows among those of each kind, every kind in proportion.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        Rows of each kind that occurs.
-    size : int
-    rng : int, Generator or None
-
-    Returns
-    -------
-    list of (k,) integer arrays
-        Ascending, at least one of each kind.
-
-    Examples
-    --------
-    >>> draw_rows([2, 4], 3)
-    [array([0]), array([0, 3])]
+    Gives (k,).
     """
     rng = generator(rng)
     keep = [min(max(1, round(size * count / sum(counts))), count) for count in counts]

@@ -28,25 +28,7 @@ UNKNOWN_LIMITS = (
 
 
 def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
-    """Find out whether the response is a column of text, in which ``<0.5`` may stand.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-
-    Returns
-    -------
-    ModelSpec
-        Whose response is of kind ``"text"`` if so.
-
-    Raises
-    ------
-    FormulaError
-        If limits in a column of text meet another way to write the censoring.
-    DataError
-        If they stand in an expression.
-    """
+    """Find out whether the response is a column of text, in which ``<0.5`` may stand."""
     _refuse_text_limits(spec, table)
     column = bare_column(spec.response.value, table)
     if spec.response.kind != "value" or spec.censoring is not None or column is None or column.levels is None:
@@ -66,13 +48,7 @@ def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
 
 
 def build_response(spec: ModelSpec, table: Table, weight: Array) -> CensoredResponse:
-    """Say what is known of y in every row; see :func:`read_response`.
-
-    Warns
-    -----
-    UserWarning
-        When values lie strictly beyond their limits.
-    """
+    """Say what is known of y in every row; see :func:`read_response`."""
     response, _, beyond = read_response(spec, table, weight)
     warn_beyond(table.name_rows(beyond))
     return response
@@ -83,28 +59,7 @@ def read_response(
 ) -> tuple[CensoredResponse, IntArray, BoolArray]:
     """Say what is known of y in every row; ends beyond 1e140 in size, which stand for none, are infinite.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        Rows of which something is known.
-    weight : (n,) array
-    censored : {"model", "drop", "ignore"}
-        With ``"ignore"`` censored rows are exact at their limit, or half-way between two ends; ``"drop"`` is the
-        caller's affair.
-
-    Returns
-    -------
-    response : CensoredResponse
-    kind : (n,) array of int
-        -1 on left-censored rows, 1 on right-censored, 2 between two ends, 0 on exact.
-    beyond : (n,) array of bool
-        Values that lie strictly beyond their limits, at which they are taken as censored.
-
-    Raises
-    ------
-    DataError
-        For values, ends, limits or codes that make no sense, naming the first rows.
+    Shapes: weight (n,); gives kind, beyond (n,).
     """
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
     beyond = np.zeros(table.n, dtype=bool)
@@ -143,14 +98,7 @@ def warn_beyond(rows: RowNames) -> None:
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
     """Rows that say nothing of the response: it is missing, or both of its ends are open.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-
-    Returns
-    -------
-    (n,) array of bool
+    Gives (n,).
     """
     return open_rows(spec, table) if spec.response.kind == "interval" else table.missing(spec.names("response"))
 
@@ -158,23 +106,7 @@ def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
 def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Limits of the instrument in every row.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        With the columns of the limits.
-
-    Returns
-    -------
-    lower, upper : (n,) array
-        ``-inf`` and ``inf`` where there is no limit.
-
-    Raises
-    ------
-    SpecError
-        If the model only knows which rows were censored, not at which limits the others would have been.
-    DataError
-        If a limit is NaN, a lower one is ``inf``, an upper one ``-inf``, or the lower is not below the upper.
+    Gives lower, upper (n,).
     """
     if spec.response.kind != "value" or spec.flag is not None:
         raise SpecError(UNKNOWN_LIMITS)

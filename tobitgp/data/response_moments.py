@@ -14,25 +14,13 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class ResponseMoments:
-    """Moments (1,) of what is known of a response.
+    """Moments (1,) of what is known of a response."""
 
-    Attributes
-    ----------
-    seen : Moments
-        Of exact values and mid-points of intervals.
-    below, above : Moments
-        Of the limits of left-censored and of right-censored rows.
-    width : Moments
-        Of what lies between the ends of the values seen.
-    apart : bool
-        Whether some values are known to differ.
-    """
-
-    seen: Moments
-    below: Moments
-    above: Moments
-    width: Moments
-    apart: bool
+    seen: Moments  # of exact values and mid-points of intervals
+    below: Moments  # of the limits of left-censored and of right-censored rows
+    above: Moments  # of the limits of left-censored and of right-censored rows
+    width: Moments  # of what lies between the ends of the values seen
+    apart: bool  # whether some values are known to differ
 
     @classmethod
     def of(cls, lower: Array, upper: Array, weight: Array, known: tuple[float, float] | None = None) -> ResponseMoments:
@@ -79,15 +67,6 @@ class ResponseMoments:
         Where the bulk is censored, values and limits together spread far less than the response does. Without an exact
         value, or a spread, theirs are all there is; where nothing tells values apart, what is between the ends of
         intervals spreads them.
-
-        Examples
-        --------
-        >>> y = np.array([-1.0, 0.0, 1.0, 2.0])
-        >>> ResponseMoments.of(y, y, np.ones(4)).mean_and_sd()
-        (0.5, 1.118033988749895)
-        >>> unseen = np.where(y <= 0.0, -np.inf, y)
-        >>> print(*np.round(ResponseMoments.of(unseen, np.maximum(y, 0.0), np.ones(4)).mean_and_sd(), 2))
-        0.19 1.49
         """
         plain, seen = self.all, self.seen
         if not self.apart:

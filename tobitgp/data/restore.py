@@ -18,35 +18,16 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class PlainLinear:
-    """A :class:`LinearState` without formulaic's objects.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    factors : tuple of str or None
-        Data columns that are factors; None where no formulaic is needed.
-    learned : dict
-        Expression -> what its transform learned (knots, centres, ...): numbers, text, arrays, lists and dicts of them.
-    encodings : dict
-        Expression -> its kind and what its coding learned (the levels).
-    """
+    """A :class:`LinearState` without formulaic's objects."""
 
     columns: tuple[str, ...]
-    factors: tuple[str, ...] | None
-    learned: dict[str, Any]
-    encodings: dict[str, tuple[str, dict[str, Any]]]
+    factors: tuple[str, ...] | None  # data columns that are factors; None where no formulaic is needed
+    learned: dict[str, Any]  # expression -> what its transform learned (knots
+    encodings: dict[str, tuple[str, dict[str, Any]]]  # expression -> its kind and what its coding learned (the levels)
 
 
 def plain_linear(state: LinearState, spec: LinearPart, levels: Mapping[str, Any]) -> PlainLinear:
-    """Take what formulaic learned out of its objects.
-
-    Parameters
-    ----------
-    state : LinearState
-    spec : LinearPart
-    levels : mapping
-        Levels of each factor among the inputs; None for a column of numbers.
-    """
+    """Take what formulaic learned out of its objects."""
     if state.model_spec is None:
         return PlainLinear(state.columns, None, {}, {})
     factors = tuple(name for name in spec.names("linear") if levels[name] is not None)
@@ -56,22 +37,8 @@ def plain_linear(state: LinearState, spec: LinearPart, levels: Mapping[str, Any]
 def restore_linear(plain: PlainLinear, spec: LinearPart) -> LinearState:
     """Build the state again, from the formula and what was learned.
 
-    formulaic runs once over a row of missing values: what it learned is there already, so this row only lets it lay
-    out its columns. Nothing that it evaluates comes from anywhere but the formula.
-
-    Parameters
-    ----------
-    plain : PlainLinear
-    spec : LinearPart
-
-    Returns
-    -------
-    LinearState
-
-    Raises
-    ------
-    DataError
-        If formula and state do not belong together.
+    formulaic runs once over a row of missing values: what it learned is there already, so this row only lets it lay out
+    its columns. Nothing that it evaluates comes from anywhere but the formula.
     """
     if plain.factors is None:
         if spec.plain is None or plain.columns != ("Intercept",) * spec.intercept + spec.plain:

@@ -18,23 +18,12 @@ _WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "du
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """What a column holds.
-
-    Attributes
-    ----------
-    kind : {"number", "boolean", "date", "duration", "factor"}
-    known : bool
-        False where every value is missing, so that other pieces decide.
-    levels : tuple
-        Of a factor; of a response two witnesses, whether limits such as ``<0.5`` are among its text.
-    place : str
-        A piece that holds this, for messages.
-    """
+    """What a column holds."""
 
     kind: str
-    known: bool
-    levels: tuple[Any, ...]
-    place: str
+    known: bool  # false where every value is missing, so that other pieces decide
+    levels: tuple[Any, ...]  # of a factor
+    place: str  # A piece that holds this, for messages
 
     @classmethod
     def of(cls, column: Column, place: str, *, input_column: bool) -> ColumnType:
@@ -55,25 +44,7 @@ def describe_table(table: Table, place: str, inputs: Sequence[str]) -> Schema:
 
 
 def merge_schemas(schemas: Sequence[Schema], text_names: Sequence[str]) -> Schema:
-    """Types of the columns of all pieces.
-
-    Parameters
-    ----------
-    schemas : sequence of Schema
-        At least one.
-    text_names : sequence of str
-        Columns that may hold numbers in some pieces and text in others: then all is text.
-
-    Returns
-    -------
-    Schema
-        Levels of factors are sorted, unless all pieces have the same.
-
-    Raises
-    ------
-    DataError
-        If a column holds one thing in one piece and another in another.
-    """
+    """Types of the columns of all pieces."""
     return {name: _merge(name, [schema[name] for schema in schemas], name in text_names) for name in schemas[0]}
 
 

@@ -12,29 +12,15 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class CensoredResponse:
-    """What is known of each row's y, in the user's units.
+    """What is known of each row's y, in the user's units."""
 
-    Attributes
-    ----------
-    lower, upper : (n,) array
-        y lies in (lower, upper]; equal ends mean an exact value, a lower ``-inf`` a left-censored row, an upper
-        ``inf`` a right-censored one.
-    limit_lower, limit_upper : (n,) array
-        Limits of the instrument, ``-inf`` and ``inf`` where there are none; kept on exact rows too. NaN where the
-        limits of a row are unknown (``Surv``, ``interval``, flags, limits in text).
-    entry, exit : (n,) array
-        Window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation.
-    weight : (n,) array
-        Frequency weights, > 0.
-    """
-
-    lower: Array
-    upper: Array
-    limit_lower: Array
-    limit_upper: Array
-    entry: Array
-    exit: Array
-    weight: Array
+    lower: Array  # (n,), y lies in (lower, upper]
+    upper: Array  # (n,), y lies in (lower, upper]
+    limit_lower: Array  # (n,), limits of the instrument, ``-inf`` and ``inf`` where there are none
+    limit_upper: Array  # (n,), limits of the instrument, ``-inf`` and ``inf`` where there are none
+    entry: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
+    exit: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
+    weight: Array  # (n,), frequency weights, > 0
 
     def rows(self, at: BoolArray | IntArray) -> CensoredResponse:
         """Some of the rows."""
@@ -43,35 +29,19 @@ class CensoredResponse:
 
 
 class Groups(NamedTuple):
-    """Group of each row.
+    """Group of each row."""
 
-    Attributes
-    ----------
-    code : (n,) integer array
-        Position among the levels of the training data; -1, -2, ... for the levels that were not among them.
-    size : int
-        Number of levels in the training data.
-    """
-
-    code: IntArray
-    size: int
+    code: IntArray  # (n,), position among the levels of the training data
+    size: int  # number of levels in the training data
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleDesign:
-    """Covariates of log sigma in n rows, ``log(sigma) = W gamma + offset``.
+    """Covariates of log sigma in n rows, ``log(sigma) = W gamma + offset``."""
 
-    Attributes
-    ----------
-    W : (n, q) array
-    columns : tuple of str, length q
-        Names of the parameters, ``log(sigma)[z]``.
-    offset : (n,) array
-    """
-
-    W: Array
-    columns: tuple[str, ...]
-    offset: Array
+    W: Array  # (n, q)
+    columns: tuple[str, ...]  # names of the parameters, ``log(sigma)[z]``
+    offset: Array  # (n,)
 
     def rows(self, at: BoolArray | IntArray) -> ScaleDesign:
         """Some of the rows."""
@@ -80,32 +50,15 @@ class ScaleDesign:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Covariates of n rows, in the user's units.
+    """Covariates of n rows, in the user's units."""
 
-    Attributes
-    ----------
-    H : (n, p) array
-        Linear design, the intercept among its columns where there is one.
-    columns : tuple of str, length p
-        formulaic's column names.
-    X : tuple of (n, d_t) arrays
-        Inputs of each process; no columns for ``re()``.
-    offset : (n,) array
-    groups : tuple of Groups or None
-        Of each process that has ``by=`` or is ``re()``.
-    scale : ScaleDesign or None
-        Of the noise scale, where it has a formula.
-    spread : (n,) array or None
-        Standard deviation of the noise in units of that scale, where ``var_weights`` make rows differ.
-    """
-
-    H: Array
-    columns: tuple[str, ...]
-    X: tuple[Array, ...]
-    offset: Array
-    groups: tuple[Groups | None, ...]
-    scale: ScaleDesign | None = None
-    spread: Array | None = None
+    H: Array  # (n, p), linear design, the intercept among its columns where there is one
+    columns: tuple[str, ...]  # formulaic's column names
+    X: tuple[Array, ...]  # (n, d_t), inputs of each process; no columns for ``re()``
+    offset: Array  # (n,)
+    groups: tuple[Groups | None, ...]  # of each process that has ``by=`` or is ``re()``
+    scale: ScaleDesign | None = None  # of the noise scale, where it has a formula
+    spread: Array | None = None  # (n,), standard deviation of the noise in units of that scale
 
     def noise(self, sigma: float) -> float | Array:
         """Standard deviation of the noise of every row, or of all."""

@@ -24,12 +24,7 @@ _NONE_CENSORED = (
 
 
 def warn_unmet_limits(counts: Mapping[str, int], limits: Sequence[Array | float]) -> None:
-    """Warn where training rows have limits, and none is censored.
-
-    Warns
-    -----
-    UserWarning
-    """
+    """Warn where training rows have limits, and none is censored."""
     if not any(counts[kind] for kind in ("left", "right", "interval")) and any(np.isfinite(x).any() for x in limits):
         warnings.warn(_NONE_CENSORED, UserWarning, stacklevel=user_level())
 
@@ -44,13 +39,7 @@ def flag_for_limit(what: str, text: str, side: str) -> str:
 
 
 def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
-    """Refuse limits of training rows that look like a flag, or like limits of the response before it was transformed.
-
-    Raises
-    ------
-    DataError
-        Naming the limit and what to write instead.
-    """
+    """Refuse limits of training rows that look like a flag, or like those of the response before its transformation."""
     if spec.response.kind != "value" or spec.flag is not None or spec.censoring is None:
         return
     y = evaluate(spec.response.value, table)
@@ -87,13 +76,7 @@ def _refuse_other_scale(spec: ModelSpec, limit: Expression, values: Array, y: Ar
 
 
 def refuse_unknown_limits(spec: ModelSpec, table: Table, unknown: BoolArray) -> None:
-    """Refuse rows that are said to lie below a detection limit, and hold none.
-
-    Raises
-    ------
-    DataError
-        Naming the rows.
-    """
+    """Refuse rows that are said to lie below a detection limit, and hold none."""
     if spec.flag is None or spec.flag.codes == "event" or not unknown.any():
         return
     below = unknown.copy()

@@ -35,14 +35,7 @@ class Loader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A piece in memory.
-
-    Attributes
-    ----------
-    number : int
-    frame : DataFrame
-    place : str
-    """
+    """A piece in memory."""
 
     number: int
     frame: pd.DataFrame
@@ -55,14 +48,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """A partition of a dask DataFrame that is computed here, when it is asked for.
-
-    Attributes
-    ----------
-    number : int
-    partition : dask Delayed
-    place : str
-    """
+    """A partition of a dask DataFrame that is computed here, when it is asked for."""
 
     number: int
     partition: Any
@@ -76,49 +62,21 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table in pieces.
+    """A table in pieces."""
 
-    Attributes
-    ----------
-    columns : tuple
-        Their names.
-    choose : callable
-        Column names -> Pieces of Loader.
-    here : bool
-        Whether the pieces are worked on in this process.
-    """
-
-    columns: tuple[Any, ...]
-    choose: Callable[[Sequence[str]], Pieces]
-    here: bool = True
+    columns: tuple[Any, ...]  # their names
+    choose: Callable[[Sequence[str]], Pieces]  # column names -> Pieces of Loader
+    here: bool = True  # whether the pieces are worked on in this process
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a dask DataFrame; dask is not loaded for that.
-
-    Examples
-    --------
-    >>> is_dask(pd.DataFrame())
-    False
-    """
+    """Whether data are a dask DataFrame; dask is not loaded for that."""
     module = type(data).__module__.partition(".")[0]
     return module in ("dask", "dask_expr") and hasattr(data, "to_delayed") and hasattr(data, "columns")
 
 
 def find_client(engine: Any, data: Any) -> Any:
-    """The client of a cluster to work on, None to work here.
-
-    Parameters
-    ----------
-    engine : distributed.Client or None
-        None: that of the session where the data are a dask DataFrame.
-    data : object
-
-    Raises
-    ------
-    SpecError
-        If ``engine`` is no client that can be waited for, or none any more.
-    """
+    """The client of a cluster to work on, None to work here."""
     distributed = sys.modules.get("distributed")
     if engine is None:
         if distributed is None or not is_dask(data):

@@ -28,32 +28,15 @@ NUMERIC_ROLES = ("linear", "gp", "offset")
 
 @dataclass(frozen=True, slots=True)
 class DesignState:
-    """How the covariates of a model are made from data.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    levels : dict
-        Levels of each factor among the inputs; None for a column of numbers.
-    coded : tuple of arrays
-        Values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``; empty for factors.
-    linear : LinearState
-    group_levels : tuple of (tuple of str or number) or None
-        Levels of the group of each process, in the order of ``spec.gps``; None for one without ``by=`` or ``re()``.
-    scale : PartState or None
-        Of the noise scale, where it has a formula; its factors are among ``levels``.
-    var_weight : (str, float) or None
-        Column of the variance weights, empty where they were given as an array, and their mean, which is a row's
-        whose noise is that of sigma.
-    """
+    """How the covariates of a model are made from data."""
 
     spec: ModelSpec
-    levels: dict[str, tuple[Any, ...] | None]
-    coded: tuple[Array, ...]
+    levels: dict[str, tuple[Any, ...] | None]  # levels of each factor among the inputs; None for a column of numbers
+    coded: tuple[Array, ...]  # values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``
     linear: LinearState
-    group_levels: tuple[tuple[Level, ...] | None, ...]
-    scale: PartState | None = None
-    var_weight: tuple[str, float] | None = None
+    group_levels: tuple[tuple[Level, ...] | None, ...]  # levels of the group of each process
+    scale: PartState | None = None  # of the noise scale, where it has a formula; its factors are among ``levels``
+    var_weight: tuple[str, float] | None = None  # column of the variance weights
 
     @property
     def parts(self) -> tuple[PartState, ...]:
@@ -69,24 +52,7 @@ class DesignState:
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
         """Build the same covariates on new data.
 
-        Parameters
-        ----------
-        new_data : DataFrame or dict of columns
-            With the columns right of ``~``; the response and the limits are not needed.
-
-        Returns
-        -------
-        design : Design
-            Of the usable rows alone.
-        usable : (n_new,) array of bool
-            False where an input is missing.
-
-        Raises
-        ------
-        UnseenLevelError
-            If a factor, or a ``by=`` column, has a level that the training data had not; ``re()`` takes any.
-        DataError
-            If a column is missing, of another type than in training, or not finite.
+        Gives usable (n_new,).
         """
         names, parts = self.input_names, self.parts
         require_columns(new_data, names)
@@ -107,17 +73,7 @@ class DesignState:
         return np.sqrt(mean / read_weights(name, new_data, len(usable), "var_weights")[usable])
 
     def build(self, table: Table) -> Design:
-        """Build the same covariates of other training rows.
-
-        Parameters
-        ----------
-        table : Table
-            Inputs of rows without missing values, no level among them that the state has not.
-
-        Returns
-        -------
-        Design
-        """
+        """Build the same covariates of other training rows."""
         return self._build(table, find_groups(self.spec, table, self.group_levels))
 
     def _build(self, table: Table, groups: tuple[Groups | None, ...]) -> Design:
@@ -130,37 +86,12 @@ class DesignState:
     def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
         """Limits of the instrument on new data, for predictions on the observed scale.
 
-        Parameters
-        ----------
-        new_data : DataFrame or dict of columns
-            With the columns of the limits where they are columns; constants are replayed.
-        usable : (n_new,) array of bool, optional
-            Rows to do it for, as given by :meth:`replay`; all without.
-
-        Returns
-        -------
-        lower, upper : (n,) array
-            One entry for each row that is done; ``-inf`` and ``inf`` where there is no limit.
-
-        Raises
-        ------
-        SpecError
-            If the model does not know its limits, as with ``Surv``, or they are columns that the new data lack.
-        DataError
-            If a limit is missing, or lower limits are not below upper ones.
+        Shapes: usable (n_new,); gives lower, upper (n,).
         """
         return open_far(*read_limits(self.spec, self._ends(new_data, usable, "limit", "limits")))
 
     def window(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
-        """Window outside which rows of new data could not be seen, read as :meth:`limits` reads theirs.
-
-        Raises
-        ------
-        SpecError
-            If its ends are columns that the new data lack.
-        DataError
-            If an end is missing.
-        """
+        """Window outside which rows of new data could not be seen, read as :meth:`limits` reads theirs."""
         return open_far(*read_window(self.spec, self._ends(new_data, usable, "window", "ends of the window")))
 
     def _ends(self, new_data: Frame, usable: BoolArray | None, role: Role, what: str) -> Table:
@@ -176,15 +107,7 @@ class DesignState:
         return table if usable is None else table.take(usable)
 
     def recode(self, table: Table) -> Table:
-        """A table of inputs with the levels of the training data.
-
-        Raises
-        ------
-        UnseenLevelError
-            If a factor has a level that the training data had not.
-        DataError
-            If a column held numbers in training and holds text now, or the reverse.
-        """
+        """A table of inputs with the levels of the training data."""
         return Table({name: self._recode(column, table) for name, column in table.columns.items()}, table.index)
 
     def _recode(self, column: Column, table: Table) -> Column:
@@ -214,21 +137,7 @@ def input_names(spec: ModelSpec, scale: LinearPart | None = None) -> tuple[str, 
 
 
 def fit_design(spec: ModelSpec, table: Table, scale: ScaleSpec | None = None) -> tuple[Design, DesignState]:
-    """Build the covariates of the training rows and remember how.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        Without missing values.
-    scale : ScaleSpec, optional
-        Of the noise scale.
-
-    Returns
-    -------
-    design : Design
-    state : DesignState
-    """
+    """Build the covariates of the training rows and remember how."""
     names = input_names(spec, scale)
     table = Table({name: _used_levels(table.columns[name]) for name in names}, table.index)
     check_inputs(names, table)

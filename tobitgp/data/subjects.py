@@ -19,11 +19,6 @@ def warn_split_subjects(spec: ModelSpec, training: TrainingData, data: Frame, co
     """Warn of rows of ``Surv(entry, time, event)`` that are one subject's, one after the other, covariates changing.
 
     Their likelihood is that of the present covariates having held all along, which is meant under proportional hazards.
-
-    Warns
-    -----
-    UserWarning
-        Naming the column that tells the subjects.
     """
     if spec.response.kind != "surv" or spec.truncation is None:
         return

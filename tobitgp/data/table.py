@@ -20,17 +20,10 @@ MAX_ROWS_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class RowNames:
-    """Some rows, by the labels of the first of them.
-
-    Attributes
-    ----------
-    count : int
-    labels : tuple of str
-        At most five.
-    """
+    """Some rows, by the labels of the first of them."""
 
     count: int
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # at most five
 
     def merge(self, other: RowNames) -> RowNames:
         """These and other rows."""
@@ -48,31 +41,15 @@ class RowNames:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, as numbers or as a factor.
-
-    Attributes
-    ----------
-    name : str
-    values : (n,) array
-        Numbers, NaN where missing; for a factor the codes of its levels, NaN-free.
-    missing : (n,) array of bool
-    levels : tuple or None
-        Levels of a factor, codes pointing into it and -1 where missing; None for numbers.
-    boolean : bool
-        Whether the numbers were True and False.
-    dates : bool
-        Whether the numbers are dates, in days since 1970.
-    duration : bool
-        Whether the numbers are durations, in days.
-    """
+    """One column, as numbers or as a factor."""
 
     name: str
-    values: Array | IntArray
-    missing: BoolArray
-    levels: tuple[Any, ...] | None = None
-    boolean: bool = False
-    dates: bool = False
-    duration: bool = False
+    values: Array | IntArray  # (n,), numbers, NaN where missing; for a factor the codes of its levels, NaN-free
+    missing: BoolArray  # (n,)
+    levels: tuple[Any, ...] | None = None  # levels of a factor, codes pointing into it and -1 where missing
+    boolean: bool = False  # whether the numbers were True and False
+    dates: bool = False  # whether the numbers are dates, in days since 1970
+    duration: bool = False  # whether the numbers are durations, in days
 
     @property
     def kind(self) -> Literal["number", "factor"]:
@@ -86,13 +63,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The columns a model uses, with the labels of their rows.
-
-    Attributes
-    ----------
-    columns : dict of Column
-    index : pandas.Index, length n
-    """
+    """The columns a model uses, with the labels of their rows."""
 
     columns: dict[str, Column]
     index: pd.Index
@@ -122,13 +93,7 @@ class Table:
         return mask
 
     def rows(self, mask: BoolArray) -> str:
-        """Words for the rows of a mask, by their labels.
-
-        Examples
-        --------
-        >>> Table({}, pd.RangeIndex(4)).rows(np.array([True, False, True, False]))
-        'rows 0, 2'
-        """
+        """Words for the rows of a mask, by their labels."""
         return str(self.name_rows(mask))
 
     def name_rows(self, mask: BoolArray) -> RowNames:
@@ -138,18 +103,7 @@ class Table:
 
 
 def column_names(data: Frame) -> list[Any]:
-    """Names of the columns of a DataFrame or a dict of columns.
-
-    Raises
-    ------
-    DataError
-        For data of another type.
-
-    Examples
-    --------
-    >>> column_names({"x": [1.0], "y": [2.0]})
-    ['x', 'y']
-    """
+    """Names of the columns of a DataFrame or a dict of columns."""
     if isinstance(data, pd.DataFrame):
         return list(data.columns)
     if isinstance(data, Mapping):
@@ -158,34 +112,12 @@ def column_names(data: Frame) -> list[Any]:
 
 
 def kind_of(data: Any) -> str:
-    """Type of an object with its package, for messages.
-
-    Examples
-    --------
-    >>> kind_of(np.zeros(1)), kind_of([])
-    ('numpy.ndarray', 'list')
-    """
+    """Type of an object with its package, for messages."""
     return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
 
 
 def read_table(data: Frame, names: Iterable[str]) -> Table:
-    """Read the named columns.
-
-    Parameters
-    ----------
-    data : DataFrame or dict of columns
-    names : iterable of str
-        Columns that are known to be there.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    DataError
-        For duplicated names, columns of unequal length, and columns that are neither numbers nor text.
-    """
+    """Read the named columns."""
     column_names(data)
     if isinstance(data, pd.DataFrame):
         series = {name: data[name] for name in names}
@@ -200,13 +132,7 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
 
 
 def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
-    """Type one column: numbers of any width as float64, dates and durations in days, text and categories as factors.
-
-    Raises
-    ------
-    DataError
-        For complex numbers, and object columns that hold anything but text, dates or durations.
-    """
+    """Type one column: numbers of any width as float64, dates and durations in days, text and categories as factors."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         return _numbers(name, series.to_numpy(dtype=np.float64), dtype.kind == "b")
@@ -232,13 +158,7 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
 
 
 def read_dates(name: str, series: pd.Series[Any]) -> Column:
-    """Read dates in days; only ``decimal_year`` and differences of two may use them.
-
-    Raises
-    ------
-    DataError
-        If pandas cannot make dates of all of them.
-    """
+    """Read dates in days; only ``decimal_year`` and differences of two may use them."""
     try:
         days = days_since_1970(series)
     except (ValueError, TypeError, OverflowError) as error:
@@ -320,13 +240,7 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Rows of tables with the same columns and levels, after one another.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        At least one.
-    """
+    """Rows of tables with the same columns and levels, after one another."""
     columns = {}
     for name, first in tables[0].columns.items():
         values = np.concatenate([table.columns[name].values for table in tables])

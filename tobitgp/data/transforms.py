@@ -18,28 +18,7 @@ _SPLINES = ("bs", "cs", "cr", "cc")
 
 
 def row_wise(part: LinearPart) -> list[Expression]:
-    """Refuse terms that learn more from the rows than levels and ranges.
-
-    Parameters
-    ----------
-    part : LinearPart
-
-    Returns
-    -------
-    list of Expression
-        Arguments of splines, whose ends are learned.
-
-    Raises
-    ------
-    SpecError
-        Naming the term and what to write instead.
-
-    Examples
-    --------
-    >>> from tobitgp.formula import parse_formula
-    >>> [item.text for item in row_wise(parse_formula("y ~ bs(log(x), knots=[1, 2]) + z"))]
-    ['log(x)']
-    """
+    """Refuse terms that learn more from the rows than levels and ranges."""
     syntax = read_expression(part.linear, part.functions)
     own = dict(part.functions)
     ranges = []
@@ -63,16 +42,7 @@ def representatives(part: LinearPart, table: Table) -> BoolArray:
 
     Those of the representatives of several pieces put together are representatives of them all.
 
-    Parameters
-    ----------
-    part : LinearPart
-        Accepted by :func:`row_wise`.
-    table : Table
-        Of n rows without missing values.
-
-    Returns
-    -------
-    (n,) array of bool
+    Gives (n,).
     """
     chosen = np.zeros(table.n, dtype=bool)
     if table.n == 0:

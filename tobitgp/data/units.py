@@ -20,41 +20,21 @@ from tobitgp.typing import Array, IntArray
 
 
 class Scaling(NamedTuple):
-    """How some inputs of a process are standardised.
+    """How some inputs of a process are standardised."""
 
-    Attributes
-    ----------
-    columns : slice
-        Of the process's inputs.
-    centred : bool
-        Take their means away; not where zero has a meaning.
-    own : bool
-        Scale every input on its own, or all by one factor, which keeps distances as they are up to that factor.
-    """
-
-    columns: slice
-    centred: bool = True
-    own: bool = True
+    columns: slice  # of the process's inputs
+    centred: bool = True  # take their means away; not where zero has a meaning
+    own: bool = True  # scale every input on its own
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """Some of the rows, in the order of the data.
-
-    Attributes
-    ----------
-    response : CensoredResponse
-    known : Outcome
-        The same on the scale that is modelled.
-    design : Design
-    number : int
-        Of the piece that they are.
-    """
+    """Some of the rows, in the order of the data."""
 
     response: CensoredResponse
-    known: Outcome
+    known: Outcome  # the same on the scale that is modelled
     design: Design
-    number: int = 0
+    number: int = 0  # of the piece that they are
 
     def rows(self, at: IntArray) -> KnownRows:
         """Some of them; ``log_jacobian`` stays that of all."""
@@ -63,36 +43,17 @@ class KnownRows:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What some of the rows tell of all.
+    """What some of the rows tell of all."""
 
-    Attributes
-    ----------
-    counts : (6,) integer array
-        Rows of each kind: exact, one-sided, interval, and these three once more for truncated rows.
-    weight, exact_weight : float
-        Sums of weights, of all rows and of exact ones.
-    log_jacobian : float
-        As in `Outcome`.
-    sides : (2,) array of bool
-        Whether rows without a window are left-, and right-censored.
-    between : bool
-        Whether a value was seen between two ends.
-    exact : (float, float)
-        Least and largest exact value.
-    H : Moments
-    X : tuple of Moments
-        Of each process's inputs.
-    """
-
-    counts: IntArray
-    weight: float
-    exact_weight: float
-    log_jacobian: float
-    sides: tuple[bool, bool]
-    between: bool
-    exact: tuple[float, float]
+    counts: IntArray  # (6,), rows of each kind: exact
+    weight: float  # sums of weights, of all rows and of exact ones
+    exact_weight: float  # sums of weights, of all rows and of exact ones
+    log_jacobian: float  # as in `Outcome`
+    sides: tuple[bool, bool]  # (2,), whether rows without a window are left-, and right-censored
+    between: bool  # whether a value was seen between two ends
+    exact: tuple[float, float]  # least and largest exact value
     H: Moments
-    X: tuple[Moments, ...]
+    X: tuple[Moments, ...]  # of each process's inputs
 
     @property
     def n(self) -> int:
@@ -121,21 +82,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """How rows are standardised.
-
-    Attributes
-    ----------
-    units : Units
-    centre, mean : (p,) array
-        ``(H - centre) @ mean`` is known of the response beside its offset.
-    kinds : tuple of int
-        Kinds that occur, as :func:`row_kinds` numbers them.
-    """
+    """How rows are standardised."""
 
     units: Units
-    centre: Array
-    mean: Array
-    kinds: tuple[int, ...]
+    centre: Array  # (p,), ``(H - centre) @ mean`` is known of the response beside its offset
+    mean: Array  # (p,), ``(H - centre) @ mean`` is known of the response beside its offset
+    kinds: tuple[int, ...]  # kinds that occur, as :func:`row_kinds` numbers them
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units, (n,)."""
@@ -165,11 +117,7 @@ def measure_rows(piece: KnownRows) -> Measured:
 def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
     """As `tobitgp.numerics.brackets.known_range`, of rows with what is known of them taken away.
 
-    Parameters
-    ----------
-    piece : KnownRows
-    centre, mean : (p,) array
-        As in `Standard`.
+    Shapes: centre, mean (p,).
     """
     lower, upper, _ = _shifted(piece, centre, mean)
     return known_range(lower, upper)
@@ -178,13 +126,7 @@ def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, 
 def measure_response(piece: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
     """Moments of values and limits, with what is known of them taken away.
 
-    Parameters
-    ----------
-    piece : KnownRows
-    centre, mean : (p,) array
-        As in `Standard`.
-    known : (float, float)
-        Range of all rows.
+    Shapes: centre, mean (p,).
     """
     lower, upper, _ = _shifted(piece, centre, mean)
     return ResponseMoments.of(lower, upper, piece.known.weight, known)
@@ -204,29 +146,7 @@ def find_units(
     centre: bool,
     scaling: Sequence[Sequence[Scaling]] | None = None,
 ) -> Units:
-    """Units from the moments of all rows.
-
-    Parameters
-    ----------
-    measured : Measured
-    response : ResponseMoments
-        As :func:`measure_response` gives them.
-    log_time : bool
-        To be told with the units.
-    centre : bool
-        Take the mean away; only right where the model has a free intercept.
-    scaling : sequence of sequences of Scaling, optional
-        Of each process's inputs; centred and on their own by default.
-
-    Returns
-    -------
-    Units
-
-    Raises
-    ------
-    DataError
-        If the spread of the response or of an input cannot be computed with.
-    """
+    """Units from the moments of all rows."""
     shift, scale = _location_scale(response, centre)
     rules = scaling or [[Scaling(slice(None))]] * len(measured.X)
     of_x = [_input_units(moments, rule) for moments, rule in zip(measured.X, rules, strict=True)]
@@ -235,18 +155,7 @@ def find_units(
 
 
 def scale_rows(piece: KnownRows, standard: Standard) -> Problem:
-    """Scale response and inputs, and sort the rows by what is known of them.
-
-    Parameters
-    ----------
-    piece : KnownRows
-    standard : Standard
-
-    Returns
-    -------
-    Problem
-        With rows of every kind in ``standard.kinds``, none of some where there are none.
-    """
+    """Scale response and inputs, and sort the rows by what is known of them."""
     known, design, units = piece.known, piece.design, standard.units
     lower, upper, offset = _shifted(piece, standard.centre, standard.mean)
     kind = row_kinds(known)
@@ -271,21 +180,7 @@ def standardise(
     centre: bool,
     scaling: Sequence[Sequence[Scaling]] | None = None,
 ) -> Problem:
-    """Measure and scale rows that are all there are, with no coefficient known.
-
-    Parameters
-    ----------
-    response : CensoredResponse
-    known : Outcome
-        On log time already where the model is.
-    design : Design
-    log_time, centre, scaling
-        As in :func:`find_units`.
-
-    Returns
-    -------
-    Problem
-    """
+    """Measure and scale rows that are all there are, with no coefficient known."""
     piece, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
     y = measure_response(piece, none, none, measure_range(piece, none, none)).rounded()
     measured = merge_measured([measure_rows(piece)])

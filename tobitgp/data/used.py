@@ -22,24 +22,12 @@ SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """Which rows are complete.
+    """Which rows are complete."""
 
-    Attributes
-    ----------
-    n : int
-        Rows of the data.
-    weightless : int
-        Rows of weight 0, which may miss anything.
-    incomplete : RowNames
-        Rows that count, and miss something.
-    missing : dict of int
-        For each column, or for both ends of the response, how often it is missing in rows that count.
-    """
-
-    n: int
-    weightless: int
-    incomplete: RowNames
-    missing: dict[str, int]
+    n: int  # rows of the data
+    weightless: int  # rows of weight 0, which may miss anything
+    incomplete: RowNames  # rows that count, and miss something
+    missing: dict[str, int]  # for each column
 
     def merge(self, other: Complete) -> Complete:
         """Of both sets of rows."""
@@ -63,18 +51,7 @@ class Complete:
         return self.words + (f", and {self.weightless} rows of weight 0" if self.weightless else "")
 
     def judge(self, missing: Literal["drop", "raise"]) -> None:
-        """Say which rows are left out.
-
-        Raises
-        ------
-        DataError
-            If rows are incomplete and none is to be, or none is left.
-
-        Warns
-        -----
-        UserWarning
-            When rows are dropped.
-        """
+        """Say which rows are left out."""
         count, counted = self.incomplete.count, self.n - self.weightless
         if count and missing == "raise":
             raise DataError(f"{self.words}; first in {self.incomplete}")
@@ -86,23 +63,12 @@ class Complete:
 
 
 class Counted(NamedTuple):
-    """Rows of each kind, left out or not, and those beyond their limits.
+    """Rows of each kind, left out or not, and those beyond their limits."""
 
-    Attributes
-    ----------
-    kinds : dict of int
-        Rows that are ``exact``, ``left``, ``right`` and ``interval`` censored.
-    used : int
-        Rows that are not left out.
-    beyond : RowNames
-    open : RowNames
-        Rows that say nothing of a time: it is positive.
-    """
-
-    kinds: dict[str, int]
-    used: int
+    kinds: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored
+    used: int  # rows that are not left out
     beyond: RowNames
-    open: RowNames
+    open: RowNames  # rows that say nothing of a time: it is positive
 
     def merge(self, other: Counted) -> Counted:
         """Of both sets of rows."""
@@ -114,18 +80,7 @@ class Counted(NamedTuple):
         return self._replace(beyond=self.beyond.inside(place), open=self.open.inside(place))
 
     def judge(self, missing: Literal["drop", "raise"]) -> None:
-        """Say which values were taken for others, and which rows are left out.
-
-        Raises
-        ------
-        DataError
-            If rows say nothing and none is to be left out, or no row is left.
-
-        Warns
-        -----
-        UserWarning
-            When values lie strictly beyond their limits, and when rows are dropped.
-        """
+        """Say which values were taken for others, and which rows are left out."""
         warn_beyond(self.beyond)
         n = sum(self.kinds.values())
         count = self.open.count
@@ -145,17 +100,7 @@ class Counted(NamedTuple):
 def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
     """Rows of positive weight in which something is known of the response, and no input or code is missing.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    inputs : sequence of str
-    table : Table
-    weight : (n,) array
-
-    Returns
-    -------
-    kept : (n,) array of bool
-    complete : Complete
+    Shapes: weight (n,); gives kept (n,).
     """
     counted = weight > 0
     unknown = unknown_rows(spec, table)
@@ -175,22 +120,7 @@ def known_response(
 ) -> tuple[CensoredResponse, BoolArray, Counted]:
     """What is known of the response in complete rows, and which of them are used.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        Of n complete rows.
-    weight : (n,) array
-    censored : {"model", "drop", "ignore"}
-    log_time : bool
-        The response is positive, so that rows above 0 or less say nothing of it and are left out.
-
-    Returns
-    -------
-    response : CensoredResponse
-        Of the rows used.
-    used : (n,) array of bool
-    counted : Counted
+    Shapes: weight (n,); gives used (n,).
     """
     response, kind, beyond = read_response(spec, table, weight, censored=censored)
     says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)

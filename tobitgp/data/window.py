@@ -14,29 +14,7 @@ from tobitgp.typing import Array
 def read_window(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Ends of each row's window.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    table : Table
-        With the columns of ``truncate(...)`` or of the entry of ``Surv``.
-
-    Returns
-    -------
-    entry, exit : (n,) array
-        ``-inf`` and ``inf`` where there is no end.
-
-    Raises
-    ------
-    DataError
-        If an end is missing, naming the rows.
-
-    Examples
-    --------
-    >>> from tobitgp.data.table import read_table
-    >>> from tobitgp.formula import parse_formula
-    >>> spec = parse_formula("Surv(entry, time, event) ~ x")
-    >>> read_window(spec, read_table({"entry": [0.0, 2.5]}, ["entry"]))
-    (array([0. , 2.5]), array([inf, inf]))
+    Gives entry, exit (n,).
     """
     window = spec.truncation
     if window is None:

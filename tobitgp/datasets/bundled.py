@@ -103,29 +103,7 @@ def load(name: str) -> pd.DataFrame:
 
 
 def unknown(name: object, known: Iterable[str], introduced: str, elsewhere: Mapping[str, str]) -> DataError:
-    """Say which names there are, and the nearest one.
-
-    Parameters
-    ----------
-    name : object
-        What was asked for.
-    known : iterable of str
-        What there is.
-    introduced : str
-        Words before the list of them.
-    elsewhere : mapping of str to str
-        Names that another function knows, and its call.
-
-    Returns
-    -------
-    DataError
-        To be raised.
-
-    Examples
-    --------
-    >>> print(unknown("Tobins", ["lung", "tobin"], "available are", {}))
-    There is no data set 'Tobins'; available are lung, tobin. Did you mean 'tobin'?
-    """
+    """Say which names there are, and the nearest one."""
     names = sorted(known)
     calls = {**elsewhere, **{each: repr(each) for each in names}}
     near = difflib.get_close_matches(str(name).lower(), calls, n=1)

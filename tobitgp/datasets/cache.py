@@ -19,32 +19,7 @@ TIMEOUT = 30.0
 
 
 def read_tables(name: str, source: Source) -> list[bytes]:
-    """Read the tables of a data set, unpacked and checked, from the cache if they are there.
-
-    Parameters
-    ----------
-    name : str
-        What the user calls the set.
-    source : Source
-        Its files, where they come from and what they must be.
-
-    Returns
-    -------
-    list of bytes
-        CSV, one a table of ``source``.
-
-    Raises
-    ------
-    DataError
-        If a kept file is not the one expected, or an absent one can neither be downloaded, made nor stored.
-
-    Examples
-    --------
-    >>> from tobitgp.datasets.sources import SOURCES
-    >>> (table,) = read_tables("affairs", SOURCES["affairs"])
-    >>> table[:22]
-    b'affairs,gender,age,yea'
-    """
+    """Read the tables of a data set, unpacked and checked, from the cache if they are there."""
     folder = cache_folder()
     kept = {file: _read_kept(folder / file, digest) for file, digest in source.tables.items()}
     found = [table for table in kept.values() if table is not None]
@@ -63,18 +38,7 @@ def read_tables(name: str, source: Source) -> list[bytes]:
 
 
 def cache_folder() -> Path:
-    """Folder of the tables: what ``TOBITGP_DATA`` names, else the user's cache.
-
-    Returns
-    -------
-    Path
-        It need not exist.
-
-    Examples
-    --------
-    >>> cache_folder() == Path(os.environ.get("TOBITGP_DATA") or cache_folder()).expanduser()
-    True
-    """
+    """Folder of the tables: what ``TOBITGP_DATA`` names, else the user's cache."""
     named = os.environ.get("TOBITGP_DATA")
     if named:
         return Path(named).expanduser()

@@ -29,36 +29,14 @@ SUPPORT_MEASURES = ("meanbp", "hrt", "resp", "temp", "sod", "wbc", "crea")
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from.
+    """Where a data set comes from."""
 
-    Attributes
-    ----------
-    tables : dict of str to str
-        Files of the cache, in the order of the rows, with the SHA-256 of their content, unpacked if the name ends in
-        ``.gz``. Two tables are the training and the test part.
-    urls : tuple of str
-        What is published; the addresses name a commit or a version, so that what they give does not change.
-    tidy : callable
-        From the published files to the tables, both as bytes.
-    raw_sha256 : str or None
-        Of the published file, where it is known.
-    installed : str or None
-        The same file below ``site-packages`` where some package has it, so that nothing is downloaded.
-    needs : str or None
-        Package that ``tidy`` imports and tobitgp does not depend on.
-
-    Examples
-    --------
-    >>> list(SOURCES["gbsg"].tables), SOURCES["gbsg"].needs
-    (['gbsg_train.csv', 'gbsg_test.csv'], 'h5py')
-    """
-
-    tables: dict[str, str]
-    urls: tuple[str, ...]
-    tidy: Callable[[Sequence[bytes]], list[bytes]]
-    raw_sha256: str | None = None
-    installed: str | None = None
-    needs: str | None = None
+    tables: dict[str, str]  # files of the cache
+    urls: tuple[str, ...]  # what is published
+    tidy: Callable[[Sequence[bytes]], list[bytes]]  # from the published files to the tables, both as bytes
+    raw_sha256: str | None = None  # of the published file, where it is known
+    installed: str | None = None  # the same file below ``site-packages`` where some package has it
+    needs: str | None = None  # package that ``tidy`` imports and tobitgp does not depend on
 
 
 SOURCES: dict[str, Source] = {

@@ -16,22 +16,14 @@ from tobitgp.typing import Array, BoolArray
 
 
 class LimitedNormal(ABC):
-    """A normal distribution with limits, as scipy's frozen distributions: every question is a method.
-
-    Attributes
-    ----------
-    loc, scale : array
-        Mean and standard deviation of the normal distribution behind the limits.
-    lower, upper : array
-        Limits, infinite where there is none.
-    """
+    """A normal distribution with limits, as scipy's frozen distributions: every question is a method."""
 
     __slots__ = ("_window", "loc", "lower", "scale", "upper")
 
-    loc: Array
-    scale: Array
-    lower: Array
-    upper: Array
+    loc: Array  # mean and standard deviation of the normal distribution behind the limits
+    scale: Array  # mean and standard deviation of the normal distribution behind the limits
+    lower: Array  # limits, infinite where there is none
+    upper: Array  # limits, infinite where there is none
     _window: Window
 
     def __init__(

@@ -13,20 +13,7 @@ from tobitgp.typing import Array
 
 
 def read_numbers(name: str, value: Any, error: type[TobitGPError] = DataError) -> Array:
-    """A float array of its own.
-
-    Raises
-    ------
-    TobitGPError
-        Of the class given, if the values are not numbers.
-
-    Examples
-    --------
-    >>> read_numbers("x", "low")
-    Traceback (most recent call last):
-    ...
-    tobitgp.errors.DataError: x='low': a number or an array of numbers is needed.
-    """
+    """A float array of its own."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "iufO" or any(
@@ -41,20 +28,7 @@ def read_numbers(name: str, value: Any, error: type[TobitGPError] = DataError) -
 def read_parameters(
     mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None, upper: ArrayLike | None
 ) -> tuple[Array, Array, Array, Array]:
-    """Parameters as arrays that nobody writes to; a limit of None is infinite.
-
-    Raises
-    ------
-    SpecError
-        Naming the parameter, if one has impossible values or a shape that does not fit the others.
-
-    Examples
-    --------
-    >>> read_parameters(0.0, [1.0, -1.0], None, 2.0)
-    Traceback (most recent call last):
-    ...
-    tobitgp.errors.SpecError: sd=-1: sd is positive and finite.
-    """
+    """Parameters as arrays that nobody writes to; a limit of None is infinite."""
     given = {
         "mean": mean,
         "sd": sd,
@@ -78,13 +52,7 @@ def read_parameters(
 def broadcast(
     shape: tuple[int, ...], name: str, other: tuple[int, ...], error: type[TobitGPError] = DataError
 ) -> tuple[int, ...]:
-    """The common shape, or an error of the class given that says whose shape does not fit.
-
-    Examples
-    --------
-    >>> broadcast((3,), "x", (2, 1))
-    (2, 3)
-    """
+    """The common shape, or an error of the class given that says whose shape does not fit."""
     try:
         return np.broadcast_shapes(shape, other)
     except ValueError:
@@ -92,18 +60,7 @@ def broadcast(
 
 
 def read_size(size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of a sample; None is the parameters' own.
-
-    Raises
-    ------
-    SpecError
-        If it is no shape, or one that the parameters do not broadcast to.
-
-    Examples
-    --------
-    >>> read_size(None, (3,)), read_size(2, ()), read_size((2, 3), (3,))
-    ((3,), (2,), (2, 3))
-    """
+    """Shape of a sample; None is the parameters' own."""
     if size is None:
         return shape
     parts = size if isinstance(size, tuple) else (size,)
@@ -116,13 +73,7 @@ def read_size(size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def read_rng(rng: Any) -> np.random.Generator:
-    """A Generator; None is a fixed seed.
-
-    Raises
-    ------
-    SpecError
-        If it is neither None, a whole number nor a Generator.
-    """
+    """A Generator; None is a fixed seed."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):

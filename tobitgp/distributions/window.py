@@ -19,30 +19,16 @@ _LARGEST = 1e300
 
 
 class Window(NamedTuple):
-    r"""Where a window lies on a normal density, and what it holds; arrays of one shape.
+    r"""Where a window lies on a normal density, and what it holds; arrays of one shape."""
 
-    Attributes
-    ----------
-    anchor : array
-        Point of the window nearest to the mean.
-    e : array
-        Its distance from the mean in standard deviations, signed.
-    below, above : array
-        Widths of the window on either side of the anchor, in standard deviations, at most 1e100.
-    left, right : array
-        Mass on either side, divided by :math:`\phi(e)`.
-    first, second : array
-        Means of t and :math:`t^2` inside the window.
-    """
-
-    anchor: Array
-    e: Array
-    below: Array
-    above: Array
-    left: Array
-    right: Array
-    first: Array
-    second: Array
+    anchor: Array  # point of the window nearest to the mean
+    e: Array  # its distance from the mean in standard deviations, signed
+    below: Array  # widths of the window on either side of the anchor, in standard deviations, at most 1e100
+    above: Array  # widths of the window on either side of the anchor, in standard deviations, at most 1e100
+    left: Array  # mass on either side, divided by :math:`\phi(e)`
+    right: Array  # mass on either side, divided by :math:`\phi(e)`
+    first: Array  # means of t and :math:`t^2` inside the window
+    second: Array  # means of t and :math:`t^2` inside the window
 
     @property
     def mass(self) -> Array:
@@ -61,23 +47,7 @@ class Window(NamedTuple):
 
 
 def window(mean: Array, sd: Array, lower: Array, upper: Array) -> Window:
-    """Look at N(mean, sd^2) through (lower, upper).
-
-    Parameters
-    ----------
-    mean, sd, lower, upper : arrays that broadcast together
-        lower < upper; either may be infinite.
-
-    Returns
-    -------
-    Window
-
-    Examples
-    --------
-    >>> far = window(np.array(0.0), np.array(1.0), np.array(50.0), np.array(np.inf))
-    >>> print(far.anchor, far.e, far.first.round(6))
-    50.0 50.0 0.019984
-    """
+    """Look at N(mean, sd^2) through (lower, upper)."""
     mean, sd, lower, upper = np.broadcast_arrays(mean, sd, lower, upper)
     anchor = np.clip(mean, lower, upper)
     with np.errstate(over="ignore", under="ignore"):
@@ -91,21 +61,7 @@ def window(mean: Array, sd: Array, lower: Array, upper: Array) -> Window:
 
 
 def log_tails(seen: Window, t: Array, from_lower: Array, from_upper: Array) -> tuple[Array, Array]:
-    """Log probabilities of lying below and above t, given the window.
-
-    Parameters
-    ----------
-    seen : Window
-    t : array
-        Inside the window, measured from its anchor.
-    from_lower, from_upper : array
-        Distances of t from the ends, not formed from rounded ends.
-
-    Returns
-    -------
-    log_below, log_above : array
-        Each with relative precision in both tails.
-    """
+    """Log probabilities of lying below and above t, given the window."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         log_below = _log_part(seen, seen.left, t, from_lower)
         log_above = _log_part(seen, seen.right, -t, from_upper)
@@ -113,19 +69,7 @@ def log_tails(seen: Window, t: Array, from_lower: Array, from_upper: Array) -> t
 
 
 def quantile(seen: Window, q: Array, p: Array) -> Array:
-    """Position t below which a share q lies, and above which p = 1 - q.
-
-    Parameters
-    ----------
-    seen : Window
-    q, p : arrays that broadcast with the window's
-        Both are used: the smaller one decides in its tail.
-
-    Returns
-    -------
-    array
-        t, measured from the anchor.
-    """
+    """Position t below which a share q lies, and above which p = 1 - q."""
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         a, mass = np.abs(seen.e), seen.mass
         ratio = mills_ratio(a)

@@ -7,29 +7,12 @@ from typing import Any
 
 
 def row_chunks(start: int, stop: int, size: int) -> list[slice]:
-    """Cut ``start:stop`` into consecutive slices of at most ``size`` rows.
-
-    Examples
-    --------
-    >>> row_chunks(2, 7, 3)
-    [slice(2, 5, None), slice(5, 7, None)]
-    """
+    """Cut ``start:stop`` into consecutive slices of at most ``size`` rows."""
     return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
 
 
 def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
-    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes.
-
-    Examples
-    --------
-    >>> add_up((sum(rows), len(rows)) for rows in [[1, 2], [3]])
-    [6, 3]
-
-    A part without rows has no sums, and adds nothing.
-
-    >>> add_up([[1, 2], [], [3, 4]])
-    [4, 6]
-    """
+    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes."""
     total: list[Any] = []
     for part in parts:
         if len(part):

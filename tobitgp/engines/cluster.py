@@ -17,11 +17,6 @@ class DaskPieces:
 
     Whatever a task needs is the result of another task, or stands in its own description, so that the scheduler makes
     again what is lost with a worker; that is why nothing is scattered. Futures are released with the object.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : sequence of distributed.Future
     """
 
     __slots__ = ("_client", "_futures")
@@ -45,13 +40,7 @@ class DaskPieces:
         return DaskPieces(self._client, self._submit(function, args))
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(piece, *args)`` of every piece, in their order.
-
-        Raises
-        ------
-        Exception
-            What the function raised, as itself; of several pieces the first one's.
-        """
+        """``function(piece, *args)`` of every piece, in their order."""
         found = list(self._client.gather(self._submit(function, args)))
         for item in found:
             if isinstance(item, _Failure):

@@ -33,14 +33,7 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalPieces:
-    """Pieces in the memory of this process, worked on in threads where there are several.
-
-    Examples
-    --------
-    >>> pieces = LocalPieces([[2.0, 1.0], [3.0]])
-    >>> pieces.map(sorted).items, pieces.collect(sum)
-    ([[1.0, 2.0], [3.0]], [3.0, 3.0])
-    """
+    """Pieces in the memory of this process, worked on in threads where there are several."""
 
     items: Sequence[Any]
 

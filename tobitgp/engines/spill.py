@@ -22,11 +22,6 @@ class Store:
     """Keeps what is given to it: in memory up to a limit, its arrays in files beyond.
 
     The files lie in a temporary folder of their own, which goes with the store at the latest.
-
-    Parameters
-    ----------
-    limit : int, optional
-        Bytes of arrays in memory; 1 GiB without.
     """
 
     def __init__(self, limit: int | None = None):
@@ -48,15 +43,7 @@ class Store:
         return self._closed
 
     def keep(self, stage: str, value: Any) -> Any:
-        """The value, its arrays mapped read-only from a file where memory is used up.
-
-        Parameters
-        ----------
-        stage : str
-            What it belongs to, for :meth:`forget`.
-        value : object
-            Arrays in dataclasses, named tuples, tuples, lists and dicts are found.
-        """
+        """The value, its arrays mapped read-only from a file where memory is used up."""
         arrays = _arrays(value)
         size = sum(array.nbytes for array in arrays.values())
         with self._lock:

@@ -149,11 +149,6 @@ def map_independent(function: Callable[[Item], Result], items: Sequence[Item], *
 
     Calls made from such a thread run one after the other: the cores are taken. What numpy is to say of overflow is as
     in the thread that calls.
-
-    Examples
-    --------
-    >>> map_independent(abs, [-1, 2], heavy=True)
-    [1, 2]
     """
     if not heavy or min(_processors(), len(items)) < 2 or getattr(_here, "in_pool", False):
         return [function(item) for item in items]

@@ -22,25 +22,7 @@ _BASES = {"re": "re({0})", "cc": _CYCLIC, "cp": _CYCLIC}
 
 
 def read_alias(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
-    """Read ``s(x, bs="gp", k=, by=, m=)`` or ``hsgp(x, cov=, by=, ...)``.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    found : ProcessFound
-        Columns are added here.
-
-    Returns
-    -------
-    GPTerm
-        That of the equivalent ``gp(...)``, which ``read_as`` spells.
-
-    Raises
-    ------
-    FormulaError
-        For what ``gp(...)`` cannot say.
-    """
+    """Read ``s(x, bs="gp", k=, by=, m=)`` or ``hsgp(x, cov=, by=, ...)``."""
     function = called_name(syntax, node)
     options = read_keywords(syntax, node, _S if function == "s" else _HSGP)
     options = {name: value for name, value in options.items() if not is_none(value)}

@@ -12,25 +12,7 @@ from tobitgp.formula.syntax import Syntax
 
 
 def bind(syntax: Syntax, node: ast.Call, parameters: tuple[str, ...]) -> dict[str, ast.expr]:
-    """Arguments of a call by name.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-        With no more positional arguments than there are parameters.
-    parameters : tuple of str
-        In the order in which they may be given without a name.
-
-    Returns
-    -------
-    dict of ast.expr
-
-    Raises
-    ------
-    FormulaError
-        For unknown names, and arguments given twice.
-    """
+    """Arguments of a call by name."""
     given = dict(zip(parameters, node.args, strict=False))
     return given | read_keywords(syntax, node, parameters, given=given)
 
@@ -43,28 +25,7 @@ def read_keywords(
     given: Container[str] = (),
     remedies: Mapping[str, str] | None = None,
 ) -> dict[str, ast.expr]:
-    """Arguments of a call that are given by name.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    known : tuple of str
-        Names it takes.
-    given : container of str
-        Names that were given by position already.
-    remedies : mapping of str to str, optional
-        Whole messages for names it does not take but that are known elsewhere.
-
-    Returns
-    -------
-    dict of ast.expr
-
-    Raises
-    ------
-    FormulaError
-        For unknown names, and arguments given twice.
-    """
+    """Arguments of a call that are given by name."""
     function = called_name(syntax, node)
     found: dict[str, ast.expr] = {}
     for keyword in node.keywords:
@@ -104,21 +65,7 @@ def read_name(syntax: Syntax, node: ast.expr) -> str:
 
 
 def read_column(syntax: Syntax, node: ast.expr, found: Found, what: str) -> Expression:
-    """Read an argument that must name a column.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-    found : Found
-        Its columns are added here.
-    what : str
-        Start of the message when it names none.
-
-    Returns
-    -------
-    Expression
-    """
+    """Read an argument that must name a column."""
     if isinstance(node, ast.Name) and syntax.name(node) in CONSTANTS and not syntax.is_quoted(node):
         name = syntax.name(node)
         syntax.fail(node, f"{what} names a column; a column called {name} is written in backticks: `{name}`")
@@ -130,19 +77,7 @@ def read_column(syntax: Syntax, node: ast.expr, found: Found, what: str) -> Expr
 
 
 def read_limit(syntax: Syntax, node: ast.expr | None, limits: Found) -> Expression | None:
-    """Read one limit; None stands for no limit.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr or None
-    limits : Found
-        Its columns are added here.
-
-    Returns
-    -------
-    Expression or None
-    """
+    """Read one limit; None stands for no limit."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return None
     if isinstance(node, ast.Name) and syntax.name(node).lower() == "nan" and not syntax.is_quoted(node):

@@ -22,29 +22,7 @@ _FLAGS = {
 def read_parts(
     syntax: Syntax, parts: list[ast.expr], response: ResponseSpec, entry: Expression | None, found: ResponseFound
 ) -> tuple[CensoringSpec | None, TruncationSpec | None]:
-    """Read the parts after the first ``|``, in any order.
-
-    Parameters
-    ----------
-    syntax : Syntax
-        Right-hand side.
-    parts : list of ast.expr
-    response : ResponseSpec
-    entry : Expression or None
-        Delayed entry that the response brought along.
-    found : ResponseFound
-        Columns are added here.
-
-    Returns
-    -------
-    censoring : CensoringSpec or None
-    truncation : TruncationSpec or None
-
-    Raises
-    ------
-    FormulaError
-        For other parts, parts given twice, and ``censor`` beside ``Surv`` or ``interval``.
-    """
+    """Read the parts after the first ``|``, in any order."""
     calls: dict[str, ast.Call] = {}
     for part in parts:
         name, call = _part(syntax, part)

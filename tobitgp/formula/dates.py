@@ -12,18 +12,7 @@ DAY = 86_400_000_000  # microseconds
 
 
 def decimal_years(days: Any) -> Array:
-    """Years with the fraction of the year that has passed.
-
-    Parameters
-    ----------
-    days : array
-        Since the beginning of 1970; NaN where the date is missing.
-
-    Examples
-    --------
-    >>> decimal_years([18262.0, 18445.0, np.nan])
-    array([2020. , 2020.5,    nan])
-    """
+    """Years with the fraction of the year that has passed."""
     days = np.asarray(days, dtype=np.float64)
     missing = np.isnan(days)
     moments = np.rint(np.where(missing, 0.0, days) * DAY).astype("datetime64[us]")

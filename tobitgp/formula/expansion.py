@@ -13,27 +13,7 @@ MAX_PRODUCTS = 10_000
 
 
 def count_products(syntax: Syntax, node: ast.expr, found: Found, n_others: int) -> int:
-    """Check a linear term.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-    found : Found
-        Its columns are added here.
-    n_others : int
-        How many columns ``.`` stands for.
-
-    Returns
-    -------
-    int
-        How many products its expansion forms.
-
-    Raises
-    ------
-    FormulaError
-        For anything that is no linear term, and more than ``MAX_PRODUCTS`` products.
-    """
+    """Check a linear term."""
     before = len(found.names)
     match node:
         case ast.Name():

@@ -36,23 +36,7 @@ def expression(syntax: Syntax, node: ast.expr) -> Expression:
 
 
 def check_expression(syntax: Syntax, node: ast.expr, found: Found, *, linear: bool = False) -> None:
-    """Check an expression that is evaluated row by row.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-        Root of the expression.
-    found : Found
-        Columns met are added here.
-    linear : bool
-        Whether it belongs to the linear part, where spline bases and ``C()`` may stand.
-
-    Raises
-    ------
-    FormulaError
-        At the first node that is not allowed.
-    """
+    """Check an expression that is evaluated row by row."""
     check_depth(syntax, node)
     _check(syntax, node, found, linear)
 

@@ -43,28 +43,13 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One row of the registry.
+    """One row of the registry."""
 
-    Attributes
-    ----------
-    doc : str
-        One line.
-    kind : {"array", "basis", "coding", "contrast"}
-        ``"array"`` works row by row and may be used anywhere; the others belong to the linear part, where formulaic
-        provides them.
-    n_args : int
-        Number of columns or expressions it takes.
-    call : callable or None
-        For ``"array"``: (n,) arrays -> (n,) array.
-    options : tuple of str
-        Literal arguments that may follow, in order; only for kinds other than ``"array"``.
-    """
-
-    doc: str
-    kind: Literal["array", "basis", "coding", "contrast"]
-    n_args: int
-    call: Callable[..., Any] | None = None
-    options: tuple[str, ...] = ()
+    doc: str  # one line
+    kind: Literal["array", "basis", "coding", "contrast"]  # ``"array"`` works row by row and may be used anywhere
+    n_args: int  # number of columns or expressions it takes
+    call: Callable[..., Any] | None = None  # for ``"array"``: (n,) arrays -> (n,) array
+    options: tuple[str, ...] = ()  # literal arguments that may follow, in order; only for kinds other than ``"array"``
 
 
 def _array(doc: str, call: Callable[..., Any], n_args: int = 1) -> Function:
@@ -172,26 +157,7 @@ def formula_functions() -> dict[str, str]:
 
 
 def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFunctions:
-    """Check a user's own functions.
-
-    Parameters
-    ----------
-    functions : mapping of str to callable or None
-
-    Returns
-    -------
-    tuple of (str, callable)
-
-    Raises
-    ------
-    SpecError
-        For names that cannot be called in a formula or mean something there already, and values that are no functions.
-
-    Examples
-    --------
-    >>> [name for name, _ in read_functions({"logit": lambda p: np.log(p / (1 - p))})]
-    ['logit']
-    """
+    """Check a user's own functions."""
     if functions is None:
         return ()
     if not isinstance(functions, Mapping):
@@ -211,13 +177,7 @@ def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFu
 
 
 def nearest(name: str, known: Iterable[object]) -> str:
-    """Words for the names closest to a misspelt one, empty when none is close.
-
-    Examples
-    --------
-    >>> nearest("agee", ["age", "sex"])
-    "; did you mean 'age'?"
-    """
+    """Words for the names closest to a misspelt one, empty when none is close."""
     candidates = [item for item in known if isinstance(item, str)]
     close = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
     folded = [item for item in candidates if item.lower() == name.lower() and item not in close]

@@ -24,17 +24,11 @@ _REMEDIES = {
 
 @dataclass(slots=True)
 class ProcessFound:
-    """Columns of processes, as they are collected.
+    """Columns of processes, as they are collected."""
 
-    Attributes
-    ----------
-    inputs, by, re : Found
-        One for each role of a column.
-    """
-
-    inputs: Found = field(default_factory=Found)
-    by: Found = field(default_factory=Found)
-    re: Found = field(default_factory=Found)
+    inputs: Found = field(default_factory=Found)  # one for each role of a column
+    by: Found = field(default_factory=Found)  # one for each role of a column
+    re: Found = field(default_factory=Found)  # one for each role of a column
 
 
 def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
@@ -42,22 +36,6 @@ def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
 
     Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
     are two terms; a kernel is no part of the label.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    found : ProcessFound
-        Columns are added here.
-
-    Returns
-    -------
-    GPTerm
-
-    Raises
-    ------
-    FormulaError
-        For unknown arguments or kernels, inputs without a column, and arguments that contradict each other.
     """
     options = read_keywords(syntax, node, OPTIONS, remedies=_REMEDIES)
     options = {name: value for name, value in options.items() if not is_none(value)}
@@ -77,24 +55,7 @@ def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
 
 
 def read_inputs(syntax: Syntax, node: ast.Call, found: Found) -> tuple[Expression, ...]:
-    """Read the arguments without a name, each with a column in it.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    found : Found
-        Their columns are added here.
-
-    Returns
-    -------
-    tuple of Expression
-
-    Raises
-    ------
-    FormulaError
-        If there is none, one names no column, or one stands twice.
-    """
+    """Read the arguments without a name, each with a column in it."""
     function = called_name(syntax, node)
     if not node.args:
         syntax.fail(node, f"{function}() needs at least one input, as in {function}(x)")
@@ -112,13 +73,7 @@ def read_inputs(syntax: Syntax, node: ast.Call, found: Found) -> tuple[Expressio
 
 
 def read_kernel(syntax: Syntax, node: ast.expr) -> str:
-    """Read the name of a kernel, in any spelling.
-
-    Raises
-    ------
-    FormulaError
-        With the nearest names.
-    """
+    """Read the name of a kernel, in any spelling."""
     kernel = node.value if isinstance(node, ast.Constant) else None
     known = f"the kernels are {', '.join(KERNEL_NAMES)}"
     if not isinstance(kernel, str):
@@ -133,20 +88,7 @@ def read_kernel(syntax: Syntax, node: ast.expr) -> str:
 def default_label(
     inputs: tuple[Expression, ...], by: Expression | None, period: Expression | None = None, kernel: str = ""
 ) -> str:
-    """Label of a process that was given none, blanks and backticks apart as it is written.
-
-    Parameters
-    ----------
-    inputs : tuple of Expression
-    by, period : Expression or None
-        Part of the label wherever they are given.
-    kernel : str
-        Where nothing else tells two factors of a product apart.
-
-    Returns
-    -------
-    str
-    """
+    """Label of a process that was given none, blanks and backticks apart as it is written."""
     options = [f"by={label_of(by)}"] if by is not None else []
     options += [f"period={label_of(period)}"] if period is not None else []
     options += [f'kernel="{kernel}"'] if kernel else []

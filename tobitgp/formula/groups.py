@@ -12,26 +12,7 @@ from tobitgp.formula.syntax import Syntax
 
 
 def read_group(syntax: Syntax, node: ast.expr, found: Found, what: str) -> Expression:
-    """Read a group, which is a bare column.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-    found : Found
-        The column is added here.
-    what : str
-        Where it stands, for messages.
-
-    Returns
-    -------
-    Expression
-
-    Raises
-    ------
-    FormulaError
-        For anything more than the name of a column.
-    """
+    """Read a group, which is a bare column."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         syntax.fail(node, f"A column is written without quotes: {node.value}")
     if isinstance(node, ast.Name) and not syntax.is_dot(node):
@@ -46,25 +27,7 @@ def read_group(syntax: Syntax, node: ast.expr, found: Found, what: str) -> Expre
 
 
 def read_re(syntax: Syntax, node: ast.Call, found: Found) -> GPTerm:
-    """Read ``re(g, name=)``.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    found : Found
-        The column is added here.
-
-    Returns
-    -------
-    GPTerm
-        Without factors.
-
-    Raises
-    ------
-    FormulaError
-        For anything but one bare column and a name.
-    """
+    """Read ``re(g, name=)``."""
     options = read_keywords(syntax, node, ("name",), remedies={"by": "re() has no by=; write gp(x, by=g)"})
     if not node.args:
         syntax.fail(node, "re() needs a column of groups, as in re(g)")
@@ -76,26 +39,7 @@ def read_re(syntax: Syntax, node: ast.Call, found: Found) -> GPTerm:
 
 
 def read_bar(syntax: Syntax, node: ast.BinOp, found: Found) -> GPTerm:
-    """Read ``(1 | g)``.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.BinOp
-        With ``|`` for its operator.
-    found : Found
-        The column is added here.
-
-    Returns
-    -------
-    GPTerm
-        The same as of ``re(g)``.
-
-    Raises
-    ------
-    FormulaError
-        For random slopes, and groups that are more than a bare column.
-    """
+    """Read ``(1 | g)``."""
     left, right = node.left, node.right
     match right:
         case ast.Call(func=ast.Name()) if called_name(syntax, right) in PLACES:

@@ -15,22 +15,7 @@ _ALLOWED = 'write mixture(2), mixture(range(1, 7)), or mixture("dp", max_compone
 
 
 def read_mixture(syntax: Syntax, node: ast.Call) -> MixtureTerm:
-    """Read ``mixture(k)``, ``mixture(range(1, 7))`` or ``mixture("dp", max_components=10)``.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-
-    Returns
-    -------
-    MixtureTerm
-
-    Raises
-    ------
-    FormulaError
-        For anything but whole numbers of at least 1, and for arguments that do not go together.
-    """
+    """Read ``mixture(k)``, ``mixture(range(1, 7))`` or ``mixture("dp", max_components=10)``."""
     if len(node.args) > 1:
         syntax.fail(node.args[1], f"mixture() takes one number, range or name; {_ALLOWED}")
     given = bind(syntax, node, ("k", "max_components"))

@@ -25,36 +25,6 @@ def parse_formula(
     """Read a formula.
 
     The text is checked against a whitelist on its own syntax tree; nothing in it is ever executed.
-
-    Parameters
-    ----------
-    text : str
-        ``response ~ terms | censoring``.
-    columns : collection of str, optional
-        Columns of the data. With them, unknown names are refused here, and ``.`` can be written out.
-    functions : mapping of str to callable, optional
-        A user's own functions, which the formula may call by these names: (n,) arrays -> (n,) array, row by row.
-
-    Returns
-    -------
-    ModelSpec
-
-    Raises
-    ------
-    FormulaError
-        If the formula cannot be read; the message shows the place and says what is allowed.
-
-    Examples
-    --------
-    >>> spec = parse_formula("y ~ z + gp(x) | censor(0, inf)")
-    >>> spec.linear, spec.gps[0].name, spec.censoring.lower.text
-    ('1 + z', 'gp(x)', '0')
-    >>> print(parse_formula("y ~ gp(x)"))
-    y ~ gp(x)
-      response   y
-      censoring  none
-      linear     intercept
-      process    gp(x): zero-mean Gaussian process over x, kernel rbf, one length-scale
     """
     if not isinstance(text, str):
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")

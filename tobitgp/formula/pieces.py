@@ -13,71 +13,36 @@ INPUT_ROLES: tuple[Role, ...] = ("linear", "gp", "by", "re", "offset")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A piece of formula text that passed the whitelist.
+    """A piece of formula text that passed the whitelist."""
 
-    Attributes
-    ----------
-    text : str
-        As written, backticks kept.
-    start : int
-        Offset of the first character in the whole formula, for carets.
-    functions : tuple of (str, callable)
-        A user's own functions, which it may call.
-    """
-
-    text: str
-    start: int
-    functions: UserFunctions = ()
+    text: str  # as written, backticks kept
+    start: int  # offset of the first character in the whole formula, for carets
+    functions: UserFunctions = ()  # A user's own functions, which it may call
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A column that the model uses.
+    """A column that the model uses."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the column, without backticks.
-    start : int
-        Offset of its first use in this role.
-    role : {"response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"}
-        A column used in several roles is listed once for each. A ``"bound"`` is an end between which the value lies,
-        a ``"limit"`` one of the instrument, a ``"window"`` one of truncation; ``"event"`` covers every code of a row.
-        ``"gp"`` is an input of a process, ``"by"`` a column whose every level has a process of its own, ``"re"`` the
-        groups of a random intercept.
-    date : bool
-        Whether it stands in ``decimal_year(...)``, where dates belong.
-    beside : str
-        The other column of a difference, ``b - a``, in which both may be dates; empty elsewhere.
-    """
-
-    name: str
-    start: int
+    name: str  # name of the column, without backticks
+    start: int  # offset of its first use in this role
     role: Role
-    date: bool = False
-    beside: str = ""
+    date: bool = False  # whether it stands in ``decimal_year(...)``, where dates belong
+    beside: str = ""  # the other column of a difference, ``b - a``, in which both may be dates; empty elsewhere
 
 
 class LinearPart:
-    """What a model and its noise scale share: linear terms in formulaic's grammar, and offsets.
-
-    Attributes
-    ----------
-    part : str
-        What the linear terms make up, for messages.
-    formula, linear, offsets, variables, plain, codings, functions
-        As in `ModelSpec`.
-    """
+    """What a model and its noise scale share: linear terms in formulaic's grammar, and offsets."""
 
     __slots__ = ()
-    part: ClassVar[str] = "linear part"
-    formula: str
-    linear: str
-    offsets: tuple[Expression, ...]
-    variables: tuple[Variable, ...]
-    plain: tuple[str, ...] | None
-    codings: tuple[Expression, ...]
-    functions: UserFunctions
+    part: ClassVar[str] = "linear part"  # what the linear terms make up, for messages
+    formula: str  # as in `ModelSpec`
+    linear: str  # as in `ModelSpec`
+    offsets: tuple[Expression, ...]  # as in `ModelSpec`
+    variables: tuple[Variable, ...]  # as in `ModelSpec`
+    plain: tuple[str, ...] | None  # as in `ModelSpec`
+    codings: tuple[Expression, ...]  # as in `ModelSpec`
+    functions: UserFunctions  # as in `ModelSpec`
 
     @property
     def intercept(self) -> bool:

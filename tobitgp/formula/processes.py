@@ -32,26 +32,7 @@ def holds_process(syntax: Syntax, node: ast.expr) -> bool:
 
 
 def read_process(syntax: Syntax, node: ast.expr, found: ProcessFound, taken: Sequence[str]) -> GPTerm:
-    """Read a term for which :func:`holds_process` holds.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-    found : ProcessFound
-        Columns are added here.
-    taken : sequence of str
-        Labels of the terms before this one.
-
-    Returns
-    -------
-    GPTerm
-
-    Raises
-    ------
-    FormulaError
-        If it cannot be read, its group is among its inputs, or its label is taken.
-    """
+    """Read a term for which :func:`holds_process` holds."""
     check_depth(syntax, node)
     before = len(found.inputs.names)
     term = _read(syntax, node, found)

@@ -15,27 +15,7 @@ from tobitgp.formula.syntax import Syntax
 
 
 def read_product(syntax: Syntax, node: ast.BinOp, found: ProcessFound) -> GPTerm:
-    """Read a product of kernels, at most one of its leaves a group.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.BinOp
-        With ``:`` for its operator, and a process among its leaves.
-    found : ProcessFound
-        Columns are added here.
-
-    Returns
-    -------
-    GPTerm
-        Its factors in written order; a leaf that is no process is a linear kernel, so that its slope varies. Labels of
-        factors are joined, with the kernel of those that would read the same: ``gp(x):gp(x, kernel="matern32")``.
-
-    Raises
-    ------
-    FormulaError
-        For leaves that cannot be multiplied, and two groups, two names or twice the same factor.
-    """
+    """Read a product of kernels, at most one of its leaves a group."""
     leaves = _leaves(node)
     parts = [_read_leaf(syntax, leaf, found) for leaf in leaves]
     named = [leaf for leaf in leaves if name_node(leaf) is not None]
@@ -56,13 +36,7 @@ def read_product(syntax: Syntax, node: ast.BinOp, found: ProcessFound) -> GPTerm
 
 
 def refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
-    """Say what to write instead of a process under any sign but ``+`` and ``:``.
-
-    Raises
-    ------
-    FormulaError
-        Always.
-    """
+    """Say what to write instead of a process under any sign but ``+`` and ``:``."""
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
         syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
     calls = [name for item in ast.walk(node) if (name := syntax.called(item))]

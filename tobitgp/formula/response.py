@@ -16,41 +16,17 @@ from tobitgp.formula.syntax import Syntax
 
 @dataclass(slots=True)
 class ResponseFound:
-    """Columns of the response and its censoring, as they are collected.
+    """Columns of the response and its censoring, as they are collected."""
 
-    Attributes
-    ----------
-    values, events, bounds, limits, window : Found
-        One for each role of a column.
-    """
-
-    values: Found = field(default_factory=Found)
-    events: Found = field(default_factory=Found)
-    bounds: Found = field(default_factory=Found)
-    limits: Found = field(default_factory=Found)
-    window: Found = field(default_factory=Found)
+    values: Found = field(default_factory=Found)  # one for each role of a column
+    events: Found = field(default_factory=Found)  # one for each role of a column
+    bounds: Found = field(default_factory=Found)  # one for each role of a column
+    limits: Found = field(default_factory=Found)  # one for each role of a column
+    window: Found = field(default_factory=Found)  # one for each role of a column
 
 
 def read_response(syntax: Syntax, found: ResponseFound) -> tuple[ResponseSpec, Expression | None]:
-    """Read the left-hand side.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    found : ResponseFound
-        Columns are added here.
-
-    Returns
-    -------
-    response : ResponseSpec
-    entry : Expression or None
-        Delayed entry of ``Surv(entry, time, event)``.
-
-    Raises
-    ------
-    FormulaError
-        For anything but an expression with a column in it, ``Surv(...)`` or ``interval(lo, hi)``.
-    """
+    """Read the left-hand side."""
     node = syntax.tree
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         _refuse_bar(syntax, node.right)

@@ -27,38 +27,7 @@ def parse_scale_formula(
     *,
     beside: ModelSpec | None = None,
 ) -> ScaleSpec:
-    """Read the formula of the log noise scale, in the grammar of the linear part.
-
-    Parameters
-    ----------
-    text : str
-        ``~ terms``, without a response.
-    columns : collection of str, optional
-        Columns of the data. With them, unknown names are refused here, and ``.`` can be written out.
-    functions : mapping of str to callable, optional
-        A user's own functions, as for `parse_formula`.
-    beside : ModelSpec, optional
-        The model whose noise it is of: its response is refused here, and ``.`` leaves its response and censoring out.
-
-    Returns
-    -------
-    ScaleSpec
-
-    Raises
-    ------
-    FormulaError
-        If the formula cannot be read; the message shows the place and says what is allowed.
-    SpecError
-        For processes and random intercepts, which the scale cannot have for now.
-
-    Examples
-    --------
-    >>> parse_scale_formula("~ z + offset(log(se))").linear
-    '1 + z'
-    >>> print(parse_scale_formula("~ bs(z, df=4)"))
-    ~ bs(z, df=4)
-      log(sigma) intercept, bs(z, df=4)
-    """
+    """Read the formula of the log noise scale, in the grammar of the linear part."""
     if not isinstance(text, str):
         raise FormulaError(f"The noise scale is a formula in text, not {type(text).__name__}; {_remedy(text)}")
     own = read_functions(functions)
@@ -79,12 +48,7 @@ def parse_scale_formula(
 
 
 def refuse_response(scale: ScaleSpec, spec: ModelSpec) -> None:
-    """Refuse a noise scale that depends on the response.
-
-    Raises
-    ------
-    FormulaError
-    """
+    """Refuse a noise scale that depends on the response."""
     responses = spec.names("response", "bound")
     for variable in scale.variables:
         if variable.name in responses:

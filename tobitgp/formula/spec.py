@@ -28,21 +28,11 @@ STATUS_WORDS: dict[str, Kind] = {"left": -1, "none": 0, "right": 1, "interval": 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What says, row by row, whether and how a value was censored.
+    """What says, row by row, whether and how a value was censored."""
 
-    Attributes
-    ----------
-    expression : Expression
-        Numbers, or the words of ``STATUS_WORDS``; text in quotes or a number is the same in every row.
-    codes : str
-        Key of ``CODES``.
-    how : str
-        The call up to this argument, as in ``"Surv(time, "``, for messages.
-    """
-
-    expression: Expression
-    codes: Literal["event", "left", "nondetect", "status", "survival"]
-    how: str
+    expression: Expression  # numbers, or the words of ``STATUS_WORDS``
+    codes: Literal["event", "left", "nondetect", "status", "survival"]  # key of ``CODES``
+    how: str  # the call up to this argument, as in ``"Surv(time, "``, for messages
 
     @property
     def text(self) -> str:
@@ -52,31 +42,14 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class ResponseSpec:
-    """Left-hand side.
+    """Left-hand side."""
 
-    Attributes
-    ----------
-    kind : {"value", "text", "surv", "interval"}
-        A plain value; a column that turned out to hold text, with limits such as ``<0.5``; ``Surv`` with a code in
-        each row; or two ends, the value in (value, upper].
-    value : Expression
-        The value, the time, or the lower end.
-    flag : Flag or None
-        Code of ``Surv``.
-    upper : Expression or None
-        Upper end, of every row or of those coded as interval.
-    label : str
-        The left-hand side as written.
-    duration : str
-        A column in it that turned out to hold durations, or a difference of two dates, so that it is in days.
-    """
-
-    kind: Literal["value", "text", "surv", "interval"]
-    value: Expression
-    flag: Flag | None = None
-    upper: Expression | None = None
-    label: str = ""
-    duration: str = ""
+    kind: Literal["value", "text", "surv", "interval"]  # A plain value
+    value: Expression  # the value, the time, or the lower end
+    flag: Flag | None = None  # code of ``Surv``
+    upper: Expression | None = None  # upper end, of every row or of those coded as interval
+    label: str = ""  # the left-hand side as written
+    duration: str = ""  # A column in it that turned out to hold durations
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,51 +72,24 @@ class TruncationSpec:
 
 @dataclass(frozen=True, slots=True)
 class GPFactor:
-    """One kernel of a process and the inputs it is of.
-
-    Attributes
-    ----------
-    inputs : tuple of Expression
-    kernel : str
-        One of ``KERNEL_NAMES``.
-    ard : bool
-        A length-scale for each input, or one for all.
-    period : float or None
-        Of a periodic kernel, where it is known.
-    """
+    """One kernel of a process and the inputs it is of."""
 
     inputs: tuple[Expression, ...]
-    kernel: str
-    ard: bool
-    period: float | None = None
+    kernel: str  # one of ``KERNEL_NAMES``
+    ard: bool  # A length-scale for each input, or one for all
+    period: float | None = None  # of a periodic kernel, where it is known
 
 
 @dataclass(frozen=True, slots=True)
 class GPTerm:
-    """One process: ``gp(...)``, a product with others, ``re(...)``, or one of these in another program's spelling.
+    """One process: ``gp(...)``, a product with others, ``re(...)``, or one of these in another program's spelling."""
 
-    Attributes
-    ----------
-    factors : tuple of GPFactor
-        Their kernels multiply; none for ``re(g)``, which is constant within a group.
-    name : str
-        Label in parameter names, ``gp(x)`` unless ``name=`` was given.
-    by : Expression or None
-        The column whose every level has a process of its own, with shared hyper-parameters.
-    read_as : str
-        The equivalent ``gp(...)`` spelling where the term was written as an alias, else empty; ``print(spec)`` says so.
-    written : str
-        The alias as written, else empty.
-    note : str
-        What of the alias has no counterpart in ``read_as``, else empty.
-    """
-
-    factors: tuple[GPFactor, ...]
-    name: str
-    by: Expression | None = None
-    read_as: str = ""
-    written: str = ""
-    note: str = ""
+    factors: tuple[GPFactor, ...]  # their kernels multiply; none for ``re(g)``, which is constant within a group
+    name: str  # label in parameter names, ``gp(x)`` unless ``name=`` was given
+    by: Expression | None = None  # the column whose every level has a process of its own, with shared hyper-parameters
+    read_as: str = ""  # the equivalent ``gp(...)`` spelling where the term was written as an alias, else empty
+    written: str = ""  # the alias as written, else empty
+    note: str = ""  # what of the alias has no counterpart in ``read_as``, else empty
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
@@ -153,66 +99,31 @@ class GPTerm:
 
 @dataclass(frozen=True, slots=True)
 class MixtureTerm:
-    """``mixture(...)``, which stands alone right of ``~``.
+    """``mixture(...)``, which stands alone right of ``~``."""
 
-    Attributes
-    ----------
-    numbers : tuple of int
-        Numbers of components to choose from, ascending; of a Dirichlet process the most components.
-    process : bool
-        A Dirichlet process, ``mixture("dp")``.
-    start, end : int
-        Where it stands in the formula.
-    """
-
-    numbers: tuple[int, ...]
-    process: bool = False
-    start: int = 0
-    end: int = 0
+    numbers: tuple[int, ...]  # numbers of components to choose from, ascending
+    process: bool = False  # A Dirichlet process, ``mixture("dp")``
+    start: int = 0  # where it stands in the formula
+    end: int = 0  # where it stands in the formula
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec(LinearPart):
-    """A whole model as written; ``print`` says in words what was understood.
+    """A whole model as written; ``print`` says in words what was understood."""
 
-    Attributes
-    ----------
-    formula : str
-        The text, every white space a blank.
-    response : ResponseSpec
-    censoring : CensoringSpec or None
-    linear : str
-        Linear part in formulaic's grammar, with its ``1`` or ``0`` written out; ``"0"`` when there is none.
-    offsets : tuple of Expression
-    gps : tuple of GPTerm
-    variables : tuple of Variable
-        Every column the model uses, with its role.
-    plain : tuple of str or None
-        The columns of the linear part when it holds nothing but bare columns, else None.
-    codings : tuple of Expression
-        First arguments of ``C(...)`` in the linear part.
-    truncation : TruncationSpec or None
-    functions : tuple of (str, callable)
-        A user's own functions that the formula may call.
-    mixture : MixtureTerm or None
-        In place of linear terms and processes.
-    scale : ScaleSpec or None
-        Of the noise scale, where it has a formula of its own.
-    """
-
-    formula: str
+    formula: str  # the text, every white space a blank
     response: ResponseSpec
     censoring: CensoringSpec | None
-    linear: str
+    linear: str  # linear part in formulaic's grammar, with its ``1`` or ``0`` written out; ``"0"`` when there is none
     offsets: tuple[Expression, ...]
     gps: tuple[GPTerm, ...]
-    variables: tuple[Variable, ...] = ()
-    plain: tuple[str, ...] | None = None
-    codings: tuple[Expression, ...] = ()
+    variables: tuple[Variable, ...] = ()  # every column the model uses, with its role
+    plain: tuple[str, ...] | None = None  # the columns of the linear part when it holds nothing but bare columns
+    codings: tuple[Expression, ...] = ()  # first arguments of ``C(...)`` in the linear part
     truncation: TruncationSpec | None = None
-    functions: UserFunctions = ()
-    mixture: MixtureTerm | None = None
-    scale: ScaleSpec | None = None
+    functions: UserFunctions = ()  # A user's own functions that the formula may call
+    mixture: MixtureTerm | None = None  # in place of linear terms and processes
+    scale: ScaleSpec | None = None  # of the noise scale, where it has a formula of its own
 
     @property
     def written(self) -> str:
@@ -238,33 +149,16 @@ class ModelSpec(LinearPart):
 
 @dataclass(frozen=True, slots=True)
 class ScaleSpec(LinearPart):
-    """The log noise scale as written, ``~ z``; ``print`` says in words what was understood.
-
-    Attributes
-    ----------
-    formula : str
-        The text, every white space a blank.
-    linear : str
-        Its terms in formulaic's grammar, with their ``1`` or ``0`` written out.
-    offsets : tuple of Expression
-    variables : tuple of Variable
-        In the roles "linear" and "offset".
-    plain : tuple of str or None
-        The columns when the terms are nothing but bare columns, else None.
-    codings : tuple of Expression
-        First arguments of ``C(...)``.
-    functions : tuple of (str, callable)
-        A user's own functions that the formula may call.
-    """
+    """The log noise scale as written, ``~ z``; ``print`` says in words what was understood."""
 
     part: ClassVar[str] = "noise scale"
-    formula: str
-    linear: str
+    formula: str  # the text, every white space a blank
+    linear: str  # its terms in formulaic's grammar, with their ``1`` or ``0`` written out
     offsets: tuple[Expression, ...] = ()
-    variables: tuple[Variable, ...] = ()
-    plain: tuple[str, ...] | None = None
-    codings: tuple[Expression, ...] = ()
-    functions: UserFunctions = ()
+    variables: tuple[Variable, ...] = ()  # in the roles "linear" and "offset"
+    plain: tuple[str, ...] | None = None  # the columns when the terms are nothing but bare columns, else None
+    codings: tuple[Expression, ...] = ()  # first arguments of ``C(...)``
+    functions: UserFunctions = ()  # A user's own functions that the formula may call
 
     def __str__(self) -> str:
         return describe_scale(self)

@@ -34,25 +34,7 @@ _REMEDIES = {
 def read_surv(
     syntax: Syntax, node: ast.Call, values: Found, events: Found, bounds: Found, window: Found
 ) -> tuple[ResponseSpec, Expression | None]:
-    """Read a ``Surv(...)``.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.Call
-    values, events, bounds, window : Found
-        Columns of the time, the code, the ends of intervals and the entry are added here.
-
-    Returns
-    -------
-    response : ResponseSpec
-    entry : Expression or None
-
-    Raises
-    ------
-    FormulaError
-        For unknown types, and arguments that do not fit the type.
-    """
+    """Read a ``Surv(...)``."""
     kind, plain = _read_type(syntax, node)
     parameters, form = _PARAMETERS[kind], _FORMS[kind]
     if len(plain.args) > len(parameters):

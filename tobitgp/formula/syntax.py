@@ -16,30 +16,14 @@ MAX_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A parsed piece of formula.
+    """A parsed piece of formula."""
 
-    Attributes
-    ----------
-    formula : str
-        Text the tokens point into.
-    start : int
-        Offset of the parsed piece in ``formula``.
-    tokens : tuple of Token
-        Tokens of the piece.
-    tree : ast.expr
-        Names hold placeholders: read them by :meth:`name`.
-    offsets : tuple of int or None
-        Character offset of every UTF-8 byte of the piece; None when all are ASCII.
-    functions : tuple of (str, callable)
-        A user's own functions that may be called.
-    """
-
-    formula: str
-    start: int
-    tokens: tuple[Token, ...]
-    tree: ast.expr
-    offsets: tuple[int, ...] | None
-    functions: UserFunctions = ()
+    formula: str  # text the tokens point into
+    start: int  # offset of the parsed piece in ``formula``
+    tokens: tuple[Token, ...]  # tokens of the piece
+    tree: ast.expr  # names hold placeholders: read them by :meth:`name`
+    offsets: tuple[int, ...] | None  # character offset of every UTF-8 byte of the piece; None when all are ASCII
+    functions: UserFunctions = ()  # A user's own functions that may be called
 
     def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
         """Start and end of a node in ``formula``."""
@@ -81,37 +65,12 @@ def one_line(text: str) -> str:
 
 
 def read_expression(text: str, functions: UserFunctions = ()) -> Syntax:
-    """Parse one expression by itself, as stored in an :class:`~tobitgp.formula.spec.Expression`.
-
-    Examples
-    --------
-    >>> read_expression("log(`a b`) + 1").tree.__class__.__name__
-    'BinOp'
-    """
+    """Parse one expression by itself, as stored in an :class:`~tobitgp.formula.spec.Expression`."""
     return read_side(text, tokenize(text), functions)
 
 
 def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions = ()) -> Syntax:
-    """Parse tokens of a formula with Python's own parser; nothing is evaluated.
-
-    Parameters
-    ----------
-    formula : str
-        The whole formula.
-    tokens : tuple of Token
-        At least one, all from one side of ``~``.
-    functions : tuple of (str, callable)
-        A user's own functions that may be called.
-
-    Returns
-    -------
-    Syntax
-
-    Raises
-    ------
-    FormulaError
-        If the text does not parse.
-    """
+    """Parse tokens of a formula with Python's own parser; nothing is evaluated."""
     start, end = tokens[0].start, tokens[-1].end
     masked = list(formula[start:end])
     for token in tokens:
@@ -132,13 +91,7 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
 
 
 def used_names(syntax: Syntax) -> tuple[str, ...]:
-    """Names in an expression that are not called: its columns, and constants.
-
-    Examples
-    --------
-    >>> used_names(read_expression("log(`a b`) + pi"))
-    ('pi', 'a b')
-    """
+    """Names in an expression that are not called: its columns, and constants."""
     called = {id(node.func) for node in ast.walk(syntax.tree) if isinstance(node, ast.Call)}
     names = [node for node in ast.walk(syntax.tree) if isinstance(node, ast.Name) and id(node) not in called]
     return tuple(dict.fromkeys(syntax.name(node) for node in names))

@@ -19,27 +19,13 @@ from tobitgp.formula.syntax import Syntax, check_depth
 
 @dataclass(slots=True)
 class Terms:
-    """The terms of a formula, as they are collected.
-
-    Attributes
-    ----------
-    intercept : bool
-    linear : list of (int, ast.expr)
-        Sign and tree of each linear term.
-    gps : list of GPTerm
-    offsets : list of Expression
-    removed : list of (str, int)
-        Bare columns taken out by ``- x``, with their places.
-    found_linear, found_offset : Found
-    found_process : ProcessFound
-    mixture : MixtureTerm or None
-    """
+    """The terms of a formula, as they are collected."""
 
     intercept: bool = True
-    linear: list[tuple[int, ast.expr]] = field(default_factory=list)
+    linear: list[tuple[int, ast.expr]] = field(default_factory=list)  # sign and tree of each linear term
     gps: list[GPTerm] = field(default_factory=list)
     offsets: list[Expression] = field(default_factory=list)
-    removed: list[tuple[str, int]] = field(default_factory=list)
+    removed: list[tuple[str, int]] = field(default_factory=list)  # bare columns taken out by ``- x``, with their places
     found_linear: Found = field(default_factory=Found)
     found_process: ProcessFound = field(default_factory=ProcessFound)
     found_offset: Found = field(default_factory=Found)
@@ -61,23 +47,7 @@ def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
 
 
 def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
-    """Sort the terms, checking all but those that stand for other columns.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    node : ast.expr
-        The part before the first ``|``.
-
-    Returns
-    -------
-    Terms
-
-    Raises
-    ------
-    FormulaError
-        For anything outside the language.
-    """
+    """Sort the terms, checking all but those that stand for other columns."""
     terms, signed = Terms(), _flatten(node)
     mixed = [term for _, term in signed if syntax.called(term) == "mixture"]
     if mixed:
@@ -107,15 +77,7 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
 
 
 def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
-    """Check the linear terms and bound their expansion.
-
-    Parameters
-    ----------
-    syntax : Syntax
-    terms : Terms
-    others : sequence of str
-        The columns that ``.`` stands for.
-    """
+    """Check the linear terms and bound their expansion."""
     total = 0
     for sign, term in terms.linear:
         check_depth(syntax, term)
@@ -214,12 +176,6 @@ def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
 
 
 def spelled(name: str, own: Sequence[str] = ()) -> str:
-    """Write a column's name so that formulaic reads it safely, beside a user's own functions.
-
-    Examples
-    --------
-    >>> spelled("age"), spelled("age at entry"), spelled("log")
-    ('age', '`age at entry`', '`log`')
-    """
+    """Write a column's name so that formulaic reads it safely, beside a user's own functions."""
     safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
     return name if safe and name not in own and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"

@@ -44,23 +44,11 @@ _BAD = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One piece of the formula.
-
-    Attributes
-    ----------
-    kind : str
-    text : str
-        As written.
-    start : int
-        Offset in the formula.
-    role : str
-        ``"call"`` for a bracket that opens the arguments of a function, ``"interaction"`` for a ``:`` between terms,
-        ``"dot"`` for the ``.`` that stands for all other columns, else empty.
-    """
+    """One piece of the formula."""
 
     kind: TokenKind
-    text: str
-    start: int
+    text: str  # as written
+    start: int  # offset in the formula
     role: Literal["", "call", "interaction", "dot"] = ""
 
     @property
@@ -70,28 +58,7 @@ class Token:
 
 
 def tokenize(formula: str) -> tuple[Token, ...]:
-    """Cut a formula into tokens.
-
-    Parameters
-    ----------
-    formula : str
-        Text in which every white space is a blank.
-
-    Returns
-    -------
-    tuple of Token
-
-    Raises
-    ------
-    FormulaError
-        For characters outside the language, unbalanced or deeply nested brackets, attribute access, indexing,
-        keywords of Python, two operands without an operator between them, and texts that are too long.
-
-    Examples
-    --------
-    >>> [token.text for token in tokenize("y ~ `a b` + gp(x)")]
-    ['y', '~', '`a b`', '+', 'gp', '(', 'x', ')']
-    """
+    """Cut a formula into tokens."""
     if len(formula) > MAX_LENGTH:
         raise FormulaError(f"The formula has {len(formula)} characters; at most {MAX_LENGTH} are read")
     raw = _scan(formula)

@@ -17,13 +17,7 @@ _LISTED = 12  # names in a message
 def columns_of_dot(
     syntax: Syntax, terms: Terms, columns: Collection[str] | None, used: Iterable[str]
 ) -> tuple[str, ...]:
-    """Columns that ``.`` stands for: all but those used elsewhere and those taken out.
-
-    Raises
-    ------
-    FormulaError
-        If no columns are known, none is left, or one has a name that no formula can hold.
-    """
+    """Columns that ``.`` stands for: all but those used elsewhere and those taken out."""
     formula, place = syntax.formula, _dot(syntax)
     if place is None:
         return ()
@@ -47,24 +41,7 @@ def collect_variables(
     others: Sequence[str],
     plain: tuple[str, ...] | None,
 ) -> tuple[Variable, ...]:
-    """Columns by role, each once for every role, place of dates and difference.
-
-    Parameters
-    ----------
-    roles : iterable of (str, Found)
-        Columns that were met, those of the checked linear terms among them.
-    terms : Terms
-        Its linear columns get those that ``.`` stands for.
-    syntax : Syntax
-    others : sequence of str
-        Columns that ``.`` stands for.
-    plain : tuple of str or None
-        What is left of a linear part of bare columns: one that is taken out again is not needed.
-
-    Returns
-    -------
-    tuple of Variable
-    """
+    """Columns by role, each once for every role, place of dates and difference."""
     terms.found_linear.names.extend((name, _dot(syntax) or 0) for name in others)
     variables: dict[tuple[str, Role, bool, str], Variable] = {}
     for role, item in roles:
@@ -76,13 +53,7 @@ def collect_variables(
 
 
 def check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
-    """Refuse names that are no columns, the first in the text first.
-
-    Raises
-    ------
-    FormulaError
-        With the nearest names.
-    """
+    """Refuse names that are no columns, the first in the text first."""
     if columns is None:
         return
     known = set(columns)

@@ -9,16 +9,7 @@ if TYPE_CHECKING:
 
 
 def describe(spec: ModelSpec) -> str:
-    """Say what a model consists of, one line a piece.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-
-    Returns
-    -------
-    str
-    """
+    """Say what a model consists of, one line a piece."""
     lines = [spec.written, f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
     if spec.truncation is not None:
         lines.append(f"  truncation {_truncation(spec)}")
@@ -32,16 +23,7 @@ def describe(spec: ModelSpec) -> str:
 
 
 def describe_scale(spec: ScaleSpec) -> str:
-    """Say what the log noise scale consists of, one line a piece.
-
-    Parameters
-    ----------
-    spec : ScaleSpec
-
-    Returns
-    -------
-    str
-    """
+    """Say what the log noise scale consists of, one line a piece."""
     return "\n".join([spec.formula.strip(), *_linear_lines("log(sigma)", spec), *_function_lines(spec)])
 
 

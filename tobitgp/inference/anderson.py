@@ -42,20 +42,7 @@ def weights(gram: Array, right: Array) -> Array:
 
 
 def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
-    """Next point (n,); the plain step of length ``rho`` where there is but one.
-
-    Examples
-    --------
-    A linear iteration in two dimensions is solved once both directions are known.
-
-    >>> M, b = np.array([[0.9, 0.05], [0.0, 0.8]]), np.array([1.0, 1.0])
-    >>> history, x = (), np.zeros(2)
-    >>> for _ in range(4):
-    ...     history = remember(history, x, M @ x + b - x)
-    ...     x = mixed(history, weights(*normal_equations(history)), 1.0)
-    >>> np.round(x, 6)
-    array([12.5,  5. ])
-    """
+    """Next point (n,); the plain step of length ``rho`` where there is but one."""
     point, step = history[-1]
     if len(history) == 1:
         return point + rho * step

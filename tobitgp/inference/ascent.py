@@ -18,41 +18,18 @@ _SHORTEST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """Where a search ended.
+    """Where a search ended."""
 
-    Attributes
-    ----------
-    free : (k_free,) array
-    value : float
-    root : (k_free, k_open) array
-        ``T`` with ``T T'`` the inverse curvature along its principal axes; no axis for parameters at their bounds.
-    gain_left : float
-        Nats a Newton step would still gain.
-    """
-
-    free: Array
+    free: Array  # (k_free,)
     value: float
-    root: Array
-    gain_left: float
+    root: Array  # (k_free, k_open), ``T`` with ``T T'`` the inverse curvature along its principal axes
+    gain_left: float  # nats a Newton step would still gain
 
 
 def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:
     """L-BFGS-B from ``free``, in coordinates where the curvature is about one.
 
-    Parameters
-    ----------
-    objective : Objective
-    free : (k_free,) array
-    scale : (k_free, k_free) array, optional
-        Matrix T with ``free = free_0 + T z``; the identity without it.
-    tol : float
-        Largest entry of the gradient in z at which to stop.
-    max_iter : int
-
-    Raises
-    ------
-    NumericalError
-        If the computation breaks down at every point.
+    Shapes: free (k_free,), scale (k_free, k_free).
     """
     from scipy.optimize import minimize
 
@@ -84,15 +61,7 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
     The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno), those that do not gain too;
     where they tell nothing of it the next is half as long. Whether enough was gained is for the caller to see.
 
-    Parameters
-    ----------
-    objective : Objective
-    free : (k_free,) array
-    inverse : (k_free, k_free) array
-        Of minus the Hessian.
-    tol : float
-    max_iter : int
-        Evaluations after the first.
+    Shapes: free (k_free,), inverse (k_free, k_free).
     """
     value, gradient = objective.value_and_gradient(free)
     length = 1.0

@@ -12,17 +12,6 @@ def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
     """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, a lower bound on the log evidence whatever method made q.
 
     (SIT7) of the theory pages.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        While its rows are at hand.
-    likelihood : Likelihood
-
-    Returns
-    -------
-    float
-        Of the standardised rows.
     """
     w, factor = posterior.q
     divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())

@@ -47,38 +47,19 @@ def _exact(exact: Method, warm: bool) -> Method:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How the expected log-likelihoods of the rows are bounded or estimated.
-
-    Attributes
-    ----------
-    evidence_kind : str
-    ascends : {"joint", "bound", None}
-        As in `tobitgp.inference.method.Method`.
-    warm_up : callable
-        What to run first, from exact variational inference with the user's settings and whether there are sites.
-    view : callable
-        The likelihood as the bound takes it, given the number of draws.
-    update, slopes : callable
-        As in `Method`.
-    gaussian_only, side_noises, drawn : bool
-        Rests on Gaussian noise; has side noises; has draws.
-    maximised : bool
-        Whether hyper-parameters may be chosen by it.
-    limits : bool
-        Whether every row needs the limits of its instrument.
-    """
+    """How the expected log-likelihoods of the rows are bounded or estimated."""
 
     evidence_kind: str
-    ascends: Literal["joint", "bound"] | None = "bound"
-    warm_up: Callable[[Method, bool], Method | None] = _rough
+    ascends: Literal["joint", "bound"] | None = "bound"  # as in `tobitgp.inference.method.Method`
+    warm_up: Callable[[Method, bool], Method | None] = _rough  # what to run first
     view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, _: likelihood
-    update: Callable[[Any, Rows, Marginals, float], Update] = expected_update
-    slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes
-    gaussian_only: bool = True
-    side_noises: bool = False
-    drawn: bool = False
-    maximised: bool = True
-    limits: bool = False
+    update: Callable[[Any, Rows, Marginals, float], Update] = expected_update  # as in `Method`
+    slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
+    gaussian_only: bool = True  # rests on Gaussian noise; has side noises; has draws
+    side_noises: bool = False  # rests on Gaussian noise; has side noises; has draws
+    drawn: bool = False  # rests on Gaussian noise; has side noises; has draws
+    maximised: bool = True  # whether hyper-parameters may be chosen by it
+    limits: bool = False  # whether every row needs the limits of its instrument
 
 
 def _with_sides(likelihood: Likelihood, draws: int) -> Likelihood:

@@ -23,25 +23,14 @@ _SILENT = 1e-9  # site precisions, standardised, that hold no information
 
 
 class Cells(NamedTuple):
-    """Sums over rows with nearly equal inputs, in the same group.
+    """Sums over rows with nearly equal inputs, in the same group."""
 
-    Attributes
-    ----------
-    x : (c, d) array
-        Weighted mean inputs.
-    code : (c,) integer array
-    precision, pseudo, score : (c,) array
-        Sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m.
-    loadings : (c, p) array
-        Sums of lambda2 A L^-T; no columns where no component is to be added.
-    """
-
-    x: Array
-    code: IntArray
-    precision: Array
-    pseudo: Array
-    score: Array
-    loadings: Array
+    x: Array  # (c, d), weighted mean inputs
+    code: IntArray  # (c,)
+    precision: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
+    pseudo: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
+    score: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
+    loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
     def at(self, rows: BoolArray) -> Cells:
         """Some of them."""

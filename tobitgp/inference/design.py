@@ -14,22 +14,7 @@ TWO_SPHERES = 5  # parameters; the more there are, the less their distance from 
 
 
 def two_level(k: int) -> Array:
-    """Two-level design of resolution V in k factors, (runs, k) of -1 and 1.
-
-    Parameters
-    ----------
-    k : int
-        At most 18.
-
-    Notes
-    -----
-    Sanchez and Sanchez, "Very large fractional factorial and central composite designs", ACM TOMACS 15 (2005).
-
-    Examples
-    --------
-    >>> two_level(3).shape, two_level(6).shape
-    ((8, 3), (32, 6))
-    """
+    """Two-level design of resolution V in k factors, (runs, k) of -1 and 1."""
     columns = np.array(_WALSH[:k])
     runs = 1 << int(columns[-1]).bit_length()
     bits = np.arange(runs)[:, None] & columns
@@ -43,35 +28,7 @@ def central_composite(k: int) -> tuple[Array, Array]:
     The centre, and a star and a cube on one sphere about it, on each of two for at most five parameters: their radii
     are those of Gauss-Radau quadrature, and the parts of star and cube meet the fourth moments.
 
-    Parameters
-    ----------
-    k : int
-
-    Returns
-    -------
-    points : (J, k) array
-        Centre first.
-    weights : (J,) array
-        To be multiplied by the density at the point relative to that at the centre.
-
-    Raises
-    ------
-    SpecError
-        If k is more than 18.
-
-    Notes
-    -----
-    Rue, Martino and Chopin, JRSS B 71 (2009), section 6.5, for star and cube; Stroud, *Approximate Calculation of
-    Multiple Integrals* (1971), section 2.7, for products of a rule on the sphere and one for the radius.
-
-    Examples
-    --------
-    The second and fourth moments of the normal are met exactly.
-
-    >>> z, weight = central_composite(3)
-    >>> p = weight * np.exp(-0.5 * (z**2).sum(axis=1))
-    >>> bool(np.allclose(z.T @ (p[:, None] * z), np.eye(3))), np.round(p @ z**4, 12).tolist(), len(z)
-    (True, [3.0, 3.0, 3.0], 29)
+    Gives points (J, k), weights (J,).
     """
     if k > MAX_DIMENSION:
         raise SpecError(

@@ -24,14 +24,7 @@ FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a ten
 
 
 def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
-    """Say what the data cannot tell.
-
-    Parameters
-    ----------
-    measured : Measured
-        What all rows tell.
-    terms : sequence of GPTerm
-    """
+    """Say what the data cannot tell."""
     exact, between, n = measured.n_exact, measured.between, measured.n
     if exact == 0 and not between:
         _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
@@ -65,14 +58,7 @@ def warn_own_levels(gps: Sequence[GPPrior], terms: Sequence[GPTerm], parameters:
 
 
 def warn_coarse(fitted: FittedGP, rows: float) -> None:
-    """Say where the search met a bound, what the inducing inputs leave out, and where rounding took digits.
-
-    Parameters
-    ----------
-    fitted : FittedGP
-    rows : float
-        Sum of the weights.
-    """
+    """Say where the search met a bound, what the inducing inputs leave out, and where rounding took digits."""
     words = bound_words(fitted)
     if words:
         _warn(words)

@@ -15,20 +15,11 @@ APART, VALLEY = 0.3, 0.1
 
 
 class End(NamedTuple):
-    """Where a start leads.
-
-    Attributes
-    ----------
-    value : float
-    free : (k_free,) array
-        Free parameters.
-    objective : Objective
-        Which has that value there.
-    """
+    """Where a start leads."""
 
     value: float
-    free: Array
-    objective: Objective
+    free: Array  # (k_free,), free parameters
+    objective: Objective  # which has that value there
 
     @property
     def theta(self) -> Array:

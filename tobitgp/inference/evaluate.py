@@ -45,11 +45,6 @@ def evaluate(
     """Evaluate the evidence where all hyper-parameters are known; arguments as of :func:`tobitgp.inference.fit.fit_gp`.
 
     Derivatives are those at fixed inducing inputs.
-
-    Raises
-    ------
-    NumericalError
-        If the computation breaks down.
     """
     assert not parameters.n_free
     with single_blas_thread(), np.errstate(all="ignore"):

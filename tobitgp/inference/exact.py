@@ -44,18 +44,7 @@ def exact_posterior(problem: Problem, K: Array, sigma: float | Array) -> Exact:
     Given the noisy values f is Gaussian, so its moments follow from theirs inside the box (EX5). Karlova et al. (2024),
     Eq. 33, put right.
 
-    Parameters
-    ----------
-    problem : Problem
-        One that ``why_not_exact`` has nothing against.
-    K : (n, n) array
-        Prior covariance of f at the rows, in the problem's order.
-    sigma : float or (n,) array
-        Noise standard deviation, of each row where they differ.
-
-    Returns
-    -------
-    Exact
+    Shapes: K (n, n), sigma (n,).
     """
     each = np.repeat(np.arange(problem.n), problem.weight.astype(np.intp))
     lower, upper = (np.concatenate([getattr(rows, end) for rows in problem.rows])[each] for end in ("lower", "upper"))

@@ -47,41 +47,7 @@ def fit_gp(
     on_step: OnStep | None = None,
     whole: Whole | None = None,
 ) -> FittedGP:
-    """Fit hyper-parameters and posterior.
-
-    Parameters
-    ----------
-    problem : Problem
-        All rows, or a sample of them where ``whole`` is given.
-    prior : Prior
-        On the same rows.
-    parameters : Parameters
-        Each GP term's parameters in order, then sigma.
-    method : Method
-    likelihood : Likelihood
-        Of the data; side noises join it where they are among the parameters.
-    settings : Settings, optional
-    on_step : callable, optional
-        Called after each evaluation.
-    whole : Whole, optional
-        All rows, where they are more than the sample.
-
-    Returns
-    -------
-    FittedGP
-
-    Raises
-    ------
-    NumericalError
-        If the computation breaks down at every start, or at the values that are fixed.
-    SpecError
-        If more hyper-parameters are to be integrated than the designs hold.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the search or a fixed point did not settle, or EP gave way to VI.
-    """
+    """Fit hyper-parameters and posterior."""
     with single_blas_thread(), np.errstate(all="ignore"):
         settings = settings or Settings()
         search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
@@ -203,13 +169,7 @@ def _integrate(
 
 
 def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
-    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose.
-
-    Raises
-    ------
-    NumericalError
-        If the computation breaks down, or rounding left nothing of what the data say.
-    """
+    """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
     asked = pilot
     if search.last is not search.method:
         whole = objective.whole.starting(pilot.rows.map(ended))

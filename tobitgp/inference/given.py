@@ -23,25 +23,12 @@ FARTHEST = 50.0 * float(np.log(10.0))
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a user asks of the parameters of a process.
+    """What a user asks of the parameters of a process."""
 
-    Attributes
-    ----------
-    inducing : "auto", None, int, (M, d) array, Inducing, or dict of these by term name
-        Locations in the user's units.
-    fixed, start : dict of parameter name to value
-        Natural scale, the user's units.
-    priors : dict of parameter name to prior, or None
-        None: weak priors on all; an empty dict: on none; an entry of None drops one.
-    side_noises : {"shared", "row"} or None
-        Whether ``sigma_lower`` and ``sigma_upper`` are parameters where rows are censored on their sides, or one of
-        them for each such row.
-    """
-
-    inducing: Any
-    fixed: dict[str, Any]
-    start: dict[str, Any]
-    priors: dict[str, Any] | None
+    inducing: Any  # (M, d), locations in the user's units
+    fixed: dict[str, Any]  # natural scale, the user's units
+    start: dict[str, Any]  # natural scale, the user's units
+    priors: dict[str, Any] | None  # none: weak priors on all; an empty dict: on none; an entry of None drops one
     side_noises: Literal["shared", "row"] | None
 
     @classmethod
@@ -53,13 +40,7 @@ class Given:
         priors: Mapping[str, LogNormal | Normal | float | None] | None = None,
         side_noises: Literal["shared", "row"] | None = None,
     ) -> Given:
-        """Copies of what was given.
-
-        Raises
-        ------
-        SpecError
-            If it is no dict where one is needed.
-        """
+        """Copies of what was given."""
         return cls(
             inducing,
             read_mapping("fixed", fixed) or {},
@@ -69,12 +50,7 @@ class Given:
         )
 
     def check(self, columns: Sequence[str], names: Sequence[str], family: Family) -> None:
-        """Refuse names that are no parameters, and values that go with none.
-
-        Raises
-        ------
-        SpecError, DataError
-        """
+        """Refuse names that are no parameters, and values that go with none."""
         _check_columns(columns, names)
         known = [*columns, *names]
         for argument, given in (("fixed", self.fixed), ("start", self.start), ("priors", self.priors or {})):
@@ -88,12 +64,7 @@ class Given:
 
 
 def check_names(argument: str, given: Mapping[str, Any], known: Collection[str], what: str = "parameter") -> None:
-    """Refuse names that a dict argument must not hold, with the nearest that it may.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse names that a dict argument must not hold, with the nearest that it may."""
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(str(name), list(known), n=1)
@@ -104,13 +75,7 @@ def check_names(argument: str, given: Mapping[str, Any], known: Collection[str],
 
 
 def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
-    """A copy of a dict argument, None where there is none.
-
-    Raises
-    ------
-    SpecError
-        If it is no dict.
-    """
+    """A copy of a dict argument, None where there is none."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -178,12 +143,7 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
 def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given) -> Parameters:
     """Hyper-parameters with their priors, freedom and starts.
 
-    Parameters
-    ----------
-    hypers : sequence of HyperParameter
-    unit : (k,) array
-        One standardised unit of each in the user's units.
-    given : Given
+    Shapes: unit (k,).
     """
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)

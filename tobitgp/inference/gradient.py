@@ -22,15 +22,7 @@ from tobitgp.typing import Array
 
 
 def evidence_gradient(posterior: Posterior, method: Method) -> Array:
-    """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        Settled: the formulas hold at a fixed point only.
-    method : Method
-        By which it settled.
-    """
+    """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``."""
     implicit = _implicit_weights(posterior) if method.ascends == "joint" else None
     sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
     gradient, at = [], 1

@@ -22,10 +22,7 @@ def usual_rates(parameters: Parameters) -> Array:
 def growth_rates(before: Array, now: Array, ratio: float) -> Array:
     """Powers of the number of rows, (k_free,), with which precisions grow, from two samples.
 
-    Parameters
-    ----------
-    before, now : (k_free,) array
-        Variances on some rows and on ``ratio`` times as many; 0 of parameters at their bounds.
+    Shapes: before, now (k_free,).
     """
     grown = np.divide(before, now, out=np.ones_like(now), where=(before > 0.0) & (now > 0.0))
     return np.asarray(np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0), dtype=np.float64)

@@ -37,22 +37,11 @@ _INFEASIBLE = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Where an ascent ended.
+    """Where an ascent ended."""
 
-    Attributes
-    ----------
-    prior : Prior
-        With the inducing inputs found for locations.
-    theta : (k,) array
-        Hyper-parameters found with them.
-    value : float
-        Bound plus log prior of all rows there.
-    evaluations, sweeps : int
-    """
-
-    prior: Prior
-    theta: Array
-    value: float
+    prior: Prior  # with the inducing inputs found for locations
+    theta: Array  # (k,), hyper-parameters found with them
+    value: float  # bound plus log prior of all rows there
     evaluations: int
     sweeps: int
 
@@ -75,38 +64,9 @@ def move_inducing(
     L-BFGS-B in the free hyper-parameters and the inducing inputs together, since each pulls the other along, on up to
     5000 of the rows; the bound of all rows decides.
 
-    Parameters
-    ----------
-    whole : Whole
-        All rows.
-    problem : Problem
-        All rows, or a sample of them.
-    prior : Prior
-        On the rows of ``problem``.
-    starts : sequence of (sequence of Block, Posterior)
-        Blocks of the prior, with inducing inputs to start from, and their posterior, at hyper-parameters to start from.
-        The best end is taken; the first start is what it must surpass.
-    method : Method
-        The bound is its own where it has one, else that of exact variational inference.
-    likelihood : Likelihood
-    parameters : Parameters
-    max_iter : int
-        Steps of the ascent.
-    rng : int or Generator, optional
-        Chooses the rows where there are many.
-    on_step : callable, optional
-        Called with the evaluations so far and the value found.
-
-    Returns
-    -------
-    Moved or None
-        None where nothing higher was found.
-
-    References
-    ----------
-    .. [1] M. K. Titsias, "Variational learning of inducing variables in sparse Gaussian processes", AISTATS 2009.
-    .. [2] M. Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and
-       Computing 33 (2023), Eq. 46.
+    M. K. Titsias, "Variational learning of inducing variables in sparse Gaussian processes", AISTATS 2009. .. [2] M.
+    Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and Computing 33
+    (2023), Eq. 46.
     """
     bound = method if isinstance(method, VI) else VI()
     best, least, evaluations, sweeps = None, np.nan, 0, 0

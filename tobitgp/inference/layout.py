@@ -26,19 +26,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places of all blocks.
-
-    Attributes
-    ----------
-    places : tuple of Place
-    p, m, size : int
-        Common features, features of each group, and groups.
-    """
+    """Places of all blocks."""
 
     places: tuple[Place, ...]
-    p: int
-    m: int
-    size: int
+    p: int  # common features, features of each group, and groups
+    m: int  # common features, features of each group, and groups
+    size: int  # common features, features of each group, and groups
 
     @property
     def row_features(self) -> int:
@@ -72,22 +65,7 @@ def join_features(
 
     A group that was not seen in training has its prior: its features are zero, and their variance joins ``d``.
 
-    Parameters
-    ----------
-    layout : Layout
-    blocks : sequence of BlockAt
-    inputs : sequence of Inputs
-        Of n rows.
-    slopes : bool
-        Whether the blocks' ``backward`` will follow.
-
-    Returns
-    -------
-    parts : tuple of Features
-        Block by block.
-    A : Loadings
-    d : (n,) array
-        Residual variances, summed.
+    Gives d (n,).
     """
     parts = tuple(block.features(at.X, slopes=slopes) for block, at in zip(blocks, inputs, strict=True))
     common: list[Array] = []

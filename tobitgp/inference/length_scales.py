@@ -19,33 +19,16 @@ FEW_DISTINCT = 4
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A process to screen.
+    """A process to screen."""
 
-    Attributes
-    ----------
-    index, block : int
-        Among the processes, and among all blocks.
-    covariance : Covariance
-    places : slice
-        In theta.
-    theta : (k_t,) array
-        Log sd, then the logarithms of the covariance's parameters.
-    scales : (any,) integer array
-        Positions in ``theta`` of the free length-scales.
-    extent : (d,) array
-        How far inputs reach.
-    shortest : float
-        Length-scale below which nothing is looked for.
-    """
-
-    index: int
-    block: int
+    index: int  # among the processes, and among all blocks
+    block: int  # among the processes, and among all blocks
     covariance: Covariance
-    places: slice
-    theta: Array
-    scales: IntArray
-    extent: Array
-    shortest: float
+    places: slice  # in theta
+    theta: Array  # (k_t,), log sd, then the logarithms of the covariance's parameters
+    scales: IntArray  # (any,), positions in ``theta`` of the free length-scales
+    extent: Array  # (d,), how far inputs reach
+    shortest: float  # length-scale below which nothing is looked for
 
     def candidates(self) -> list[Array]:
         """Parameters (k_t,) to try: one length-scale for all inputs, and one input after the other alone."""

@@ -50,13 +50,7 @@ class Slopes(NamedTuple):
 
 
 def check_settings(method: Method) -> None:
-    """Refuse settings with which no iteration makes sense.
-
-    Raises
-    ------
-    SpecError
-        Naming the setting and what is allowed.
-    """
+    """Refuse settings with which no iteration makes sense."""
     name = type(method).__name__
     if not _is_number(method.tol) or not method.tol > 0:
         raise SpecError(f"tg.{name}(tol={method.tol!r}): a positive number is needed.")
@@ -77,23 +71,7 @@ def _is_number(value: object) -> bool:
 
 
 class Method(Protocol):
-    """A method of inference: a small frozen value with its settings.
-
-    Attributes
-    ----------
-    name : str
-        As users write it.
-    evidence_kind : str
-        What its evidence is: "laplace", "ep" or "elbo", or the name of a bound that is none of the data's evidence.
-    ascends : {"joint", "bound", None}
-        What must not fall on the way: the log joint density at the mode, the evidence lower bound, or nothing. Steps
-        are shortened until it does not.
-    tol : float
-        Root mean square of the standardised site changes at which to stop.
-    max_sweeps : int
-    damping : float
-        First step length, in (0, 1].
-    """
+    """A method of inference: a small frozen value with its settings."""
 
     @property
     def name(self) -> str: ...  # noqa: D102

@@ -56,25 +56,13 @@ ROW_NOISES = 300
 
 @dataclass(frozen=True, slots=True)
 class GPModel:
-    """A model ready to be fitted.
-
-    Attributes
-    ----------
-    family : Family
-    problem : Problem
-    prior : Prior
-    linear : LinearPrior or None
-    columns : tuple of str
-        Of the linear part.
-    terms : tuple of GPTerm
-    parameters : Parameters
-    """
+    """A model ready to be fitted."""
 
     family: Family
     problem: Problem
     prior: Prior
     linear: LinearPrior | None
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # of the linear part
     terms: tuple[GPTerm, ...]
     parameters: Parameters
 
@@ -104,26 +92,7 @@ def plan_rows(
 ) -> tuple[Plan, KnownRows]:
     """Plan a model whose rows are all here: units, and every parameter's name, prior and freedom.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    response : CensoredResponse
-    design : Design
-    family : Family
-    given : Given
-    labels : (n,) array, optional
-        Of the rows, for messages.
-
-    Returns
-    -------
-    plan : Plan
-    rows : KnownRows
-        What ``plan.build`` makes the model of.
-
-    Raises
-    ------
-    SpecError
-        For names that are not parameters of the model, or values that are not allowed.
+    Shapes: labels (n,).
     """
     known = outcome(response, log_time=family.log_time, labels=labels)
     rows = KnownRows(response, known, design)
@@ -132,42 +101,20 @@ def plan_rows(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A model before its rows: how they are standardised, and what its parameters are.
-
-    Attributes
-    ----------
-    family : Family
-    terms : tuple of GPTerm
-    columns : tuple of str
-        Of the linear part.
-    measured : Measured
-        What all rows tell.
-    counts : tuple of (6,) integer arrays
-        Rows of each kind in each piece.
-    standard : Standard
-    linear : LinearPrior or None
-    hypers : tuple of HyperParameter
-    given : Given
-    """
+    """A model before its rows: how they are standardised, and what its parameters are."""
 
     family: Family
     terms: tuple[GPTerm, ...]
-    columns: tuple[str, ...]
-    measured: Measured
-    counts: tuple[IntArray, ...]
+    columns: tuple[str, ...]  # of the linear part
+    measured: Measured  # what all rows tell
+    counts: tuple[IntArray, ...]  # (6,), rows of each kind in each piece
     standard: Standard
     linear: LinearPrior | None
     hypers: tuple[HyperParameter, ...]
     given: Given
 
     def build(self, rows: KnownRows, *, limits: bool = False) -> GPModel:
-        """The model on some of the rows, or all.
-
-        Raises
-        ------
-        SpecError
-            For values that are not allowed, or an ``inducing`` that does not fit.
-        """
+        """The model on some of the rows, or all."""
         problem, units = scale_problem(rows, self.standard, limits), self.standard.units
         problem = problem.number_sides() if self.given.side_noises == "row" else problem
         covariances = [term_covariance(term) for term in self.terms]
@@ -203,28 +150,7 @@ def make_plan(
     given: Given,
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
-    """Measure all rows, and settle what does not depend on single ones.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    columns : tuple of str
-        Of the linear part.
-    pieces : Pieces of KnownRows
-    family : Family
-    given : Given
-    own_noises : sequence of HyperParameter
-        Side noises that belong to single rows.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    SpecError
-        For names that are not parameters of the model, or values that are not allowed.
-    """
+    """Measure all rows, and settle what does not depend on single ones."""
     parts: list[Measured] = pieces.collect(measure_rows)
     measured = merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
@@ -340,11 +266,6 @@ def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) ->
     """A side noise for each row that is censored on one side, where they are asked for.
 
     They are named after the row's label, or its position where labels are not distinct.
-
-    Raises
-    ------
-    SpecError
-        If there are many.
     """
     if given.side_noises != "row":
         return []

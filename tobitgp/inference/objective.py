@@ -42,34 +42,19 @@ def is_heavy(n: int, n_features: int) -> bool:
 
 @dataclass(slots=True)
 class Objective:
-    """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found.
+    """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found."""
 
-    Attributes
-    ----------
-    whole, blocks, method, likelihood, parameters
-        What is evaluated; the rows with the sites from which the next evaluation starts.
-    full : (k,) array
-        Theta with the fixed entries in place.
-    on_step : callable or None
-        Called with every value found.
-    last : Posterior or None
-    evaluations, sweeps : int
-        Counters for the trace of a fit.
-    failures : int
-        Evaluations of which the fixed point was given up.
-    """
-
-    whole: Whole
-    blocks: Sequence[Block]
-    method: Method
-    likelihood: Likelihood
-    parameters: Parameters
-    full: Array
-    on_step: Callable[[float], None] | None = None
+    whole: Whole  # what is evaluated; the rows with the sites from which the next evaluation starts
+    blocks: Sequence[Block]  # what is evaluated; the rows with the sites from which the next evaluation starts
+    method: Method  # what is evaluated; the rows with the sites from which the next evaluation starts
+    likelihood: Likelihood  # what is evaluated; the rows with the sites from which the next evaluation starts
+    parameters: Parameters  # what is evaluated; the rows with the sites from which the next evaluation starts
+    full: Array  # (k,), theta with the fixed entries in place
+    on_step: Callable[[float], None] | None = None  # called with every value found
     last: Posterior | None = None
-    evaluations: int = 0
-    sweeps: int = 0
-    failures: int = 0
+    evaluations: int = 0  # counters for the trace of a fit
+    sweeps: int = 0  # counters for the trace of a fit
+    failures: int = 0  # evaluations of which the fixed point was given up
 
     @property
     def features(self) -> int:
@@ -107,13 +92,7 @@ class Objective:
         return (gradient + self.parameters.log_prior(posterior.theta)[1])[self.parameters.free]
 
     def posterior(self, free: Array) -> Posterior:
-        """Posterior at ``free`` from the last sites.
-
-        Raises
-        ------
-        EPFailure
-            If expectation propagation settles too seldom for its evidence to be followed.
-        """
+        """Posterior at ``free`` from the last sites."""
         if self.last is not None and np.array_equal(self.last.theta, self.theta(free)):
             return self.last
         posterior = self.settle(free, self.whole)

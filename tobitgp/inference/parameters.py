@@ -20,28 +20,15 @@ class Parameters:
     """The k hyper-parameters of a model.
 
     ``theta = log(value / unit)`` throughout inference.
-
-    Attributes
-    ----------
-    names : tuple of str, length k
-    roles : tuple of str, length k
-        "sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma_lower", "sigma_upper" or "sigma".
-    units : (k,) array
-        Size of one standardised unit in the user's units.
-    prior_mean, prior_sd : (k,) array
-        Of theta; an infinite sd means no prior.
-    free : (k,) bool array
-    start : (k,) array
-        Theta of fixed parameters, and where the user wants the others to start; NaN elsewhere.
     """
 
     names: tuple[str, ...]
-    roles: tuple[str, ...]
-    units: Array
-    prior_mean: Array
-    prior_sd: Array
-    free: BoolArray
-    start: Array
+    roles: tuple[str, ...]  # "sd"
+    units: Array  # (k,), size of one standardised unit in the user's units
+    prior_mean: Array  # (k,), of theta; an infinite sd means no prior
+    prior_sd: Array  # (k,), of theta; an infinite sd means no prior
+    free: BoolArray  # (k,)
+    start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
 
     @property
     def n_free(self) -> int:

@@ -43,24 +43,12 @@ class Sites:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the rows.
+    """Some of the rows."""
 
-    Attributes
-    ----------
-    rows : tuple of Rows
-        Of one kind each, in the order of kinds; a kind may have none.
-    inputs : tuple of Inputs
-        Of each block, all kinds after one another.
-    sites : Sites or None
-        Where to start from; None where nothing is known.
-    before : tuple of int
-        How many rows of each kind are in the parts before; empty in the first.
-    """
-
-    rows: tuple[Rows, ...]
-    inputs: tuple[Inputs, ...]
-    sites: Sites | None = None
-    before: tuple[int, ...] = ()
+    rows: tuple[Rows, ...]  # of one kind each, in the order of kinds; a kind may have none
+    inputs: tuple[Inputs, ...]  # of each block, all kinds after one another
+    sites: Sites | None = None  # where to start from; None where nothing is known
+    before: tuple[int, ...] = ()  # how many rows of each kind are in the parts before; empty in the first
 
     def __len__(self) -> int:
         return sum(map(len, self.rows))
@@ -68,25 +56,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """All rows of a fit.
-
-    Attributes
-    ----------
-    parts : Pieces of Part
-    kinds : tuple of Rows
-        A row of every kind that occurs, one that is truncated from above where there are such rows.
-    n : int
-    weight : float
-        Sum of frequency weights.
-    warm : bool
-        Whether the parts have sites to start from.
-    """
+    """All rows of a fit."""
 
     parts: Pieces
-    kinds: tuple[Rows, ...]
+    kinds: tuple[Rows, ...]  # A row of every kind that occurs
     n: int
-    weight: float
-    warm: bool = False
+    weight: float  # sum of frequency weights
+    warm: bool = False  # whether the parts have sites to start from
 
     def starting(self, parts: Pieces) -> Whole:
         """The same rows with these sites to start from."""
@@ -104,16 +80,7 @@ class Whole:
 
 
 def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> Whole:
-    """Cut a problem in memory into parts of about equal size, each with its share of every kind.
-
-    Parameters
-    ----------
-    problem : Problem
-    inputs : sequence of Inputs
-        Of each block, in the problem's order.
-    sites : Sites, optional
-        To start from, in the problem's order.
-    """
+    """Cut a problem in memory into parts of about equal size, each with its share of every kind."""
     parts = cut_parts(problem, inputs, sites)
     return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
 

@@ -44,55 +44,27 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one kind.
-
-    Attributes
-    ----------
-    rows : Rows
-    span : slice
-        Their place in the part.
-    inputs : tuple of Inputs
-    conjugate : bool
-        Whether their sites are known.
-    kept : tuple
-        Their features, where memory allows, else empty.
-    for_slopes : bool
-        Whether what is kept serves slopes too.
-    """
+    """Rows of one kind."""
 
     rows: Rows
-    span: slice
+    span: slice  # their place in the part
     inputs: tuple[Inputs, ...]
-    conjugate: bool
-    kept: tuple[Joined, ...] = ()
-    for_slopes: bool = False
+    conjugate: bool  # whether their sites are known
+    kept: tuple[Joined, ...] = ()  # their features, where memory allows, else empty
+    for_slopes: bool = False  # whether what is kept serves slopes too
 
 
 class State(NamedTuple):
-    """A part in the middle of an iteration.
-
-    Attributes
-    ----------
-    part : Part
-    setting : Setting
-    chunks : tuple of Chunk
-    sites : Sites
-    here, step : Sites or None
-        The step last taken and where it began; None before the first.
-    history : History
-        Of standardised sites, where steps are accelerated.
-    sums : tuple
-        Over the rows last visited.
-    """
+    """A part in the middle of an iteration."""
 
     part: Part
     setting: Setting
     chunks: tuple[Chunk, ...]
     sites: Sites
-    here: Sites | None = None
-    step: Sites | None = None
-    history: History = ()
-    sums: tuple[Any, ...] = ()
+    here: Sites | None = None  # the step last taken and where it began; None before the first
+    step: Sites | None = None  # the step last taken and where it began; None before the first
+    history: History = ()  # of standardised sites, where steps are accelerated
+    sums: tuple[Any, ...] = ()  # over the rows last visited
 
     @property
     def sizes(self) -> tuple[int, ...]:

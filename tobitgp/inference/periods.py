@@ -44,23 +44,7 @@ def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = PEAKS) -> 
     function of the period, has its peaks where the periodogram has. A sharp signal has more power in a harmonic than at
     its own frequency, so multiples of the strongest periods are tried too.
 
-    Parameters
-    ----------
-    x, y, weight : (n,) array
-        Input, response (the limit of a censored row) and weight.
-    peaks : int
-        How many peaks to take.
-
-    Returns
-    -------
-    (k,) array
-        At least one period, in the units of x.
-
-    Examples
-    --------
-    >>> x = np.arange(700.0)
-    >>> round(float(candidate_periods(x, np.sin(2 * np.pi * x / 7), np.ones(700))[0]), 1)
-    7.0
+    Shapes: x, y, weight (n,); gives (k,).
     """
     spread = float(np.ptp(x))
     distinct = len(np.unique(x))

@@ -35,45 +35,21 @@ class Gaussian(NamedTuple):
 class Posterior:
     """A settled Gaussian posterior.
 
-    Attributes
-    ----------
-    theta : (k,) array
-        Unconstrained parameters: each block's, then those of the noise, log sigma last.
-    blocks : tuple of BlockAt
-        The blocks at ``theta``.
-    layout : Layout
-        Of the blocks' features among all.
-    w : (M,) array
-    factor : Factor
-        Of B.
-    evidence : float
-        Log evidence of the standardised rows.
-    sweeps : int
-    residual : float
-        Root mean square of the last standardised site changes.
-    converged : bool
-    states : Pieces of State or None
-        The rows and their sites, while the fit lasts.
-    sites : Sites
-        Of all rows in the problem's order; none before the fit has ended, or where the rows lie elsewhere.
-    levels : tuple of pairs of arrays
-        Of each block the mean features (L, m) over the training rows of its L groups, or over all, and the weights
-        (L, p) of linear features that add up to the indicator of these rows: the coefficients hold that level (FEA10).
-        Zeros where there are none, (0, 0) where that is so of all; no pairs before the fit has ended.
+    (FEA10) of the theory pages.
     """
 
-    theta: Array
-    blocks: tuple[BlockAt, ...]
-    layout: Layout
-    w: Array
-    factor: Factor
-    evidence: float
+    theta: Array  # (k,), unconstrained parameters: each block's, then those of the noise, log sigma last
+    blocks: tuple[BlockAt, ...]  # the blocks at ``theta``
+    layout: Layout  # of the blocks' features among all
+    w: Array  # (M,)
+    factor: Factor  # of B
+    evidence: float  # log evidence of the standardised rows
     sweeps: int
-    residual: float
+    residual: float  # root mean square of the last standardised site changes
     converged: bool
-    states: Pieces | None = None
-    sites: Sites = NO_SITES
-    levels: tuple[tuple[Array, Array], ...] = ()
+    states: Pieces | None = None  # the rows and their sites, while the fit lasts
+    sites: Sites = NO_SITES  # of all rows in the problem's order
+    levels: tuple[tuple[Array, Array], ...] = ()  # of each block the mean features (L
 
     @property
     def sigma(self) -> float:

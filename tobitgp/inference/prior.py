@@ -14,13 +14,7 @@ from tobitgp.typing import Array, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """All terms of a model on the training rows.
-
-    Attributes
-    ----------
-    linear : DenseBlock or None
-    gps : tuple of GPPrior
-    """
+    """All terms of a model on the training rows."""
 
     linear: DenseBlock | None
     gps: tuple[GPPrior, ...]

@@ -12,24 +12,12 @@ from tobitgp.prior.kernels import KERNELS
 
 
 class HyperParameter(NamedTuple):
-    """One hyper-parameter before it meets the data.
+    """One hyper-parameter before it meets the data."""
 
-    Attributes
-    ----------
-    name : str
-        As users write it.
-    role : {"sd", "group", "lengthscale", "arc", "alpha", "period", "df", "sigma_lower", "sigma_upper", "sigma"}
-        What it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1.
-    n_inputs : int
-        Inputs among which distances are formed, in its process.
-    known : float or None
-        Value given in the formula, in the user's units.
-    """
-
-    name: str
-    role: str
-    n_inputs: int = 1
-    known: float | None = None
+    name: str  # as users write it
+    role: str  # what it does; "arc" is the length-scale of a periodic kernel, in which a circle has the radius 1
+    n_inputs: int = 1  # inputs among which distances are formed, in its process
+    known: float | None = None  # value given in the formula, in the user's units
 
 
 SIGMA = HyperParameter("sigma", "sigma")
@@ -50,14 +38,8 @@ def term_covariance(term: GPTerm) -> Covariance:
 def term_parameters(term: GPTerm) -> list[HyperParameter]:
     """Hyper-parameters of a term, in the order of its block's theta.
 
-    A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``, and its kernel
-    where those are not enough.
-
-    Examples
-    --------
-    >>> from tobitgp.formula import parse_formula
-    >>> [p.name for p in term_parameters(parse_formula("y ~ gp(x, z)").gps[0])]
-    ['sd(gp(x, z))', 'lengthscale(gp(x, z))[x]', 'lengthscale(gp(x, z))[z]']
+    A parameter that is not alone in its role names its inputs, as in ``lengthscale(gp(x, z))[x]``, and its kernel where
+    those are not enough.
     """
     found = [entry for factor in term.factors for entry in _factor_parameters(factor)]
     words = [_word(role) for role, _, _, _ in found]

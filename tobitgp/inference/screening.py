@@ -32,50 +32,23 @@ _JITTER = 1e-9
 
 
 class Candidate(NamedTuple):
-    """Other parameters of one term.
+    """Other parameters of one term."""
 
-    Attributes
-    ----------
-    kind : "replace" or "add"
-        In place of the term's own, or a component beside it.
-    gain : float
-        Nats predicted, with the other terms, the noise and the sites as they are.
-    theta : (k,) array
-        Where to climb from: all parameters.
-    term : int
-    scales : (any,) integer array
-        Positions in theta of the length-scales screened.
-    sd : float
-        Log sd of that component.
-    z : float
-        Score of a component of sd 0 over its standard deviation under the fit; NaN of a replacement.
-    """
-
-    kind: Kind
-    gain: float
-    theta: Array
+    kind: Kind  # in place of the term's own, or a component beside it
+    gain: float  # nats predicted, with the other terms, the noise and the sites as they are
+    theta: Array  # (k,), where to climb from: all parameters
     term: int
-    scales: IntArray
-    sd: float
-    z: float
+    scales: IntArray  # (any,), positions in theta of the length-scales screened
+    sd: float  # log sd of that component
+    z: float  # score of a component of sd 0 over its standard deviation under the fit; NaN of a replacement
 
 
 class Screened(NamedTuple):
-    """What a screening found.
+    """What a screening found."""
 
-    Attributes
-    ----------
-    best : Candidate or None
-        None where no length-scale is sought.
-    n : int
-        Number of candidates.
-    shortest : tuple of (int, float)
-        Positions in theta of the length-scales that were varied, and the least value of each.
-    """
-
-    best: Candidate | None
-    n: int
-    shortest: tuple[tuple[int, float], ...]
+    best: Candidate | None  # none where no length-scale is sought
+    n: int  # number of candidates
+    shortest: tuple[tuple[int, float], ...]  # positions in theta of the length-scales that were varied
 
 
 def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False) -> Screened:

@@ -45,28 +45,7 @@ def settle(
 ) -> Posterior:
     """Find the method's fixed point at given parameters.
 
-    Parameters
-    ----------
-    whole : Whole
-        Its parts with sites to start from; without them those of the method's ``warm_up``, or flat ones where none are
-        known.
-    blocks : sequence of Block
-    theta : (k,) array
-        Each block's unconstrained parameters, then those of the noise, log sigma last.
-    method : Method
-    likelihood : Likelihood
-    windows : bool
-        Whether rows that are truncated are seen so, or as if nothing had been.
-
-    Returns
-    -------
-    Posterior
-        With ``converged=False`` where ``max_sweeps`` did not suffice, or many sweeps in a row led no further.
-
-    Raises
-    ------
-    NumericalError
-        If a factorisation breaks down at these parameters.
+    Shapes: theta (k,).
     """
     likelihood = likelihood.over(whole.kinds if windows else tuple(replace(r, window=None) for r in whole.kinds))
     warm_up = method.warm_up(likelihood, whole.warm)

@@ -24,18 +24,6 @@ def starts(
     A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave
     stays. A weak signal is one start more where it is ahead of all of them: on the grid curves are strong, and where
     there is mostly noise those alone lead to no signal at all.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    n_starts : int
-    value : callable
-        Objective at a free theta.
-    short : bool
-        Try short length-scales too: signals with tens of periods. Worth it for single inputs only, where rows are dense
-        enough to show them.
-    periods : mapping of int to array, optional
-        Logarithms of the periods to try, by position in theta.
     """
     reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in (periods or {}).items()}
     grid = [_start(parameters, level, reach, first) for level in _levels(short)]

@@ -24,36 +24,16 @@ CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Starts that are valued, or followed to where they lead.
+    """Starts that are valued, or followed to where they lead."""
 
-    Attributes
-    ----------
-    objective : callable
-        Of the rows, theta (k,), site precisions (n,) for which inducing inputs are chosen, how many at most, and how
-        finely sites settle.
-    problem : Problem
-    whole : Whole
-        Its rows.
-    parameters : Parameters
-    theta : (k,) array
-        Holds the parameters that are not free.
-    caps : (int, int)
-        Most inducing inputs on the way, and at its end: where they are too few, an evidence that is no bound flatters
-        short length-scales.
-    max_iter : int
-        Of each L-BFGS run.
-    made : list of Objective
-        All that were tried.
-    """
-
-    objective: Callable[[Whole, Array, Array, int, float], Objective]
+    objective: Callable[[Whole, Array, Array, int, float], Objective]  # of the rows
     problem: Problem
-    whole: Whole
+    whole: Whole  # its rows
     parameters: Parameters
-    theta: Array
-    caps: tuple[int, int]
-    max_iter: int
-    made: list[Objective] = field(default_factory=list)
+    theta: Array  # (k,), holds the parameters that are not free
+    caps: tuple[int, int]  # most inducing inputs on the way
+    max_iter: int  # of each L-BFGS run
+    made: list[Objective] = field(default_factory=list)  # all that were tried
 
     @property
     def work(self) -> tuple[int, int]:

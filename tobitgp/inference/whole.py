@@ -36,36 +36,7 @@ def assemble_pieces(
     size: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> tuple[Plan, GPModel, Whole | None]:
-    """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    data : PiecesData
-    family : Family
-    given : Given
-    limits : bool
-        Whether rows carry the limits of the instrument.
-    size : int, optional
-        Rows of the sample, about, all where there are no more; 20,000 without.
-    rng : int, Generator or None
-        Chooses them; it is not used where all are the sample.
-
-    Returns
-    -------
-    plan : Plan
-    model : GPModel
-        On the sample, in the units of all rows. It holds the rows that ``Problem.subset`` would choose, in their order.
-    whole : Whole or None
-        All rows where they are; None where the sample holds them.
-
-    Raises
-    ------
-    DataError
-        If rows cannot be used, naming their piece.
-    SpecError
-        As data in memory, and where a parameter would belong to a single row.
-    """
+    """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`."""
     if given.side_noises == "row":
         raise SpecError(
             "tg.VI(side_noise='row') has a parameter for each censored row, which data in pieces do not name; "
@@ -98,18 +69,7 @@ def distinct_inputs(part: Part, block: int) -> Array:
 
 
 def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
-    """All rows, standardised where they are; pieces without rows have no part.
-
-    Parameters
-    ----------
-    pieces : Pieces of KnownRows
-    plan : Plan
-        Of these pieces.
-    limits : bool
-        Whether rows carry the limits of the instrument.
-    store : Store or None
-        Where arrays of pieces in this process are kept.
-    """
+    """All rows, standardised where they are; pieces without rows have no part."""
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
     made = pieces.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(
@@ -156,16 +116,7 @@ def example_rows(part: Part) -> tuple[Rows, ...]:
 
 
 def take_sample(pieces: Pieces, plan: Plan, size: int, rng: int | np.random.Generator | None = None) -> KnownRows:
-    """Rows of all pieces, every kind in proportion, in the order of the data.
-
-    Parameters
-    ----------
-    pieces : Pieces of KnownRows
-    plan : Plan
-        Of these pieces.
-    size, rng
-        As in :func:`assemble_pieces`.
-    """
+    """Rows of all pieces, every kind in proportion, in the order of the data."""
     kinds, totals = plan.standard.kinds, [int(plan.measured.counts[k]) for k in plan.standard.kinds]
     drawn = [np.arange(n) for n in totals] if sum(totals) <= size else draw_rows(totals, size, rng)
     split = [

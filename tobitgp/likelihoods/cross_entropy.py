@@ -55,29 +55,7 @@ class CrossEntropy(GaussianNoise):
 def cross_entropy(y: Array, lower: Array, upper: Array, mean: Array, var: Array, sigma: float | Array) -> Expected:
     """Minus the cross-entropy of Eq. 22 and its derivatives.
 
-    Parameters
-    ----------
-    y : (n,) array
-        Values as seen, limits where censored.
-    lower, upper : (n,) array
-        Limits of each row, infinite where there are none.
-    mean, var : (n,) array
-        Of f.
-    sigma : float
-
-    Returns
-    -------
-    Expected
-        ``d2`` is twice the derivative in ``var``.
-
-    Examples
-    --------
-    Two normals of means .3 and -.2, sds .7 and .5, limits -.6 and 1.1; the cross-entropy of the censored normals, with
-    probabilities in the place of the densities at the limits, is 1.655232.
-
-    >>> E = cross_entropy(*(np.array([x]) for x in (-0.2, -0.6, 1.1, 0.3, 0.49)), 0.5)
-    >>> print(E.value.round(6))
-    [-2.207353]
+    Shapes: y, lower, upper, mean, var (n,).
     """
     s, s2 = np.sqrt(var), sigma * sigma
     log_scale = 0.5 * (_LOG_2PI + np.log(s2))

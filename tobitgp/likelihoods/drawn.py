@@ -22,25 +22,10 @@ class Drawn:
     m and :math:`s^2`, not estimates of others, are what sites are made of, (KB5) and (KB6) of the theory pages: one and
     the same function of the draws is maximised from beginning to end. The draws come in pairs :math:`\pm x`, scaled to
     unit variance, so that a log-likelihood that is quadratic in f is averaged without error.
-
-    Attributes
-    ----------
-    likelihood : Likelihood
-    draws : int
-        K, of each row; all rows have the same.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.gaussian import GaussianNoise
-    >>> one = np.ones(1)
-    >>> right = Rows("one-sided", 0.0 * one, np.inf * one, 0.0 * one, one, one, np.inf * one)
-    >>> drawn = Drawn(GaussianNoise(), 2).expected(right, 0.0 * one, one, 1.0)  # at -1 and 1
-    >>> print(drawn.value.round(6))
-    [-1.006888]
     """
 
     likelihood: Likelihood
-    draws: int
+    draws: int  # K, of each row; all rows have the same
 
     @property
     def log_concave(self) -> bool:
@@ -96,13 +81,7 @@ class Drawn:
 
 
 def fixed_draws(draws: int) -> Array:
-    """Standard normal draws (draws,) in pairs of both signs, of mean 0 and variance 1; always the same.
-
-    Examples
-    --------
-    >>> print(fixed_draws(2), len(fixed_draws(5)))
-    [ 1. -1.] 5
-    """
+    """Standard normal draws (draws,) in pairs of both signs, of mean 0 and variance 1; always the same."""
     half = np.abs(np.random.default_rng(0).standard_normal(draws // 2))
     x = np.concatenate([half, -half, np.zeros(draws % 2)])
     return x / np.sqrt(np.mean(x * x))

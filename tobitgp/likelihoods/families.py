@@ -28,27 +28,13 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A row of the registry.
-
-    Attributes
-    ----------
-    name : str
-    law : Law
-        Of the noise of the response, or of its logarithm; where the degrees of freedom are estimated, those it
-        starts from.
-    log_time : bool
-        The response is positive and modelled on the log scale.
-    known_sigma : float or None
-        Noise scale where the family fixes it; None where it is estimated.
-    estimate_df : bool
-        The degrees of freedom of the law are estimated.
-    """
+    """A row of the registry."""
 
     name: str
-    law: laws.Law
-    log_time: bool = False
-    known_sigma: float | None = None
-    estimate_df: bool = False
+    law: laws.Law  # of the noise of the response, or of its logarithm
+    log_time: bool = False  # the response is positive and modelled on the log scale
+    known_sigma: float | None = None  # noise scale where the family fixes it; None where it is estimated
+    estimate_df: bool = False  # the degrees of freedom of the law are estimated
 
     def law_at(self, theta: Array) -> laws.Law:
         """The law at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
@@ -111,28 +97,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def resolve_family(family: object) -> Family:
-    """The family that a name, or a value such as ``Student(df=4)``, stands for.
-
-    Parameters
-    ----------
-    family : str or Student
-
-    Returns
-    -------
-    Family
-
-    Raises
-    ------
-    SpecError
-        Listing what is allowed.
-
-    Examples
-    --------
-    >>> resolve_family("weibull").log_time
-    True
-    >>> resolve_family(Student(df=4)).law
-    Student(df=4.0)
-    """
+    """The family that a name, or a value such as ``Student(df=4)``, stands for."""
     if isinstance(family, Student):
         return Family("student", laws.Student(float(family.df)))
     if isinstance(family, str) and family in FAMILIES:

@@ -33,29 +33,11 @@ _LEAST = 1e-12  # of sigma: a spread that changes nothing
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise whose law is known, or known up to its degrees of freedom.
-
-    Attributes
-    ----------
-    law : Law
-    free_df : bool
-        The law is Student's, and log df stands before log sigma at the end of theta.
-    windowed : bool
-        Some rows are truncated, and their likelihoods need not be log-concave.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> one = np.ones(1)
-    >>> right = Rows("one-sided", 0.0 * one, np.inf * one, 0.0 * one, one, one, np.inf * one)
-    >>> t = Noise(Logistic()).tilted(right, np.zeros(1), 4.0 * one, 1.0)
-    >>> print(np.exp(t.log_Z).round(12))
-    [0.5]
-    """
+    """Noise whose law is known, or known up to its degrees of freedom."""
 
     law: Law
-    free_df: bool = False
-    windowed: bool = False
+    free_df: bool = False  # the law is Student's, and log df stands before log sigma at the end of theta
+    windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
     @property
     def log_concave(self) -> bool:

@@ -54,28 +54,7 @@ def kind_of(lower: Array, upper: Array) -> IntArray:
 def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
     """Log likelihood of rows of one kind, and derivatives to second order.
 
-    Parameters
-    ----------
-    law : Law
-    kind : {"exact", "left", "right", "interval", "open"}
-        "left": y <= upper; "right": y > lower; "open" says nothing and has log likelihood 0.
-    lower, upper : (n,) array
-        Ends; only the finite ones of the kind are read.
-    width : (n,) array
-        ``upper - lower`` > 0 of interval rows, which may be narrower than rounded ends tell.
-    eta : (n,) array
-    tau : (n,) array, or one number as a 0-d array
-
-    Returns
-    -------
-    Terms
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> at = np.zeros(1)
-    >>> print(row_terms(Normal(), "left", at, np.array([-40.0]), at, at, at).value.round(6))
-    [-804.608442]
+    Shapes: lower, upper, width, eta, tau (n,).
     """
     sigma = np.exp(tau)
     if kind == "exact":
@@ -95,15 +74,7 @@ def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, et
 
 
 def mass_terms(law: Law, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
-    """`row_terms` of the log mass between ends that may be infinite, in some rows or in all.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> at = np.zeros(2)
-    >>> print(mass_terms(Normal(), np.array([-np.inf, 0.0]), np.full(2, np.inf), at, at, at).value.round(6))
-    [ 0.       -0.693147]
-    """
+    """`row_terms` of the log mass between ends that may be infinite, in some rows or in all."""
     codes = kind_of(lower, upper)
     found = np.flatnonzero(np.bincount(codes, minlength=len(KINDS)))
     if len(found) == 1:

@@ -26,27 +26,10 @@ SIDES = {"sigma_lower": -1.0, "sigma_upper": 1.0}  # the sign of the rows that e
 
 @dataclass(frozen=True, slots=True)
 class SideNoise:
-    """Gaussian noise with side noises, whose logarithms stand before log sigma in theta.
+    """Gaussian noise with side noises, whose logarithms stand before log sigma in theta."""
 
-    Attributes
-    ----------
-    sides : tuple of float
-        Signs of the rows that have a side noise, in the order of the parameters: one for each sign that occurs, or one
-        for each row where rows have ``side``.
-    extra : tuple of float
-        The side noises, 0 before ``at`` has read them.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> left = Rows("one-sided", -np.inf * one, 0.0 * one, 0.0 * one, -one, one, np.inf * one)
-    >>> noise = SideNoise((-1.0,)).at(np.log([4.0, 3.0]))
-    >>> print(noise.scale(left, 3.0))
-    [5.]
-    """
-
-    sides: tuple[float, ...]
-    extra: tuple[float, ...] = ()
+    sides: tuple[float, ...]  # signs of the rows that have a side noise
+    extra: tuple[float, ...] = ()  # the side noises, 0 before ``at`` has read them
     log_concave: ClassVar[bool] = True
     steep: ClassVar[bool] = False
     _noise: ClassVar[GaussianNoise] = GaussianNoise()

@@ -20,19 +20,6 @@ class Spread:
     Of :math:`y / c` given :math:`f / c` the noise has the standard deviation sigma, so that any likelihood serves, its
     derivatives in f divided by c once each; the density of exact rows takes the Jacobian 1/c. Rows without ``spread``
     are left as they are.
-
-    Attributes
-    ----------
-    noise : Likelihood
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.gaussian import GaussianNoise
-    >>> one = np.ones(1)
-    >>> exact = Rows("exact", one, one, one, 0.0 * one, one, 0.0 * one, spread=2.0 * one)
-    >>> wide = GaussianNoise().newton(replace(exact, spread=None), 0.0 * one, 6.0)
-    >>> np.allclose(Spread(GaussianNoise()).newton(exact, 0.0 * one, 3.0), wide)
-    True
     """
 
     noise: Any

@@ -31,26 +31,13 @@ Local = Callable[[IntArray, Array], tuple[Array, Array, Array]]
 
 
 class Rule(NamedTuple):
-    """Nodes for some of the rows.
+    """Nodes for some of the rows."""
 
-    Attributes
-    ----------
-    rows : (m,) integer array
-    f : (k, q) array
-        Nodes, a line or several lines for each row.
-    log_weight : (k, q) array
-        Of the rule and the normal density together.
-    line : (k,) integer array
-        Position among ``rows`` of each line.
-    smooth : bool
-        The normal density is narrow beside the bends of the likelihood.
-    """
-
-    rows: IntArray
-    f: Array
-    log_weight: Array
-    line: IntArray
-    smooth: bool
+    rows: IntArray  # (m,)
+    f: Array  # (k, q), nodes, a line or several lines for each row
+    log_weight: Array  # (k, q), of the rule and the normal density together
+    line: IntArray  # (k,), position among ``rows`` of each line
+    smooth: bool  # the normal density is narrow beside the bends of the likelihood
 
 
 def tilted_rules(
@@ -58,16 +45,7 @@ def tilted_rules(
 ) -> Iterator[Rule]:
     """Rules for ``E p(y | f)`` with f ~ N(mean, sd^2), for n rows.
 
-    Parameters
-    ----------
-    local : callable
-        ``rows, f -> (log p, slope, curvature)`` for the rows at these positions, (m,) each.
-    mean, sd : (n,) array
-    ends : (n, k) array
-        Where the likelihood bends, over a distance of ``unit``.
-    unit : float
-    log_concave : bool
-        Every row's likelihood is.
+    Shapes: mean, sd (n,), ends (n, k).
     """
     mode, width, smooth = _near_modes(local, mean, sd, sd <= SMOOTH * unit)
     for rows, order in by_order(np.where(smooth, sd, np.inf) / unit, ORDERS):

@@ -18,30 +18,7 @@ def log_likelihoods(law: Law, known: Outcome, f: Array, tau: Array) -> Array:
 
     That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
 
-    Parameters
-    ----------
-    law : Law
-    known : Outcome
-        n rows.
-    f : (n, S) array
-        Locations.
-    tau : array that broadcasts with f
-        Log scales.
-
-    Returns
-    -------
-    (n, S) array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> from tobitgp.data.outcome import outcome
-    >>> from tobitgp.data.shapes import CensoredResponse
-    >>> inf = np.full(2, np.inf)
-    >>> rows = CensoredResponse(np.array([0.0, 1.0]), np.array([0.0, np.inf]), -inf, inf, -inf, inf, np.ones(2))
-    >>> log_likelihoods(Normal(), outcome(rows), np.array([[0.0, 1.0]] * 2), np.zeros(1)).round(4)
-    array([[-0.9189, -1.4189],
-           [-1.841 , -0.6931]])
+    Shapes: f (n, S); gives (n, S).
     """
     tau = np.broadcast_to(tau, f.shape)
     codes = kind_of(known.lower, known.upper)

@@ -14,41 +14,16 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class CensoringTimes:
-    """Kaplan and Meier's estimate of the distribution of censoring times.
+    """Kaplan and Meier's estimate of the distribution of censoring times."""
 
-    Attributes
-    ----------
-    times : (m,) array
-        At which a row ended, ascending.
-    survival : (m,) array
-        Estimated probability of being censored later than each.
-    censored : bool
-        Whether any row was.
-    """
-
-    times: Array
-    survival: Array
-    censored: bool
+    times: Array  # (m,), at which a row ended, ascending
+    survival: Array  # (m,), estimated probability of being censored later than each
+    censored: bool  # whether any row was
 
     def weights(self, time: Array, what: str, *, event: bool = False) -> Array:
         """One over the probability of being censored later than each time, or of events, at it or later.
 
-        Parameters
-        ----------
-        time : (q,) array
-        what : str
-            What the times are, in the message.
-        event : bool
-            Whether they are times of events, which come before a censoring at the same time.
-
-        Returns
-        -------
-        (q,) array
-
-        Raises
-        ------
-        DataError
-            If a time is beyond all rows, or all that were followed so long were censored by then.
+        Shapes: time (q,); gives (q,).
         """
         after = np.searchsorted(self.times, time, side="left" if event else "right")
         value = np.append(1.0, self.survival)[after]
@@ -65,25 +40,7 @@ class CensoringTimes:
 
 
 def censoring_times(rows: RightCensored, after: float = -np.inf) -> CensoringTimes:
-    """Estimate when rows are censored, from times at which events come before censorings.
-
-    Parameters
-    ----------
-    rows : RightCensored
-    after : float
-        Only of rows that are not censored by then.
-
-    Returns
-    -------
-    CensoringTimes
-
-    Examples
-    --------
-    >>> from tobitgp.metrics.read import read_survival
-    >>> G = censoring_times(read_survival("train", ([1.0, 2.0, 2.0, 3.0], [1, 1, 0, 1])))
-    >>> print(G.survival, G.weights(np.array([1.5, 2.0]), "time"))
-    [1.  0.5 0.5] [1. 2.]
-    """
+    """Estimate when rows are censored, from times at which events come before censorings."""
     times, censored, at_risk = risk_sets(rows.time, ~rows.event, rows.weight, rows.entry)
     died = np.bincount(np.searchsorted(times, rows.time), weights=rows.weight * rows.event, minlength=len(times))
     hazard = np.divide(censored, np.maximum(at_risk - died, censored), out=np.zeros(len(times)), where=censored > 0.0)

@@ -18,41 +18,16 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Survival curves on a grid.
+    """Survival curves on a grid."""
 
-    Attributes
-    ----------
-    times : (m,) array
-        Ascending; the first is 0 where the grid is of positive times.
-    survival : (m, n) array
-        A column for each row.
-    step : bool
-        Whether curves are constant from one time of the grid to the next, not linear.
-    """
-
-    times: Array
-    survival: Array
-    step: bool
+    times: Array  # (m,), ascending; the first is 0 where the grid is of positive times
+    survival: Array  # (m, n), A column for each row
+    step: bool  # whether curves are constant from one time of the grid to the next, not linear
 
     def at(self, time: Array, row: IntArray | slice, what: str) -> Array:
         """Survival at times.
 
-        Parameters
-        ----------
-        time : (q,) array
-        row : (q,) array of int, or slice
-            Which curve is read at each time; a slice, those that are read at all.
-        what : str
-            What the times are, in the message.
-
-        Returns
-        -------
-        (q,) array, or (q, n) for a slice
-
-        Raises
-        ------
-        DataError
-            If a time lies outside the grid.
+        Shapes: time, row (q,); gives (q,).
         """
         outside = (time < self.times[0]) | (time > self.times[-1])
         if outside.any():
@@ -72,24 +47,7 @@ class Curves:
 
 
 def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curves:
-    """Curves from a table with times in the index and a column for each row.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As ``predict_survival_function`` of this package and of lifelines gives it; with bands, the means are taken.
-    n : int or None
-        Curves needed; any number for None.
-    interpolation : {"linear", "step"}
-
-    Returns
-    -------
-    Curves
-
-    Raises
-    ------
-    DataError, SpecError
-    """
+    """Curves from a table with times in the index and a column for each row."""
     if interpolation not in get_args(Interpolation):
         raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
     if not isinstance(frame, pd.DataFrame):

@@ -140,12 +140,7 @@ def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[
 
 
 def read_mean(name: str, prediction: Any, n: int | None) -> Array:
-    """Predicted values, or the column ``mean`` of a table.
-
-    Raises
-    ------
-    DataError, SpecError
-    """
+    """Predicted values, or the column ``mean`` of a table."""
     if isinstance(prediction, pd.DataFrame) and prediction.shape[1] != 1:
         if "mean" not in prediction.columns:
             raise SpecError(

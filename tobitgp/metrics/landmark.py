@@ -14,22 +14,7 @@ from tobitgp.typing import Array, BoolArray
 
 
 def read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]:
-    """Time from which on rows are judged, and which rows are at risk then.
-
-    Raises
-    ------
-    DataError
-        If rows entered late and no landmark is given, or it leaves no row.
-    SpecError
-        If it is no time.
-
-    Examples
-    --------
-    >>> from tobitgp.metrics.read import read_survival
-    >>> rows = read_survival("test", ([2, 3, 4], [1, 1, 0]), entry=[0, 1, 2])
-    >>> read_landmark(2, rows)
-    (2.0, array([False,  True,  True]))
-    """
+    """Time from which on rows are judged, and which rows are at risk then."""
     late = rows.entry > 0.0
     if landmark is None:
         if late.any():
@@ -48,13 +33,7 @@ def read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]
 
 
 def read_times(times: Any, followed: Array, since: float) -> Array:
-    """Times at which test rows are judged.
-
-    Raises
-    ------
-    DataError
-        If they are no numbers from the landmark on, or not below the longest test time.
-    """
+    """Times at which test rows are judged."""
     grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
     last = followed.max()
     bad = (grid < since) | (grid >= last)

@@ -13,31 +13,10 @@ def later_masses(
 ) -> tuple[Array, Array, Array]:
     """For each row, the weight of the rows that are known to be later, by how their scores compare.
 
-    A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same
-    time are not ordered. A row that entered when the other had ended is not compared with it.
+    A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same time
+    are not ordered. A row that entered when the other had ended is not compared with it.
 
-    Parameters
-    ----------
-    lower, upper : (n,) array
-        Ends of the interval known to hold each row, equal on exact rows.
-    score : (n,) array
-    weight : (n,) array
-    entry : (n,) array, optional
-        From when on each row was followed.
-
-    Returns
-    -------
-    higher, equal, less : (n,) array
-        Weight of the later rows whose score is higher, equal, less.
-
-    Examples
-    --------
-    Left-censored at 1, exact at 1 and 2, right-censored at 2:
-
-    >>> lower, upper = np.array([-np.inf, 1.0, 2.0, 2.0]), np.array([1.0, 1.0, 2.0, np.inf])
-    >>> higher, equal, less = later_masses(lower, upper, np.array([1.0, 5.0, 3.0, 3.0]), np.ones(4))
-    >>> print(higher, equal, less)
-    [3. 0. 0. 0.] [0. 0. 1. 0.] [0. 2. 0. 0.]
+    Shapes: lower, upper, score, weight, entry (n,); gives higher, equal, less (n,).
     """
     if entry is None or np.isneginf(entry).all():
         return _beyond(*_keys(lower, upper), score, weight)

@@ -14,23 +14,12 @@ _OPEN = "an end that is open is -inf or inf"
 
 
 class RightCensored(NamedTuple):
-    """Right-censored times of n rows.
+    """Right-censored times of n rows."""
 
-    Attributes
-    ----------
-    time : (n,) array
-        0 or more.
-    event : (n,) array of bool
-    entry : (n,) array
-        From when on each row was followed, ``-inf`` of those followed from the beginning.
-    weight : (n,) array
-        Frequency weights.
-    """
-
-    time: Array
-    event: BoolArray
-    entry: Array
-    weight: Array
+    time: Array  # (n,), 0 or more
+    event: BoolArray  # (n,)
+    entry: Array  # (n,), from when on each row was followed, ``-inf`` of those followed from the beginning
+    weight: Array  # (n,), frequency weights
 
     def rows(self, at: BoolArray) -> RightCensored:
         """Some of the rows."""
@@ -40,34 +29,7 @@ class RightCensored(NamedTuple):
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
     """One number a row.
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    values : array, Series or list
-        A table of one column is that column.
-    n : int, optional
-        Rows needed; any number, but at least one, without.
-    infinite : bool
-        Whether infinite values are allowed.
-    missing : str
-        What to do about missing values, for the message.
-
-    Returns
-    -------
-    (n,) array
-
-    Raises
-    ------
-    DataError
-        If they are not numbers, one is missing or infinite, or there are not n of them.
-
-    Examples
-    --------
-    >>> read_column("score", [1, 2, None])
-    Traceback (most recent call last):
-    ...
-    tobitgp.errors.DataError: score is missing in row 2 (of 3, counted from 0).
+    Gives (n,).
     """
     column = _flat(name, values)
     if n is not None and len(column) != n:
@@ -88,21 +50,7 @@ def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool 
 
 
 def read_event(event: Any, n: int, name: str = "event") -> BoolArray:
-    """Whether each row's time is that of its event; True for all where ``event`` is None.
-
-    Raises
-    ------
-    DataError
-        If a value is neither a truth value nor 0 or 1.
-
-    Examples
-    --------
-    >>> read_event([0, 2], 2)
-    Traceback (most recent call last):
-    ...
-    tobitgp.errors.DataError: event is neither 0 nor 1 in row 1 (of 2, counted from 0): 1 or True says that the event \
-was seen, 0 or False that the row was censored.
-    """
+    """Whether each row's time is that of its event; True for all where ``event`` is None."""
     if event is None:
         return np.ones(n, dtype=bool)
     column = _flat(name, event)
@@ -115,19 +63,7 @@ was seen, 0 or False that the row was censored.
 
 
 def read_survival(name: str, rows: Any, entry: Any = None, weights: Any = None) -> RightCensored:
-    """Right-censored times: a pair of time and event, or scikit-survival's structured array of event and time.
-
-    Raises
-    ------
-    DataError, SpecError
-        Naming ``name``.
-
-    Examples
-    --------
-    >>> rows = read_survival("test", ([1, 2], [True, False]), weights=[2, 1])
-    >>> print(*rows)
-    [1. 2.] [ True False] [-inf -inf] [2. 1.]
-    """
+    """Right-censored times: a pair of time and event, or scikit-survival's structured array of event and time."""
     fields = getattr(getattr(rows, "dtype", None), "names", None)
     if fields and len(fields) == 2:
         rows = tuple(rows[f] for f in sorted(fields, key=lambda f: rows.dtype[f] == np.dtype(bool)))
@@ -144,12 +80,7 @@ def read_survival(name: str, rows: Any, entry: Any = None, weights: Any = None) 
 
 
 def read_both(train: Any, test: Any, entry: Any, weights: Any) -> tuple[RightCensored, RightCensored]:
-    """Training and test rows, with pairs of their entries and weights.
-
-    Raises
-    ------
-    DataError, SpecError
-    """
+    """Training and test rows, with pairs of their entries and weights."""
     for name, pair in (("entry", entry), ("weights", weights)):
         if pair is not None and not (isinstance(pair, tuple) and len(pair) == 2):
             raise SpecError(f"{name}= takes a pair, of the rows of train and of test, as {name}=(a, b); None has none.")
@@ -161,12 +92,7 @@ def read_both(train: Any, test: Any, entry: Any, weights: Any) -> tuple[RightCen
 
 
 def read_entry(entry: Any, end: Array, name: str = "entry") -> Array:
-    """From when on each row was followed, before its end; -inf for all where ``entry`` is None.
-
-    Raises
-    ------
-    DataError
-    """
+    """From when on each row was followed, before its end; -inf for all where ``entry`` is None."""
     if entry is None:
         return np.full(len(end), -np.inf)
     start = read_column(name, entry, len(end), infinite=True)
@@ -175,12 +101,7 @@ def read_entry(entry: Any, end: Array, name: str = "entry") -> Array:
 
 
 def read_weights(weights: Any, n: int, name: str = "weights") -> Array:
-    """Frequency weights, 1 for all where ``weights`` is None.
-
-    Raises
-    ------
-    DataError
-    """
+    """Frequency weights, 1 for all where ``weights`` is None."""
     if weights is None:
         return np.ones(n)
     w = read_column(name, weights, n)
@@ -193,30 +114,7 @@ def read_weights(weights: Any, n: int, name: str = "weights") -> Array:
 def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str = "time") -> tuple[Array, Array]:
     """Ends of the intervals that are known to hold each row, in any of three spellings.
 
-    Parameters
-    ----------
-    time : (n,) array or None
-    event : (n,) array or None
-        Whether the time is that of the event; the row is right-censored there otherwise.
-    lower, upper : float, (n,) array or None
-        Beside a time, limits of the instrument: a row at or below ``lower`` is left-censored there, one at or above
-        ``upper`` right-censored there. Without a time, the ends themselves, equal on exact rows.
-    n : int
-    name : str
-        What messages call the time.
-
-    Returns
-    -------
-    lower, upper : (n,) array
-
-    Raises
-    ------
-    DataError, SpecError
-
-    Examples
-    --------
-    >>> read_bounds([1.0, 0.0, 2.0], None, 0.0, 2.0, 3)
-    (array([  1., -inf,   2.]), array([ 1.,  0., inf]))
+    Shapes: time, event, lower, upper (n,); gives lower, upper (n,).
     """
     limited = lower is not None or upper is not None
     if time is None and (not limited or event is not None):
@@ -236,22 +134,7 @@ def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str
 
 
 def check_order(**columns: Any) -> None:
-    """Refuse Series that hold the same row labels in different orders: rows are matched by position.
-
-    Raises
-    ------
-    DataError
-        Naming the two.
-
-    Examples
-    --------
-    >>> y = pd.Series([1.0, 2.0], index=["a", "b"])
-    >>> check_order(time=y, score=y.iloc[::-1])
-    Traceback (most recent call last):
-    ...
-    tobitgp.errors.DataError: time and score hold the same row labels in different orders, and rows are matched by \
-position: reorder one of them.
-    """
+    """Refuse Series that hold the same row labels in different orders: rows are matched by position."""
     labelled = [(name, c) for name, c in columns.items() if isinstance(c, (pd.Series, pd.DataFrame))]
     for name, column in labelled[1:]:
         first, other = labelled[0][1].index, column.index

@@ -17,28 +17,7 @@ Strata = dict[Any, BoolArray]
 def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata | None:
     """Which rows are reported apart.
 
-    Parameters
-    ----------
-    stratify : tuple, array or None
-        Two limits, a label for each row, or True where the rows' own censoring is known.
-    y : (n,) array
-        What is compared with the limits.
-    kinds : dict of (n,) arrays of bool, optional
-        Rows by their censoring.
-
-    Returns
-    -------
-    dict of (n,) arrays of bool, or None
-        Keys ``"below"``, ``"inside"`` and ``"above"``, as far as limits are finite, or the labels.
-
-    Raises
-    ------
-    DataError, SpecError
-
-    Examples
-    --------
-    >>> read_strata((0.0, None), np.array([0.0, 1.0]))
-    {'below': array([ True, False]), 'inside': array([False,  True])}
+    Shapes: y, kinds (n,); gives (n,).
     """
     if stratify is None:
         return None
@@ -61,19 +40,7 @@ def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata 
 def average(name: str, losses: Array, strata: Strata | None, contributions: bool = False) -> float | pd.Series[float]:
     """Mean over all rows, or with strata a table of means.
 
-    Parameters
-    ----------
-    name : str
-        Of the Series.
-    losses : (n,) array
-    strata : dict of (n,) arrays of bool, or None
-    contributions : bool
-        Divide the sums of strata by the number of all rows, so that strata without common rows add up to ``"all"``.
-
-    Returns
-    -------
-    float or Series
-        The Series begins with ``"all"``; a stratum without rows has NaN, or contributes 0.
+    Shapes: losses, strata (n,).
     """
     if strata is None:
         return float(losses.mean())

@@ -30,37 +30,19 @@ _SHRINK, _GROW = 0.25, 2.0
 
 @dataclass(slots=True)
 class Past:
-    """The last states and where their steps led, in unbounded coordinates: logarithms of what is positive.
+    """The last states and where their steps led, in unbounded coordinates: logarithms of what is positive."""
 
-    Attributes
-    ----------
-    at, to : list of (N,) array
-    positive : (N,) bool array
-        Which coordinates are logarithms.
-    scale : (N,) array
-        Posterior standard deviations to a unit of each at the first state, roughly.
-    radius : float
-        Longest jump, in posterior standard deviations.
-    size : float
-        Length of the last one proposed.
-    """
-
-    at: list[Array] = field(default_factory=list)
-    to: list[Array] = field(default_factory=list)
-    positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    scale: Array = field(default_factory=lambda: np.zeros(0))
-    radius: float = np.inf
-    size: float = 0.0
+    at: list[Array] = field(default_factory=list)  # (N,)
+    to: list[Array] = field(default_factory=list)  # (N,)
+    positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)
+    scale: Array = field(default_factory=lambda: np.zeros(0))  # (N,)
+    radius: float = np.inf  # longest jump, in posterior standard deviations
+    size: float = 0.0  # length of the last one proposed
 
     def propose(self, model: Model, state: State, goal: State, counts: Array) -> State | None:
         """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states.
 
-        Parameters
-        ----------
-        model : Model
-        state, goal : State
-        counts : (K,) array
-            Expected rows of the components.
+        Shapes: counts (K,).
         """
         with np.errstate(all="ignore"):
             if not len(self.scale):

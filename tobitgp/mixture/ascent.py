@@ -26,46 +26,22 @@ _LONGEST_RATIO = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """When an ascent ends.
+    """When an ascent ends."""
 
-    Attributes
-    ----------
-    gain : float
-        Three steps in a row after which less is to come, by Aitken's rule, end it.
-    passes : int
-        Most passes.
-    relax : bool
-        Go beyond the coordinate-wise optimum while that pays, and extrapolate near the end.
-    check : bool
-        Raise where a plain step lowers the objective by more than 1e-9 of it, which no plain step can.
-    """
-
-    gain: float
-    passes: int = 2000
-    relax: bool = True
-    check: bool = False
+    gain: float  # three steps in a row after which less is to come, by Aitken's rule, end it
+    passes: int = 2000  # most passes
+    relax: bool = True  # go beyond the coordinate-wise optimum while that pays, and extrapolate near the end
+    check: bool = False  # raise where a plain step lowers the objective by more than 1e-9 of it
 
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """The end of an ascent.
-
-    Attributes
-    ----------
-    state : State
-    sums : Sums
-        Of the pass at the state.
-    trace : (T,) array
-        Objective after every accepted pass, without constants; it falls by rounding at most.
-    passes : int
-        Passes over the rows, those that were taken back among them.
-    converged : bool
-    """
+    """The end of an ascent."""
 
     state: State
-    sums: Sums
-    trace: Array
-    passes: int
+    sums: Sums  # of the pass at the state
+    trace: Array  # (T,), objective after every accepted pass, without constants; it falls by rounding at most
+    passes: int  # passes over the rows, those that were taken back among them
     converged: bool
 
     @property
@@ -87,22 +63,6 @@ def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Cli
     The step from the state to its coordinate-wise optimum is stretched by a factor that grows while steps succeed; near
     the end a jump extrapolates the last ones (`tobitgp.mixture.anderson`). What lowers the objective is taken back, and
     shorter steps are tried, the plain one among them; last comes the cautious one, which cannot lower it.
-
-    Parameters
-    ----------
-    model : Model
-    chunks : sequence of Rows
-    start : State
-    stop : Stop
-
-    Returns
-    -------
-    Climb
-
-    Raises
-    ------
-    NumericalError
-        If a step that cannot lower the objective did, with ``stop.check``; if the objective is not finite.
     """
     state, (value, sums) = start, evaluate(model, chunks, start)
     if not np.isfinite(value):

@@ -18,27 +18,7 @@ def refuse_impossible(
 ) -> None:
     """Refuse rows of probability 0, and rows that are none.
 
-    Parameters
-    ----------
-    support : {"real", "positive", "counts"}
-        Possible values; 0 is a positive time unless ``logarithm``.
-    logarithm : bool
-        The family models the logarithm.
-    lower, upper, weight : (n,) array
-    labels : (n,) array, optional
-        What messages call the rows; their positions without.
-
-    Raises
-    ------
-    DataError
-        Naming the first rows and what is wrong with them.
-
-    Examples
-    --------
-    >>> refuse_impossible("counts", False, np.array([1.5]), np.array([1.5]), np.ones(1))
-    Traceback (most recent call last):
-        ...
-    tobitgp.errors.DataError: Counts are whole numbers of at least 0: row 0 holds 1.5. Correct or drop them.
+    Shapes: lower, upper, weight, labels (n,).
     """
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
         raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
@@ -61,20 +41,7 @@ def refuse_impossible(
 
 
 def check_number(k: Any, rows: int | None = None) -> int:
-    """The number of components.
-
-    Raises
-    ------
-    SpecError
-        If it is no whole number of at least 1, or there are fewer rows.
-
-    Examples
-    --------
-    >>> check_number(3, rows=2)
-    Traceback (most recent call last):
-        ...
-    tobitgp.errors.SpecError: mixture(3) has more components than there are rows that say something (2).
-    """
+    """The number of components."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise SpecError(f"mixture({k!r}): the number of components is a whole number of at least 1.")
     if rows is not None and k > rows:

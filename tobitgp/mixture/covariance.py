@@ -43,30 +43,7 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
     Takes four passes over the rows for each coordinate of the posterior, of which a Gaussian component has four and one
     of its weight.
 
-    Parameters
-    ----------
-    fit : MixtureFit
-    lower, upper, weight : (n,) array
-        The rows of the fit.
-
-    Returns
-    -------
-    (p, p) array
-        In the order of ``fit.names``, in the user's units. NaN for parameters that these rows do not determine, where
-        the objective is not curved downwards, and for point estimates at a bound, at which the others' are taken.
-
-    Examples
-    --------
-    One exponential component of which half the rows are censored: the variance is that of the exact posterior.
-
-    >>> from tobitgp.mixture.fit import fit_mixture
-    >>> y = np.linspace(0.1, 2.0, 20)
-    >>> upper = np.where(y > 1.0, np.inf, y)
-    >>> fit = fit_mixture(np.minimum(y, 1.0), upper, family="exponential", k=1, prior={"a": 2.0, "b": 1.0})
-    >>> rate, exact = fit.parameters["rate"][0], fit.exact
-    >>> V = linear_response(fit, np.minimum(y, 1.0), upper)
-    >>> print((V[1, 1] / (rate**2 / (2.0 + exact))).round(3))
-    1.0
+    Shapes: lower, upper, weight (n,); gives (p, p).
     """
     model, family = fit.model, fit.model.family
     raw = read_rows(family, lower, upper, weight)
@@ -90,13 +67,7 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
 
 
 def posterior_covariance(fit: MixtureFit) -> Array:
-    """Covariance of the parameters under the posterior itself, too small where rows are censored; (p, p).
-
-    Raises
-    ------
-    SpecError
-        For point estimates, which have none.
-    """
+    """Covariance of the parameters under the posterior itself, too small where rows are censored; (p, p)."""
     model = fit.model
     if not isinstance(model, Bayes):
         raise SpecError("Point estimates have no posterior; linear_response gives their covariance.")

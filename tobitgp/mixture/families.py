@@ -23,18 +23,7 @@ MIXTURE_FAMILIES: dict[str, Family] = {
 
 
 def resolve_mixture_family(name: object) -> Family:
-    """The family of a name.
-
-    Raises
-    ------
-    SpecError
-        Listing what is allowed.
-
-    Examples
-    --------
-    >>> resolve_mixture_family("weibull").parameters
-    ('scale', 'shape')
-    """
+    """The family of a name."""
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
@@ -42,29 +31,7 @@ def resolve_mixture_family(name: object) -> Family:
 
 
 def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
-    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled.
-
-    Parameters
-    ----------
-    family : Family
-    prior : mapping of str to float or None
-        All of ``family.hyperparameters``, in the user's units; None for the default on standardised data.
-    units : Units
-    typical : float
-        Mean of the rows, roughly, for the default of a family without units.
-    k : float
-        Number of components expected, for the default.
-
-    Raises
-    ------
-    SpecError
-        Naming what is missing, unknown or not positive.
-
-    Examples
-    --------
-    >>> print(read_prior(Exponential(), {"a": 2.0, "b": 10.0}, Units(0.0, 5.0), 1.0, 2))
-    [2. 2.]
-    """
+    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
     if prior is None:
         return family.default_prior(typical, k)
     names = family.hyperparameters

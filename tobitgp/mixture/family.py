@@ -11,37 +11,18 @@ from tobitgp.typing import Array, BoolArray
 
 
 class Sums(NamedTuple):
-    """What a pass over the rows brings, additive over rows.
+    """What a pass over the rows brings, additive over rows."""
 
-    Attributes
-    ----------
-    log_norm : float
-        ``sum_n w_n log sum_k exp(gamma_nk)``.
-    counts : (K,) array
-        Expected number of rows of each component.
-    statistics : (S, K) array
-        Expected statistics of the family, weighted by responsibility.
-    """
-
-    log_norm: float
-    counts: Array
-    statistics: Array
+    log_norm: float  # ``sum_n w_n log sum_k exp(gamma_nk)``
+    counts: Array  # (K,), expected number of rows of each component
+    statistics: Array  # (S, K), expected statistics of the family, weighted by responsibility
 
 
 class Terms(NamedTuple):
-    """Some rows under each component.
+    """Some rows under each component."""
 
-    Attributes
-    ----------
-    log_p : (K, n) array
-        Log density of exact rows, log probability of the interval of the others. It will be overwritten, and shares no
-        memory with the statistics.
-    statistics : tuple of (K, n) or (n,) arrays
-        What the update of the components needs, its expectation inside the interval.
-    """
-
-    log_p: Array
-    statistics: tuple[Array, ...]
+    log_p: Array  # (K, n), log density of exact rows
+    statistics: tuple[Array, ...]  # (K, n), what the update of the components needs
 
 
 class Family(Protocol):
@@ -51,21 +32,6 @@ class Family(Protocol):
     theta(q) plus an offset that is the same for all rows, :math:`E \log f(y|\theta_k) = \log f(y|\bar\theta_k) +
     \mathrm{offset}_k`, exact or integrated over an interval: (MIX3) of the theory pages. So maximum likelihood and
     variational Bayes share ``terms``.
-
-    Attributes
-    ----------
-    name : str
-    support : {"real", "positive", "counts"}
-    logarithm : bool
-        The logarithm of the response is modelled.
-    free_of : {"location and scale", "scale", "nothing"}
-        What is taken away inside, so that units do not matter.
-    parameters : tuple of str
-        As users read them.
-    hyperparameters : tuple of str, length P
-        Of a prior, as users give them.
-    positive : tuple of bool, length P
-        Which hyper-parameters of a posterior are positive.
     """
 
     @property

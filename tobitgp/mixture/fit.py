@@ -55,47 +55,7 @@ def fit_mixture(
     that leads higher. Above 50,000 distinct rows they are on 20,000 of them, evenly spread, and the highest end goes on
     over all.
 
-    Parameters
-    ----------
-    lower, upper : (n,) array
-        The value lies in (lower, upper]; equal ends are an exact value, an infinite one a one-sided row.
-    weight : (n,) array, optional
-        Frequency weights.
-    family : str
-        A key of ``MIXTURE_FAMILIES``.
-    k : int
-        Number of components; most of them under a `DirichletProcess`.
-    method : VBCM, SVBCM or EMCM, optional
-        VBCM by default.
-    weights : Dirichlet or DirichletProcess, optional
-        Prior of the weights; ``Dirichlet(1.0)`` by default. None for EMCM.
-    prior : mapping of str to float, optional
-        Of every component, in the user's units, by the names in the family's ``hyperparameters``; by default a weak
-        one on standardised data (see the family's ``default_prior``). None for EMCM.
-    rng : int, Generator or None
-        None is deterministic.
-    labels : (n,) array, optional
-        What messages call the rows.
-
-    Returns
-    -------
-    MixtureFit
-        Components ordered by mean.
-
-    Raises
-    ------
-    SpecError
-        For a family, number of components or prior that makes no sense.
-    DataError
-        Naming rows that are impossible under the family; if no row says anything.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
-    >>> fit = fit_mixture(np.minimum(y, 4.0), np.where(y > 4.0, np.inf, y), k=2)
-    >>> print(fit.parameters["mean"].round(1), fit.weights.round(2), fit.converged)
-    [-3.1  2.9] [0.5 0.5] True
+    Shapes: lower, upper, weight, labels (n,).
     """
     method = VBCM() if method is None else method
     rng = generator(rng)
@@ -130,30 +90,6 @@ def start_stream(
     """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
 
     Of ten starts the one is taken that ten passes over these rows bring highest.
-
-    Parameters
-    ----------
-    lower, upper, weight, family, k, weights, prior, rng
-        As of `fit_mixture`. Units and default prior are those of these rows, and stay.
-    method : SVBCM, optional
-        Step lengths and kind of statistics.
-    total : float, optional
-        Weight of all rows there will be, if it is known.
-
-    Returns
-    -------
-    Stream
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.concatenate([rng.normal(-3, 1, 500), rng.normal(3, 1, 500)])
-    >>> y = rng.permutation(y)
-    >>> stream = start_stream(y[:100], y[:100], k=2)
-    >>> for batch in np.split(y[100:], 9):
-    ...     stream = partial_fit(stream, batch, batch)
-    >>> print(stream.step, stream.seen, stream_parameters(stream)["mean"].round(0))
-    10 1000.0 [-3.  3.]
     """
     method = SVBCM() if method is None else method
     rows, raw = _read(family, lower, upper, weight, None)

@@ -23,51 +23,23 @@ _CHUNK = 8192
 
 @dataclass(frozen=True, slots=True)
 class MixtureFit:
-    """A fitted mixture. Component arrays are ordered by mean, under a Dirichlet process empty ones last.
+    """A fitted mixture. Component arrays are ordered by mean, under a Dirichlet process empty ones last."""
 
-    Attributes
-    ----------
-    model : Model
-        `Bayes` or `Points`, on the scale that is modelled.
-    method : VBCM, SVBCM or EMCM
-    state : State
-        Posterior or point estimates, on the scale that is modelled, in the model's own order of components.
-    order : (K,) integer array
-        Where each component stands in the state; not 0, 1, ... only under a Dirichlet process.
-    units : Units
-        Of the scale that is modelled.
-    objective : float
-        Evidence lower bound, or log likelihood, of the response as written.
-    trace : (T,) array
-        Objective after each accepted pass of the last ascent.
-    ends : (R,) array
-        What the ascents reached; on a part of the rows where there are more than 50,000.
-    converged : bool
-    passes : int
-        Passes of the last ascent, with those of trials that followed it.
-    counts, exact_counts : (K,) array
-        Expected weight of rows, and of exact rows, of each component.
-    total, exact : float
-        Weight of all rows that say something, and of the exact ones.
-    notes : tuple of str
-        What a user should be warned of.
-    """
-
-    model: Model
+    model: Model  # `Bayes` or `Points`, on the scale that is modelled
     method: Method
-    state: State
-    order: IntArray
-    units: Units
-    objective: float
-    trace: Array
-    ends: Array
+    state: State  # posterior or point estimates, on the scale that is modelled, in the model's own order of components
+    order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
+    units: Units  # of the scale that is modelled
+    objective: float  # evidence lower bound, or log likelihood, of the response as written
+    trace: Array  # (T,), objective after each accepted pass of the last ascent
+    ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
     converged: bool
-    passes: int
-    counts: Array
-    exact_counts: Array
-    total: float
-    exact: float
-    notes: tuple[str, ...]
+    passes: int  # passes of the last ascent, with those of trials that followed it
+    counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
+    exact_counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
+    total: float  # weight of all rows that say something, and of the exact ones
+    exact: float  # weight of all rows that say something, and of the exact ones
+    notes: tuple[str, ...]  # what a user should be warned of
 
     @property
     def k(self) -> int:
@@ -141,20 +113,7 @@ class MixtureFit:
     def responsibilities(self, lower: Array, upper: Array) -> Array:
         """Probability of each component for rows in (lower, upper], under q.
 
-        Parameters
-        ----------
-        lower, upper : (n,) array
-            As of `tobitgp.mixture.fit.fit_mixture`.
-
-        Returns
-        -------
-        (n, K) array
-            The weights, for rows that say nothing.
-
-        Raises
-        ------
-        DataError
-            Naming rows that are impossible under the family.
+        Shapes: lower, upper (n,); gives (n, K).
         """
         lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         family = self.model.family
@@ -182,12 +141,7 @@ def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
 def order_components(model: Model, state: State, counts: Array) -> IntArray:
     """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last.
 
-    Parameters
-    ----------
-    model : Model
-    state : State
-    counts : (K,) array
-        Expected rows of each component of the state.
+    Shapes: counts (K,).
     """
     location = model.family.location(model.view(state).theta)
     empty = _is_process(model) & (counts < HELD)

@@ -23,32 +23,7 @@ from tobitgp.typing import Array
 def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Mean and variance of the values of rows in (lower, upper].
 
-    Parameters
-    ----------
-    fit : MixtureFit
-    lower, upper : (n,) array
-        As of `tobitgp.mixture.fit.fit_mixture`; an exact row has its value, and variance 0.
-
-    Returns
-    -------
-    mean, variance : (n,) array
-        In the user's units.
-
-    Raises
-    ------
-    DataError
-        Naming rows that are impossible under the family.
-
-    Examples
-    --------
-    An exponential value has no memory.
-
-    >>> from tobitgp.mixture.fit import fit_mixture
-    >>> y = np.linspace(0.1, 5.0, 50)
-    >>> fit = fit_mixture(y, y, family="exponential", k=1)
-    >>> mean, variance = impute(fit, np.array([7.0]), np.array([np.inf]))
-    >>> print(((mean - 7.0) * fit.parameters["rate"]).round(6), (variance * fit.parameters["rate"] ** 2).round(6))
-    [1.] [1.]
+    Shapes: lower, upper (n,); gives mean, variance (n,).
     """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     r = fit.responsibilities(lower, upper).T

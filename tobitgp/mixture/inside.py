@@ -26,26 +26,7 @@ _MOST = 60  # doublings and halvings: counts are below 2**53
 def draw_inside(predictive: Predictive, lower: Array, upper: Array, rng: np.random.Generator) -> Array:
     """A value for each row (lower, upper], (n,): its component given what is known, then a value of that law there.
 
-    Parameters
-    ----------
-    predictive : Predictive
-        Of point laws.
-    lower, upper : (n,) array
-        A row with equal ends has that value.
-    rng : numpy Generator
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    An exponential value has no memory.
-
-    >>> lifetime = Predictive(np.ones(1), Weibull(np.array([2.0]), np.ones(1)))
-    >>> y = draw_inside(lifetime, np.full(4000, 70.0), np.full(4000, np.inf), np.random.default_rng(1))
-    >>> print(y.min() > 70.0, np.round(y.mean() - 70.0, 1))
-    True 2.0
+    Shapes: lower, upper (n,).
     """
     out = np.array(lower, dtype=np.float64)
     open_rows = np.flatnonzero(lower != upper)

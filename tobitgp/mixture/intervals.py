@@ -18,32 +18,7 @@ from tobitgp.typing import Array
 def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
     """Central intervals of all parameters.
 
-    Parameters
-    ----------
-    fit : MixtureFit
-    V : (p, p) array
-        Covariance of the parameters, of `linear_response` or `posterior_covariance`.
-    level : float
-
-    Returns
-    -------
-    (p, 2) array
-        In the order of ``fit.names``; NaN where the covariance is.
-
-    Examples
-    --------
-    One exponential component: with and without censored rows, that of the exact gamma posterior.
-
-    >>> from scipy.stats import gamma
-    >>> from tobitgp.mixture.covariance import linear_response
-    >>> from tobitgp.mixture.fit import fit_mixture
-    >>> y = np.linspace(0.1, 2.0, 20)
-    >>> lower, upper = np.minimum(y, 1.0), np.where(y > 1.0, np.inf, y)
-    >>> fit = fit_mixture(lower, upper, family="exponential", k=1, prior={"a": 2.0, "b": 1.0})
-    >>> print(intervals(fit, linear_response(fit, lower, upper))[1].round(3))
-    [0.376 1.193]
-    >>> print(gamma(2.0 + fit.exact, scale=1.0 / (1.0 + lower.sum())).ppf([0.025, 0.975]).round(3))
-    [0.376 1.193]
+    Shapes: V (p, p); gives (p, 2).
     """
     error = np.sqrt(np.diag(V))
     of_weights = _logit_interval(fit.weights, error[: fit.k], level)

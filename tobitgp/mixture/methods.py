@@ -13,41 +13,13 @@ from tobitgp.errors import SpecError
 
 @dataclass(frozen=True, slots=True)
 class Ascent:
-    """What every method says of its ascents.
+    """What every method says of its ascents."""
 
-    Attributes
-    ----------
-    n_init : int
-        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
-        highest of these with a component moved.
-    max_iter : int
-        Most passes of one ascent.
-    tol : float
-        Gain of the objective still to come, per unit of weight of the rows, below which a fit has settled; never below
-        1e-9 in all.
-    relax : bool
-        Over-relaxed steps, and extrapolation of the last ones near the end.
-    check : bool
-        Raise `NumericalError` where the objective falls.
-
-    Raises
-    ------
-    SpecError
-        Naming a setting that makes no sense.
-
-    Examples
-    --------
-    >>> VBCM(n_init=0)
-    Traceback (most recent call last):
-        ...
-    tobitgp.errors.SpecError: VBCM(n_init=0): a whole number of at least 1 is needed.
-    """
-
-    n_init: int = 10
-    max_iter: int = 2000
-    tol: float = 1e-8
-    relax: bool = True
-    check: bool = False
+    n_init: int = 10  # most ascents
+    max_iter: int = 2000  # most passes of one ascent
+    tol: float = 1e-8  # gain of the objective still to come
+    relax: bool = True  # over-relaxed steps, and extrapolation of the last ones near the end
+    check: bool = False  # raise `NumericalError` where the objective falls
 
     def __post_init__(self) -> None:
         """Refuse settings with which no fit makes sense."""

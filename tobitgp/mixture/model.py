@@ -20,18 +20,10 @@ _NOTHING = 1e-12
 
 
 class State(NamedTuple):
-    """Where an ascent stands.
+    """Where an ascent stands."""
 
-    Attributes
-    ----------
-    weights : (M,) array
-        Posterior of the weights (see `tobitgp.mixture.weights`), or the weights themselves.
-    components : (P, K) array
-        Posteriors of the components, or their point parameters.
-    """
-
-    weights: Array
-    components: Array
+    weights: Array  # (M,), posterior of the weights (see `tobitgp.mixture.weights`), or the weights themselves
+    components: Array  # (P, K), posteriors of the components, or their point parameters
 
 
 class View(NamedTuple):
@@ -105,23 +97,12 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bayes:
-    """The evidence lower bound of a mixture, right after the latent variables were updated.
-
-    Attributes
-    ----------
-    family : Family
-    prior : (P,) array
-        Of every component, on the scale that is modelled.
-    weights : Weights
-        Prior of the weights.
-    k : int
-        Number of components.
-    """
+    """The evidence lower bound of a mixture, right after the latent variables were updated."""
 
     family: Family
-    prior: Array
-    weights: Weights
-    k: int
+    prior: Array  # (P,), of every component, on the scale that is modelled
+    weights: Weights  # prior of the weights
+    k: int  # number of components
 
     def view(self, state: State) -> View:
         """See `Model`; eqs. 25, 32 and 41 of Kohjima et al. (2019)."""
@@ -194,20 +175,11 @@ class Bayes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages.
-
-    Attributes
-    ----------
-    family : Family
-    k : int
-    floor : float
-        Smallest variance of a Gaussian component, where the variance of the rows is 1; smallest mean of an exponential
-        component, where the median is 1; smallest rate of a Poisson component. Without one the likelihood is infinite.
-    """
+    """The log likelihood of a mixture at point estimates (EMCM); (EM1) to (EM3) of the theory pages."""
 
     family: Family
     k: int
-    floor: float
+    floor: float  # smallest variance of a Gaussian component, where the variance of the rows is 1
 
     def view(self, state: State) -> View:
         """See `Model`."""

@@ -19,18 +19,7 @@ CHUNK_ENTRIES = 24_576
 
 
 def chunks_of(working: Working, k: int) -> list[Rows]:
-    """Views of the rows in pieces of one kind.
-
-    Parameters
-    ----------
-    working : Working
-    k : int
-        Number of components.
-
-    Returns
-    -------
-    list of Rows
-    """
+    """Views of the rows in pieces of one kind."""
     size = max(256, CHUNK_ENTRIES // k)
     return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
 
@@ -44,20 +33,7 @@ def sum_over(
 ) -> Sums:
     """Sums of a pass.
 
-    Parameters
-    ----------
-    chunks : iterable of Rows
-    family : Family
-    theta : (D, K) array
-        Plug-in parameters.
-    log_weight : (K,) array
-        Expected log weight of each component, with the family's offset.
-    assign : Generator, optional
-        Draw one component for each row instead of taking its responsibilities.
-
-    Returns
-    -------
-    Sums
+    Shapes: theta (D, K), log_weight (K,).
     """
 
     def one(rows: Rows) -> tuple[float, Array, Array]:

@@ -47,24 +47,13 @@ class Units(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one kind, on the scale that is modelled.
-
-    Attributes
-    ----------
-    kind : {"exact", "left", "right", "interval"}
-    lower, upper : (n,) array
-        The value lies in (lower, upper]; equal on exact rows.
-    width : (n,) array
-        ``upper - lower``, taken before anything was rounded away.
-    weight : (n,) array
-        Frequency weights, > 0.
-    """
+    """Rows of one kind, on the scale that is modelled."""
 
     kind: Kind
-    lower: Array
-    upper: Array
-    width: Array
-    weight: Array
+    lower: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
+    upper: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
+    width: Array  # (n,), ``upper - lower``, taken before anything was rounded away
+    weight: Array  # (n,), frequency weights, > 0
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
@@ -87,32 +76,18 @@ class Raw(NamedTuple):
 class Working:
     """All that a fit sees of the rows.
 
-    Attributes
-    ----------
-    parts : tuple of Rows
-        One for each kind that occurs.
-    units : Units
-    constant : float
-        What the log likelihood of these rows needs to be that of the response as written; (MIX15) of the theory pages.
-    total, exact : float
-        Weight of all rows and of the exact ones.
+    (MIX15) of the theory pages.
     """
 
-    parts: tuple[Rows, ...]
+    parts: tuple[Rows, ...]  # one for each kind that occurs
     units: Units
-    constant: float
-    total: float
-    exact: float
+    constant: float  # what the log likelihood of these rows needs to be that of the response as written
+    total: float  # weight of all rows and of the exact ones
+    exact: float  # weight of all rows and of the exact ones
 
 
 def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
-    """Ends and weights of a response, (n,) each.
-
-    Raises
-    ------
-    SpecError
-        If rows are truncated: their normaliser mixes the components, and no update is closed any more.
-    """
+    """Ends and weights of a response, (n,) each."""
     if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
         raise SpecError(
             "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
@@ -126,27 +101,10 @@ def read_rows(
 ) -> Raw:
     """Check rows and bring them to a common form.
 
-    Rows that exclude nothing, such as a right-censored time at 0, are left out: they contribute exactly 0.
-    Limits of counts become whole numbers, and an interval that holds one count is that count.
+    Rows that exclude nothing, such as a right-censored time at 0, are left out: they contribute exactly 0. Limits of
+    counts become whole numbers, and an interval that holds one count is that count.
 
-    Parameters
-    ----------
-    family : Family
-    lower, upper : (n,) array
-        Ends of (lower, upper]; equal on exact rows, infinite on one-sided ones.
-    weight : (n,) array, optional
-        Frequency weights, 1 by default; rows of weight 0 are left out.
-    labels : (n,) array, optional
-        What messages call the rows.
-
-    Returns
-    -------
-    Raw
-
-    Raises
-    ------
-    DataError
-        Naming rows that are impossible under the family.
+    Shapes: lower, upper, weight, labels (n,).
     """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -163,19 +121,7 @@ def read_rows(
 
 
 def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
-    """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many.
-
-    Parameters
-    ----------
-    family : Family
-    raw : Raw
-    units : Units
-    collapse : bool
-
-    Returns
-    -------
-    Working
-    """
+    """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many."""
     lower, upper, width = to_working(family, raw, units)
     exact = raw.lower == raw.upper
     masks = {

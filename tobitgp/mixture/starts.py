@@ -30,21 +30,7 @@ _EVENLY = (0.7548776662466927, 0.5698402909980532)  # steps whose multiples, mod
 
 
 def starts(model: Model, working: Working, k: int, number: int, rng: np.random.Generator) -> list[State]:
-    """Some states, four of five from k-means++, the others from random responsibilities.
-
-    Parameters
-    ----------
-    model : Model
-    working : Working
-    k : int
-    number : int
-        How many; one suffices for k = 1.
-    rng : Generator
-
-    Returns
-    -------
-    list of State
-    """
+    """Some states, four of five from k-means++, the others from random responsibilities."""
     some = subset(working, _MOST_ROWS)
     out = []
     for i in range(number if k > 1 else 1):
@@ -128,15 +114,7 @@ def imputed(family: Family, working: Working, rng: np.random.Generator) -> Rows:
 
 
 def nearest_centre(values: Array, weight: Array, k: int, rng: np.random.Generator) -> IntArray:
-    """Centres drawn by k-means++, then moved a few times; the number of the nearest for each value, (n,).
-
-    Examples
-    --------
-    >>> values = np.array([0.0, 0.1, 9.0, 9.1])
-    >>> label = nearest_centre(values, np.ones(4), 2, np.random.default_rng(0))
-    >>> print(label[0] == label[1], label[2] == label[3], label[0] == label[2])
-    True True False
-    """
+    """Centres drawn by k-means++, then moved a few times; the number of the nearest for each value, (n,)."""
     centres = values[[rng.choice(len(values), p=weight / weight.sum())]]
     square = (values - centres[0]) ** 2
     while len(centres) < k:

@@ -21,21 +21,7 @@ _HELD = 1e-3  # expected rows of a component that is worth a trial
 
 
 def tidy(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
-    """Go on with components in the order of their size, which suits sticks, and without each where that is better.
-
-    Parameters
-    ----------
-    model : Bayes
-    chunks : sequence of Rows
-    best : Climb
-        Where an ascent ended.
-    stop : Stop
-
-    Returns
-    -------
-    Climb
-        At least as high; its passes are those of all trials.
-    """
+    """Go on with components in the order of their size, which suits sticks, and without each where that is better."""
     best = _higher(best, climb(model, chunks, _sorted(model, best), stop))
     smallest = np.flatnonzero(best.sums.counts > _HELD)
     smallest = smallest[np.argsort(best.sums.counts[smallest])]

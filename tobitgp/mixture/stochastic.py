@@ -28,30 +28,15 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A fit that goes on as rows arrive.
-
-    Attributes
-    ----------
-    model : Model
-    state : State
-    units : Units
-        Those of the first rows, kept.
-    settings : SVBCM
-    step : int
-        Steps taken.
-    seen : float
-        Weight of the rows seen.
-    total : float or None
-        Weight of all the rows there will be, where that is known; what was seen stands for it otherwise.
-    """
+    """A fit that goes on as rows arrive."""
 
     model: Model
     state: State
-    units: Units
+    units: Units  # those of the first rows, kept
     settings: SVBCM
-    step: int = 0
-    seen: float = 0.0
-    total: float | None = None
+    step: int = 0  # steps taken
+    seen: float = 0.0  # weight of the rows seen
+    total: float | None = None  # weight of all the rows there will be, where that is known
 
 
 def partial_fit(
@@ -64,23 +49,7 @@ def partial_fit(
 ) -> Stream:
     """The stream after one more batch.
 
-    Parameters
-    ----------
-    stream : Stream
-        From `tobitgp.mixture.fit.start_stream`.
-    lower, upper, weight : (n,) array
-        As of `tobitgp.mixture.fit.fit_mixture`.
-    rng : int, Generator or None
-        For sampled statistics.
-
-    Returns
-    -------
-    Stream
-
-    Raises
-    ------
-    DataError
-        Naming rows that are impossible under the family.
+    Shapes: lower, upper, weight (n,).
     """
     family = stream.model.family
     raw = read_rows(family, lower, upper, weight)
@@ -129,23 +98,7 @@ def step_along(
     settings: SVBCM,
     rng: np.random.Generator,
 ) -> State:
-    """One step by a batch of which each row stands for ``size`` rows.
-
-    Parameters
-    ----------
-    model : Model
-    state : State
-    batch : sequence of Rows
-    size : float
-    t : int
-        Steps taken before.
-    settings : SVBCM
-    rng : Generator
-
-    Returns
-    -------
-    State
-    """
+    """One step by a batch of which each row stands for ``size`` rows."""
     theta, log_weight, _ = model.view(state)
     some = Working(tuple(batch), Units(), 0.0, 0.0, 0.0)
     assign = rng if settings.statistics == "sampled" else None

@@ -22,32 +22,9 @@ _LEAST, _LARGEST = 1e-153, 1e140  # whose squares are numbers still
 def choose_units(family: Family, raw: Raw) -> Units:
     """Location and scale of what is behind the rows.
 
-    Mean and standard deviation, of logarithms where those are modelled, or the median of times. Where rows are
-    censored they are those of one component fitted by maximum likelihood, since limits alone lie too close together;
-    if that leads far away, limits and midpoints stand for what is censored after all.
-
-    Parameters
-    ----------
-    family : Family
-    raw : Raw
-
-    Returns
-    -------
-    Units
-
-    Raises
-    ------
-    DataError
-        If squares of the response leave the range of floating-point numbers.
-
-    Examples
-    --------
-    >>> from tobitgp.mixture.gaussian import Gaussian
-    >>> from tobitgp.mixture.rows import read_rows
-    >>> y = np.array([1.0, 2.0, 3.0, 6.0])
-    >>> units = choose_units(Gaussian(), read_rows(Gaussian(), y, y))
-    >>> print(units.shift, round(units.scale, 4))
-    3.0 1.8708
+    Mean and standard deviation, of logarithms where those are modelled, or the median of times. Where rows are censored
+    they are those of one component fitted by maximum likelihood, since limits alone lie too close together; if that
+    leads far away, limits and midpoints stand for what is censored after all.
     """
     if family.free_of == "nothing":
         return Units()

@@ -65,15 +65,9 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dirichlet:
-    """Symmetric Dirichlet prior.
+    """Symmetric Dirichlet prior."""
 
-    Attributes
-    ----------
-    concentration : float
-        1 is uniform and empties no component; ``1 / K`` or less empties those that are not needed.
-    """
-
-    concentration: float = 1.0
+    concentration: float = 1.0  # 1 is uniform and empties no component
 
     def __post_init__(self) -> None:
         _check_positive("Dirichlet", "concentration", self.concentration)
@@ -120,19 +114,11 @@ class Dirichlet:
 
 @dataclass(frozen=True, slots=True)
 class DirichletProcess:
-    """Truncated Dirichlet process whose concentration is learned, from a gamma prior of it, or known.
+    """Truncated Dirichlet process whose concentration is learned, from a gamma prior of it, or known."""
 
-    Attributes
-    ----------
-    shape, rate : float
-        Of the gamma prior of the concentration.
-    concentration : float or None
-        Its value where it is known.
-    """
-
-    shape: float = 1.0
-    rate: float = 1.0
-    concentration: float | None = None
+    shape: float = 1.0  # of the gamma prior of the concentration
+    rate: float = 1.0  # of the gamma prior of the concentration
+    concentration: float | None = None  # its value where it is known
 
     def __post_init__(self) -> None:
         _check_positive("DirichletProcess", "shape", self.shape)

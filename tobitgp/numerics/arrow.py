@@ -36,20 +36,11 @@ _LOST = 16.0 * np.finfo(float).eps  # of a diagonal; what rounding makes of a su
 
 @dataclass(frozen=True, slots=True)
 class OwnColumns:
-    """Columns that go with the weights of a row's own group.
+    """Columns that go with the weights of a row's own group."""
 
-    Attributes
-    ----------
-    A : (n, m) array
-    code : (n,) integer array
-        Group of each row, from 0.
-    size : int
-        Number of groups, G.
-    """
-
-    A: Array
-    code: IntArray
-    size: int
+    A: Array  # (n, m)
+    code: IntArray  # (n,), group of each row, from 0
+    size: int  # number of groups, G
 
     def expanded(self) -> Any:
         """All ``G m`` columns of these rows as a sparse matrix (n, G m)."""
@@ -71,23 +62,9 @@ def by_group(X: Array, code: IntArray, size: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Loadings:
-    """The features ``A`` of some rows.
+    """The features ``A`` of some rows."""
 
-    Attributes
-    ----------
-    common : (n, p) array
-    own : OwnColumns or None
-
-    Examples
-    --------
-    Two groups with one weight each beside a common one:
-
-    >>> A = Loadings(np.ones((3, 1)), OwnColumns(np.ones((3, 1)), np.array([0, 1, 1]), 2))
-    >>> A.times(np.array([1.0, 10.0, 20.0])), A.adjoint(np.array([1.0, 2.0, 3.0]))
-    (array([11., 21., 21.]), array([6., 1., 5.]))
-    """
-
-    common: Array
+    common: Array  # (n, p)
     own: OwnColumns | None = None
 
     def __len__(self) -> int:
@@ -143,24 +120,12 @@ def multiply(B: Arrow, w: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factorised arrow: ``B = L L'``, the groups eliminated before the corner.
+    """A factorised arrow: ``B = L L'``, the groups eliminated before the corner."""
 
-    Attributes
-    ----------
-    L : (p, p) array
-        Lower Cholesky factor of the Schur complement, or of ``B`` itself where there are no groups.
-    T : (G, m, m) array or None
-        Inverses of the groups' Cholesky factors.
-    U : (G, m, p) array or None
-        ``T`` times the groups' borders.
-    inverse : (p, p) array
-        ``L^-1``.
-    """
-
-    L: Array
-    T: Array | None = None
-    U: Array | None = None
-    inverse: Array = field(init=False, repr=False, compare=False)
+    L: Array  # (p, p), lower Cholesky factor of the Schur complement, or of ``B`` itself where there are no groups
+    T: Array | None = None  # (G, m, m), inverses of the groups' Cholesky factors
+    U: Array | None = None  # (G, m, p), ``T`` times the groups' borders
+    inverse: Array = field(init=False, repr=False, compare=False)  # (p, p), ``L^-1``
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inverse", inverse_factor(self.L))
@@ -171,13 +136,7 @@ class Factor:
         return len(self.L) + (0 if self.T is None else self.T.shape[0] * self.T.shape[1])
 
     def drowned(self, rows: float = 0.0) -> bool:
-        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100.
-
-        Parameters
-        ----------
-        rows : float
-            Number of rows that were summed; without, the question is about the factorisation alone.
-        """
+        """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
         diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size + rows)
         if self.T is not None and self.U is not None:
             diagonal += np.square(self.U).sum(axis=(0, 1))
@@ -271,18 +230,7 @@ def squared_lengths(whitened: Slope) -> Array:
 
 
 def factorise(B: Arrow) -> Factor:
-    """Factorise a positive-definite arrow.
-
-    Raises
-    ------
-    NumericalError
-        If it is not positive definite or not finite.
-
-    Examples
-    --------
-    >>> factorise(identity(1, m=1, size=3)).log_det()
-    0.0
-    """
+    """Factorise a positive-definite arrow."""
     if len(B) == 1:
         return Factor(cholesky(B[0]))
     corner, border = B

@@ -28,49 +28,18 @@ Function = Callable[[Array, IntArray], Array]
 
 
 class Rule(NamedTuple):
-    """Nodes and weights for some of the integrals.
+    """Nodes and weights for some of the integrals."""
 
-    Attributes
-    ----------
-    at : (m,) integer array
-        The integrals.
-    row : (p,) integer array
-        Which of ``at`` each line of nodes belongs to.
-    x, weight : (p, k) array
-    """
-
-    at: IntArray
-    row: IntArray
-    x: Array
-    weight: Array
+    at: IntArray  # (m,), the integrals
+    row: IntArray  # (p,), which of ``at`` each line of nodes belongs to
+    x: Array  # (p, k)
+    weight: Array  # (p, k)
 
 
 def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Integrate n bells.
 
-    Parameters
-    ----------
-    function : callable
-        ``x (p, k), i (p, 1) -> (c, p, k)``: c integrands of the rows i.
-    low, high : (n,) array
-        Beyond these nothing is left; the integrand has died away there.
-    t : (n,) array
-        One over the width of the features.
-    kinks : (n, m) array
-        Where they lie.
-
-    Returns
-    -------
-    (c, n) array
-
-    Examples
-    --------
-    >>> from scipy.special import expit
-    >>> t, far = np.array([0.5, 1e3]), np.full(2, 9.0)
-    >>> def step(x, i):
-    ...     return (np.exp(-0.5 * x * x) * expit(t[i] * x) / np.sqrt(2.0 * np.pi))[None]
-    >>> integrals(step, -far, far, t, np.zeros((2, 1))).round(12)
-    array([[0.5, 0.5]])
+    Shapes: low, high, t (n,), kinks (n, m); gives (c, n).
     """
     out: Array | None = None
     for rule in _rules(low, high, t, kinks):
@@ -81,14 +50,7 @@ def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Arra
 
 
 def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
-    """Logarithms (c, n) of the integrals of positive functions given by theirs; arguments as in :func:`integrals`.
-
-    Examples
-    --------
-    >>> low, high = np.array([-9.0]), np.array([9.0])
-    >>> log_integrals(lambda x, i: -0.5 * x[None] ** 2 - 1e4, low, high, np.ones(1), np.zeros((1, 1))).round(6)
-    array([[-9999.081061]])
-    """
+    """Logarithms (c, n) of the integrals of positive functions given by theirs; arguments as in :func:`integrals`."""
     out: Array | None = None
     for rule in _rules(low, high, t, kinks):
         values = log_function(rule.x, rule.at[rule.row][:, None])

@@ -38,24 +38,7 @@ def _routine(name: str, n_arguments: int) -> Any:
 def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
     """Multiply rows by a lower-triangular matrix in place: ``A T'``, or ``A T`` where not ``transposed``.
 
-    Parameters
-    ----------
-    A : (n, M) array, C order
-        Overwritten.
-    T : (M, M) array, lower triangular, Fortran order
-
-    Returns
-    -------
-    (n, M) array
-        ``A`` itself.
-
-    Examples
-    --------
-    >>> T = np.array([[1.0, 0.0], [2.0, 3.0]], order="F")
-    >>> triangular_product(np.ones((1, 2)), T, transposed=True)
-    array([[1., 5.]])
-    >>> triangular_product(np.ones((1, 2)), T, transposed=False)
-    array([[3., 3.]])
+    Shapes: A (n, M), T (M, M); gives (n, M).
     """
     _check(A, A.flags.c_contiguous)
     _check(T, T.flags.f_contiguous)
@@ -77,15 +60,7 @@ def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
 def gram_of_rows(A: Array) -> Array:
     """``A'A`` of rows, the lower triangle of an (M, M) array in Fortran order; zero above.
 
-    Parameters
-    ----------
-    A : (n, M) array, C order
-
-    Examples
-    --------
-    >>> gram_of_rows(np.array([[1.0, 2.0], [0.0, 1.0]]))
-    array([[1., 0.],
-           [2., 5.]])
+    Shapes: A (n, M).
     """
     _check(A, A.flags.c_contiguous)
     n, M = A.shape

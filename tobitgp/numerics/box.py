@@ -21,49 +21,18 @@ _EDGE = 1e-15
 
 
 class Box(NamedTuple):
-    """A normal law restricted to a box.
+    """A normal law restricted to a box."""
 
-    Attributes
-    ----------
-    log_mass : float
-        Log probability of the box.
-    error : float
-        Its standard error, from independent scrambles.
-    mean : (k,) array
-    cov : (k, k) array
-    """
-
-    log_mass: float
-    error: float
-    mean: Array
-    cov: Array
+    log_mass: float  # log probability of the box
+    error: float  # its standard error, from independent scrambles
+    mean: Array  # (k,)
+    cov: Array  # (k, k)
 
 
 def normal_in_box(mean: Array, cov: Array, lower: Array, upper: Array, *, tol: float = 1e-3) -> Box:
     """Log probability of a box under a normal law, and the moments of the law inside it.
 
-    Parameters
-    ----------
-    mean : (k,) array
-    cov : (k, k) array
-        Positive definite.
-    lower, upper : (k,) array
-        Ends, ``lower < upper``; infinite where open.
-    tol : float
-        Standard error of the log probability to aim at; points are doubled until it or their limit is reached.
-
-    Returns
-    -------
-    Box
-
-    Examples
-    --------
-    Three coordinates with correlations of a half are all negative with probability 1/4.
-
-    >>> cov = 0.5 * (np.eye(3) + 1.0)
-    >>> box = normal_in_box(np.zeros(3), cov, np.full(3, -np.inf), np.zeros(3))
-    >>> print(round(float(np.exp(box.log_mass)), 3), box.error < 1e-3)
-    0.25 True
+    Shapes: mean (k,), cov (k, k), lower, upper (k,).
     """
     order, L = _order(cov, lower - mean, upper - mean)
     ends = (lower - mean)[order], (upper - mean)[order]

@@ -19,25 +19,7 @@ def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[flo
     log-likelihood is concave (R. J. Olsen, 1978, "Note on the uniqueness of the maximum likelihood estimator for the
     Tobit model", Econometrica 46).
 
-    Parameters
-    ----------
-    share : (5,) array
-        Of all weight: exact values, values at or below each of the first two limits, values at or above each of the
-        others. The first is positive; the sum is 1.
-    spread : float
-        Of the exact values, in units in which it is 0 or near 1.
-    limits : (4,) array
-        Finite.
-
-    Returns
-    -------
-    mean, sd : float
-
-    Examples
-    --------
-    >>> mean, sd = fit_censored_normal(np.array([0.5, 0.5, 0, 0, 0]), 0.603, np.full(4, -0.798))
-    >>> print(round(mean, 2), round(sd, 2))  # of mean -0.8 and sd 1, the lower half unseen
-    -0.8 1.0
+    Shapes: share (5,), limits (4,).
     """
     at = np.array([0.0, 1.0])
     value, gradient, curvature = _log_likelihood(at, share, spread, limits)

@@ -10,23 +10,7 @@ _SMALL = 1e-2
 
 
 def share(t: Array) -> Array:
-    r"""Mean of an exponential value of rate t on (0, 1], :math:`1/t - 1/(e^t - 1)`.
-
-    Parameters
-    ----------
-    t : array
-        Not negative.
-
-    Returns
-    -------
-    array
-        From 1/2 at 0 down to 1/t; relative error below 1e-13.
-
-    Examples
-    --------
-    >>> print(share(np.array([0.0, 1.0, 1e3])).round(6))
-    [0.5      0.418023 0.001   ]
-    """
+    r"""Mean of an exponential value of rate t on (0, 1], :math:`1/t - 1/(e^t - 1)`."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         near = 0.5 - t / 12.0 + t**3 / 720.0
         return np.where(t < _SMALL, near, 1.0 / t - 1.0 / np.expm1(t))

@@ -13,33 +13,11 @@ def mass_below(ranks: IntArray, weight: Array, first: IntArray, below: IntArray)
     r"""Weight of the values below a bound among the first few of a sequence, :math:`\sum_{k < f,\, r_k < b} w_k`.
 
     The values are split by one binary digit at a time, the highest first, and keep their order within both halves (a
-    wavelet matrix), so that a question visits one half of each split: n values and q questions cost
-    :math:`(n + q) \log n`, in whole arrays.
+    wavelet matrix), so that a question visits one half of each split: n values and q questions cost :math:`(n + q) \log
+    n`, in whole arrays.
 
-    Parameters
-    ----------
-    ranks : (n,) array of int
-        The values, 0 or more.
-    weight : (n,) array
-    first : (q,) array of int
-        How many of the sequence a question looks at, 0 to n.
-    below : (q,) array of int
-        Bounds, 0 or more.
-
-    Returns
-    -------
-    (q,) array
-        Exact as long as sums of the weights are.
-
-    References
-    ----------
-    Claude, Navarro and Ordóñez (2015), The wavelet matrix, *Information Systems* 47, 15-32.
-
-    Examples
-    --------
-    >>> ranks, weight = np.array([2, 0, 1, 0]), np.array([1.0, 10.0, 100.0, 1000.0])
-    >>> mass_below(ranks, weight, first=np.array([4, 3, 3]), below=np.array([1, 1, 9]))
-    array([1010.,   10.,  111.])
+    Shapes: ranks, weight (n,), first, below (q,); gives (q,). Claude, Navarro and Ordóñez (2015), The wavelet matrix,
+    *Information Systems* 47, 15-32.
     """
     total = np.zeros(len(first))
     start, stop = np.zeros_like(first), first

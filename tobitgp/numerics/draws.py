@@ -16,16 +16,6 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
     With the numbers of ``default_rng(0)`` a user may have made the very data, and draws that repeat them show patterns
     that no model has.
-
-    Raises
-    ------
-    SpecError
-        For anything else.
-
-    Examples
-    --------
-    >>> print(generator(None).integers(100), generator(None).integers(100), generator(0).integers(100))
-    39 39 85
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -41,11 +31,6 @@ def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
 
     Of a seed they are no numbers that ``default_rng(seed)`` draws: see `generator`, and users write the same seed in
     both places.
-
-    Examples
-    --------
-    >>> bool((random_points(0, 9) == np.random.default_rng(0).uniform(size=9)).any())
-    False
     """
     stream = rng if isinstance(rng, np.random.Generator) else generator(rng).spawn(1)[0]
     return stream.uniform(size=n)
@@ -55,19 +40,5 @@ def open_uniform(stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every law.
 
     Those of ``stream.random``, save 0, in whose place is :math:`2^{-54}`.
-
-    Parameters
-    ----------
-    stream : numpy.random.Generator
-    shape : tuple of int
-
-    Returns
-    -------
-    array
-
-    Examples
-    --------
-    >>> open_uniform(np.random.default_rng(1), (2,)).round(3)
-    array([0.512, 0.95 ])
     """
     return np.maximum(stream.random(shape), _LEAST)

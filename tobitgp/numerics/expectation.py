@@ -31,24 +31,6 @@ def expected_one_sided(a: Array, t: Array) -> tuple[Array, Array, Array]:
 
     .. math:: F = E\log\Phi(a + tX), \quad G = E\,h(a + tX), \quad H = E\,\kappa(a + tX),
               \qquad X \sim \mathcal N(0, 1).
-
-    Parameters
-    ----------
-    a : Array
-        Mean of the argument, shape (n,).
-    t : Array
-        Standard deviation of the argument, t >= 0, shape (n,).
-
-    Returns
-    -------
-    F, G, H : Array
-        Shape (n,) each. dF/da = G, dF/dt = -t H.
-
-    Examples
-    --------
-    >>> F, G, H = expected_one_sided(np.array([1.0]), np.array([3.0]))
-    >>> print(F.round(8), G.round(8), H.round(8))
-    [-1.96220429] [1.01271935] [0.41607083]
     """
     out = np.empty((3, a.size))
     for rows, order in by_order(t, (*_ORDERS, (_SMOOTH_ONE_SIDED, _HERMITE))):
@@ -73,27 +55,6 @@ def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) 
 
     .. math:: F = E\log p(X), \quad G = E\,\mathrm{mean}, \quad H = E\,\mathrm{complement},
               \quad Q = E\,\mathrm{mean}^2, \qquad X \sim \mathcal N(0, 1).
-
-    Parameters
-    ----------
-    a, b : Array
-        Standardised finite ends at X = 0, a <= b, shape (n,).
-    t : Array
-        Standard deviation of their displacement, t >= 0, shape (n,).
-    width : Array, optional
-        ``b - a`` > 0, shape (n,), where it is known better than from rounded ends.
-
-    Returns
-    -------
-    F, G, H, Q : Array
-        Shape (n,) each. Under a common displacement of both ends dF = -G, and dF/dt = -t H.
-
-    Examples
-    --------
-    >>> a, b, t = np.array([-1.0]), np.array([1.0]), np.array([2.0])
-    >>> F, G, H, Q = expected_interval(a, b, t)
-    >>> print(abs(G).round(12), H.round(6))
-    [0.] [0.792533]
     """
     out = np.empty((4, a.size))
     c, r = 0.5 * (a + b), 0.5 * (b - a if width is None else width)

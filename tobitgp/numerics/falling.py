@@ -18,24 +18,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start: Array, width: Array) -> Array:
     """Solve ``H(y) = goal`` in n rows by Newton's method on log H, which is nearly linear, and bisection elsewhere.
 
-    Parameters
-    ----------
-    hazard : callable
-        Gives H, which rises from 0 without end, and its derivative at y, (n,) each.
-    goal : (n,) array
-        Positive; the solution is infinite where it is, NaN where it is.
-    start, width : (n,) array
-        Where the search begins, and about how far its steps may reach.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> at = rises_to(lambda y: (np.exp(y), np.exp(y)), np.array([0.25, 5.0]), np.zeros(2), np.ones(2))
-    >>> np.exp(at).round(12)
-    array([0.25, 5.  ])
+    Shapes: goal, start, width (n,); gives (n,).
     """
     good = np.isfinite(goal) & (goal > 0.0)
     aim = np.log(np.where(good, goal, 1.0))
@@ -62,21 +45,7 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
 def area(survive: Callable[[Array], Array], breaks: Array) -> Array:
     """Integrate n curves between their first and last breaks, by twelve Gauss points in each panel.
 
-    Parameters
-    ----------
-    survive : callable
-        ``(n, k) -> (n, k)``: the curves at times of their own.
-    breaks : (n, m) array
-        Ascending; panels may be empty. Between them the curves are smooth.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> area(lambda t: np.exp(-t), np.array([[0.0, 1.0, 3.0]])).round(12) == np.array([-np.expm1(-3.0)]).round(12)
-    array([ True])
+    Shapes: breaks (n, m); gives (n,).
     """
     half = 0.5 * np.diff(breaks, axis=1)[..., None]
     times = breaks[:, :-1, None] + half * (1.0 + _NODES)

@@ -46,72 +46,23 @@ _SHORT, _LONG = _half_rule(12), _half_rule(24)
 
 
 class Interval(NamedTuple):
-    """Log mass and cumulants of the truncated variable X.
+    """Log mass and cumulants of the truncated variable X."""
 
-    Attributes
-    ----------
-    log_mass : Array
-        log(Phi(b) - Phi(a)), shape (n,).
-    mean : Array
-        E[X], shape (n,).
-    complement : Array
-        1 - Var[X], between 0 and 1, shape (n,).
-    third, fourth : Array
-        Third and fourth cumulants of X, shape (n,).
-    """
-
-    log_mass: Array
-    mean: Array
-    complement: Array
-    third: Array
-    fourth: Array
+    log_mass: Array  # log(Phi(b) - Phi(a)), shape (n,)
+    mean: Array  # E[X], shape (n,)
+    complement: Array  # 1 - Var[X], between 0 and 1, shape (n,)
+    third: Array  # third and fourth cumulants of X, shape (n,)
+    fourth: Array  # third and fourth cumulants of X, shape (n,)
 
 
 def interval(a: Array, b: Array, width: Array | None = None) -> Interval:
-    r"""Log mass and first four cumulants of X ~ N(0, 1) truncated to (a, b).
-
-    Parameters
-    ----------
-    a, b : Array
-        Ends, a <= b, shape (n,). An infinite end is read as 1e100.
-    width : Array, optional
-        ``b - a`` > 0, shape (n,), where it is known better than from rounded ends.
-
-    Returns
-    -------
-    Interval
-        Arrays of shape (n,).
-
-    Examples
-    --------
-    A narrow interval is nearly uniform; a distant one nearly exponential.
-
-    >>> X = interval(np.array([-1e-9, 50.0]), np.array([1e-9, 60.0]))
-    >>> print(X.complement.round(6), X.mean.round(6))
-    [1.       0.999601] [ 0.       50.019984]
-    """
+    r"""Log mass and first four cumulants of X ~ N(0, 1) truncated to (a, b)."""
     a, b = np.maximum(a, -_INFINITE), np.minimum(b, _INFINITE)
     return Interval(*moments(a, b, 0.5 * (a + b), 0.5 * (b - a if width is None else width), rows=5))
 
 
 def log_interval_mass(a: Array, b: Array) -> Array:
-    r"""Log of the normal probability of an interval, :math:`\log(\Phi(b) - \Phi(a))`.
-
-    Parameters
-    ----------
-    a, b : Array
-        Ends, a < b, shape (n,); infinite ends are allowed.
-
-    Returns
-    -------
-    Array
-        Shape (n,).
-
-    Examples
-    --------
-    >>> print(*log_interval_mass(np.array([-np.inf, 40.0]), np.array([0.0, np.inf])).round(6))
-    -0.693147 -804.608442
-    """
+    r"""Log of the normal probability of an interval, :math:`\log(\Phi(b) - \Phi(a))`."""
     a, b = np.maximum(a, -_INFINITE), np.minimum(b, _INFINITE)
     log_mass: Array = moments(a, b, 0.5 * (a + b), 0.5 * (b - a), rows=1)[0]
     return log_mass
@@ -120,20 +71,8 @@ def log_interval_mass(a: Array, b: Array) -> Array:
 def moments(a: Array, b: Array, c: Array, r: Array, *, rows: int) -> Array:
     """Return the first ``rows`` of the fields of Interval from ends, centre and half-width.
 
-    All four are needed: a caller that knows c and r better than (a + b)/2 and (b - a)/2
-    after rounding keeps that knowledge.
-
-    Parameters
-    ----------
-    a, b, c, r : Array
-        Finite ends, centre and half-width, shape (n,).
-    rows : {1, 3, 5}
-        1 for the log mass, 3 for mean and complement too, 5 for all.
-
-    Returns
-    -------
-    Array
-        Shape (rows, n).
+    All four are needed: a caller that knows c and r better than (a + b)/2 and (b - a)/2 after rounding keeps that
+    knowledge.
     """
     reach = np.abs(c) * r
     far = reach > _ONE_SIDED

@@ -11,32 +11,8 @@ from tobitgp.typing import Array, BoolArray
 def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array]:
     r"""Survival from right-censored times, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`.
 
-    Parameters
-    ----------
-    time : (n,) array
-    seen : (n,) array of bool
-        Whether the time is that of the event; the row was censored then otherwise, after the events of that time.
-    weight : (n,) array
-        Frequency weights.
-    entry : (n,) array, optional
-        From when on a row was followed, later than that time; from the beginning without.
-
-    Returns
-    -------
-    times : (m,) array
-        At which something happened, ascending.
-    survival : (m,) array
-        Just after each.
-
-    References
-    ----------
-    Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481.
-
-    Examples
-    --------
-    >>> times, S = kaplan_meier(np.array([1.0, 2.0, 2.0, 3.0]), np.array([True, True, False, True]), np.ones(4))
-    >>> print(times, S)
-    [1. 2. 3.] [0.75 0.5  0.  ]
+    Shapes: time, seen, weight, entry (n,); gives times, survival (m,). Kaplan and Meier (1958), Nonparametric
+    estimation from incomplete observations, *JASA* 53, 457-481.
     """
     times, events, at_risk = risk_sets(time, seen, weight, entry)
     return times, np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
@@ -46,13 +22,6 @@ def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None =
     """Distinct times, ascending, with the weight of the events at each and of the rows at risk just before, (m,) each.
 
     A row is at risk later than its entry and up to its time.
-
-    Examples
-    --------
-    >>> time, seen, entry = np.array([1.0, 3.0, 3.0]), np.array([True, True, False]), np.array([-np.inf, 1.0, 2.0])
-    >>> times, events, at_risk = risk_sets(time, seen, np.ones(3), entry)
-    >>> print(times, events, at_risk)
-    [1. 3.] [1. 1.] [1. 2.]
     """
     times, at = np.unique(time, return_inverse=True)
     events, leaving = (np.asarray(np.bincount(at, weights=w), dtype=np.float64) for w in (weight * seen, weight))

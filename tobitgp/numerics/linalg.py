@@ -32,25 +32,7 @@ def breakdown_in_words() -> Iterator[None]:
 def cholesky(B: Array) -> Array:
     """Lower Cholesky factor of a symmetric positive-definite matrix.
 
-    Parameters
-    ----------
-    B : (M, M) array
-        Only its lower triangle (in Fortran order) is read.
-
-    Returns
-    -------
-    (M, M) array, lower triangular, Fortran order
-
-    Raises
-    ------
-    NumericalError
-        If ``B`` is not positive definite or not finite.
-
-    Examples
-    --------
-    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
-    array([[2., 0.],
-           [1., 1.]])
+    Shapes: B (M, M); gives (M, M).
     """
     if not len(B):
         return B
@@ -63,27 +45,7 @@ def cholesky(B: Array) -> Array:
 def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
     """Cholesky factor of the numerically independent part of a covariance matrix.
 
-    Parameters
-    ----------
-    K : (N, N) array
-        Symmetric, positive semi-definite.
-    tolerance : float
-        Stop when the largest residual variance falls to this, in the units of ``K``.
-
-    Returns
-    -------
-    L : (M, M) array
-        Lower factor of ``K[kept][:, kept]``.
-    kept : (M,) integer array
-        Rows chosen, in the order of choice; at least one.
-
-    Examples
-    --------
-    Two copies of one point count once.
-
-    >>> L, kept = pivoted_cholesky(np.array([[4.0, 4.0, 0.0], [4.0, 4.0, 0.0], [0.0, 0.0, 1.0]]), 1e-10)
-    >>> kept.tolist(), np.diag(L).tolist()
-    ([0, 2], [2.0, 1.0])
+    Shapes: K (N, N); gives L (M, M), kept (M,).
     """
     C, pivots, rank, info = _pstrf(K, lower=1, tol=tolerance)
     if info < 0 or not np.isfinite(C[0, 0]):

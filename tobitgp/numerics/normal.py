@@ -46,23 +46,7 @@ _Q_DEEP, _W_DEEP = _laplace_fraction(96)
 
 
 def log_cdf(z: Array) -> Array:
-    r"""Log of the standard normal cdf, :math:`\log\Phi(z)`.
-
-    Parameters
-    ----------
-    z : Array
-        Standardised arguments, shape (n,).
-
-    Returns
-    -------
-    Array
-        Shape (n,); with full relative accuracy in both tails.
-
-    Examples
-    --------
-    >>> print(*log_cdf(np.array([0.0, -40.0])).round(6))
-    -0.693147 -804.608442
-    """
+    r"""Log of the standard normal cdf, :math:`\log\Phi(z)`."""
     return np.asarray(log_ndtr(z), dtype=np.float64)
 
 
@@ -74,22 +58,6 @@ def mills(z: Array) -> tuple[Array, Array]:
 
     h is the first derivative of :math:`\log\Phi` and :math:`\kappa = h\delta \in (0, 1)` is minus
     the second.
-
-    Parameters
-    ----------
-    z : Array
-        Standardised arguments, shape (n,).
-
-    Returns
-    -------
-    h, delta : Array
-        Shape (n,) each; delta keeps its relative accuracy where it tends to 0 like -1/z.
-
-    Examples
-    --------
-    >>> h, delta = mills(np.array([0.0, -1e6]))
-    >>> print(h.round(6), (1e6 * delta[1]).round(12))
-    [7.97885e-01 1.00000e+06] 0.999999999998
     """
     h: Array = _ROOT_2_OVER_PI / erfcx(_MINUS_ROOT_HALF * z)
     delta = z + h
@@ -109,24 +77,6 @@ def third(z: Array, h: Array, delta: Array) -> Array:
 
     the third cumulant of a standard normal variable known to exceed -z. For z < -2.5 it is
     :math:`\delta''`, from the series of the module.
-
-    Parameters
-    ----------
-    z : Array
-        Standardised arguments, shape (n,).
-    h, delta : Array
-        ``mills(z)``, shape (n,) each.
-
-    Returns
-    -------
-    Array
-        Shape (n,), positive.
-
-    Examples
-    --------
-    >>> z = np.array([0.0, -100.0])
-    >>> print(third(z, *mills(z)).round(12))
-    [2.18013614e-01 1.99760300e-06]
     """
     value: Array = h * (delta * delta - 1.0 + h * delta)
     if z.size and z.min() < _DERIVATIVE_SWITCH:
@@ -143,24 +93,6 @@ def fourth(z: Array, h: Array, delta: Array) -> Array:
 
     the fourth cumulant of a standard normal variable known to exceed -z. For z < -2.5 it is
     :math:`\delta'''`, from the series of the module.
-
-    Parameters
-    ----------
-    z : Array
-        Standardised arguments, shape (n,).
-    h, delta : Array
-        ``mills(z)``, shape (n,) each.
-
-    Returns
-    -------
-    Array
-        Shape (n,).
-
-    Examples
-    --------
-    >>> z = np.array([0.0, -100.0])
-    >>> print(fourth(z, *mills(z)).round(12))
-    [1.14770682e-01 5.98800000e-08]
     """
     kappa = h * delta
     value: Array = 2.0 * kappa * (1.0 - kappa) - (delta + h) * h * (delta * delta - 1.0 + kappa)

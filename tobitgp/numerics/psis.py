@@ -44,13 +44,7 @@ class Pareto(NamedTuple):
 
 
 def tail_length(draws: int) -> int:
-    """How many of the largest weights are smoothed: at most a fifth, and about three times the root of their number.
-
-    Examples
-    --------
-    >>> tail_length(100), tail_length(1000)
-    (20, 95)
-    """
+    """How many of the largest weights are smoothed: at most a fifth, and about three times the root of their number."""
     return int(np.ceil(min(draws / 5.0, 3.0 * draws**0.5)))
 
 
@@ -58,11 +52,6 @@ def good_shape(draws: int) -> float:
     """The shape above which averages over so many draws are not to be trusted: 0.7, less of few draws.
 
     Vehtari et al. (2024), section 3.2.4.
-
-    Examples
-    --------
-    >>> good_shape(4000), round(good_shape(1000), 3)
-    (0.7, 0.667)
     """
     return min(1.0 - 1.0 / float(np.log10(max(draws, 2))), 0.7)
 
@@ -70,26 +59,7 @@ def good_shape(draws: int) -> float:
 def smooth(log_ratio: Array) -> Smoothed:
     """Smooth the largest of the importance weights in each row.
 
-    Parameters
-    ----------
-    log_ratio : (n, S) array
-        Logarithms of importance ratios, finite, up to a constant in each row; draws are taken for independent.
-
-    Returns
-    -------
-    Smoothed
-
-    Notes
-    -----
-    Vehtari et al. (2024), algorithm 1.
-
-    Examples
-    --------
-    Weights of a Pareto law with shape 1/2:
-
-    >>> log_ratio = 0.5 * np.random.default_rng(1).exponential(size=(1, 100_000))
-    >>> print(smooth(log_ratio).k.round(1), smooth(np.zeros((1, 100))).k)
-    [0.5] [-inf]
+    Shapes: log_ratio (n, S).
     """
     n, S = log_ratio.shape
     x = log_ratio - log_ratio.max(axis=1, keepdims=True)
@@ -128,25 +98,7 @@ def fit_pareto(x: Array) -> Pareto:
     The posterior mean of b = -k/s on a grid of quantiles of its prior, and k given that, drawn towards 1/2 with the
     weight of ten values.
 
-    Parameters
-    ----------
-    x : (n, m) array
-        At least five values, the largest positive.
-
-    Returns
-    -------
-    Pareto
-
-    Notes
-    -----
-    Zhang and Stephens (2009); Vehtari et al. (2024), appendix G, for the prior of k.
-
-    Examples
-    --------
-    >>> u = (np.arange(2000) + 0.5) / 2000
-    >>> law = fit_pareto(2.0 * np.expm1(-0.3 * np.log1p(-u))[None] / 0.3)
-    >>> print(law.k.round(2), law.s.round(2))
-    [0.3] [2.]
+    Shapes: x (n, m).
     """
     m = x.shape[1]
     points = 30 + int(np.sqrt(m))

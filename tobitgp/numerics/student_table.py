@@ -19,12 +19,6 @@ def tabulated_log_cdf(df: float) -> Callable[[Array], Array]:
     """Log cdf of Student's t, to about 5e-12 of max(1, its size), ten times as fast as `student_t.log_cdf`.
 
     The table is in ``w = asinh(z / c)``, in which the tails are straight lines, c the lesser of 1 and the root of df.
-
-    Examples
-    --------
-    >>> log_cdf = tabulated_log_cdf(1.0)
-    >>> print(log_cdf(np.array([0.0, -1e6, -np.inf])).round(6))
-    [ -0.693147 -14.96024        -inf]
     """
     c = min(1.0, df**0.5)
     w = np.arange(-_LAST, _LAST + _STEP, _STEP)

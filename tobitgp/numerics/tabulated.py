@@ -11,19 +11,11 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Tabulated:
-    """Polynomials of degree 5 between equally spaced knots, which agree there in value and two derivatives.
+    """Polynomials of degree 5 between equally spaced knots, which agree there in value and two derivatives."""
 
-    Attributes
-    ----------
-    start, step : float
-        First knot, and the distance between knots.
-    coefficients : (cells, 6) array
-        Of each cell, ascending powers of its coordinate from 0 to 1.
-    """
-
-    start: float
-    step: float
-    coefficients: Array
+    start: float  # first knot, and the distance between knots
+    step: float  # first knot, and the distance between knots
+    coefficients: Array  # (cells, 6), of each cell, ascending powers of its coordinate from 0 to 1
 
     def __call__(self, x: Array) -> Array:
         """Values at x, of any shape; the outer polynomials continue beyond the table."""
@@ -41,21 +33,7 @@ class Tabulated:
 def tabulate(start: float, step: float, value: Array, slope: Array, curve: Array) -> Tabulated:
     """Table from a function and its first two derivatives at equally spaced knots.
 
-    Parameters
-    ----------
-    start, step : float
-    value, slope, curve : (knots,) array
-
-    Returns
-    -------
-    Tabulated
-
-    Examples
-    --------
-    >>> x = np.linspace(0.0, 3.0, 61)
-    >>> sine = tabulate(0.0, 0.05, np.sin(x), np.cos(x), -np.sin(x))
-    >>> print(abs(sine(np.array([0.123, 2.987])) - np.sin([0.123, 2.987])).max() < 1e-12)
-    True
+    Shapes: value, slope, curve (knots,).
     """
     d, e = step * slope, 0.5 * step * step * curve
     rise = np.diff(value) - d[:-1] - e[:-1]

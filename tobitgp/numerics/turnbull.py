@@ -16,69 +16,27 @@ _EM_STEPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Turnbull:
-    """Distribution that makes the intervals most probable.
+    """Distribution that makes the intervals most probable."""
 
-    Attributes
-    ----------
-    left, right : (m,) array
-        Ends of the intervals (left, right] that carry mass, ascending and apart from each other; equal where the mass
-        sits on a point. Where inside an interval its mass lies is not known.
-    mass : (m,) array
-        Probability of each.
-    survival : (m,) array
-        Probability of values beyond ``right``.
-    log_likelihood : float
-        Sum of the logarithms of the rows' probabilities.
-    gap : float
-        How far the log likelihood may at most lie below its maximum.
-    iterations : int
-    """
-
-    left: Array
-    right: Array
-    mass: Array
-    survival: Array
-    log_likelihood: float
-    gap: float
+    left: Array  # (m,), ends of the intervals (left, right] that carry mass, ascending and apart from each other
+    right: Array  # (m,), ends of the intervals (left, right] that carry mass, ascending and apart from each other
+    mass: Array  # (m,), probability of each
+    survival: Array  # (m,), probability of values beyond ``right``
+    log_likelihood: float  # sum of the logarithms of the rows' probabilities
+    gap: float  # how far the log likelihood may at most lie below its maximum
     iterations: int
 
 
 def turnbull(lower: Array, upper: Array, weight: Array, *, tol: float = 1e-9, max_iter: int = 2000) -> Turnbull:
     r"""Nonparametric maximum likelihood of rows known to intervals, :math:`\max_F \sum_i c_i \log\{F(u_i) - F(l_i)\}`.
 
-    Mass can lie in the innermost intersections of the rows' intervals only [1]_. It is found by steps in turn of EM and
-    of the iterative convex minorant [2]_: an isotonic regression of the distribution function's Newton step with the
-    diagonal of the Hessian, halved until the likelihood rises. A pass costs as much as there are rows.
+    Mass can lie in the innermost intersections of the rows' intervals only. It is found by steps in turn of EM and of
+    the iterative convex minorant: an isotonic regression of the distribution function's Newton step with the diagonal
+    of the Hessian, halved until the likelihood rises. A pass costs as much as there are rows.
 
-    Parameters
-    ----------
-    lower, upper : (n,) array
-        Each row lies in (lower, upper], or at ``lower == upper``; infinite ends are open.
-    weight : (n,) array
-        Frequency weights, positive.
-    tol : float
-        Stop where the log likelihood a row lies at most so far below its maximum.
-    max_iter : int
-
-    Returns
-    -------
-    Turnbull
-        With right-censored rows alone, the steps of Kaplan and Meier's estimate; mass that censoring leaves beyond the
-        last event has ``right = inf``. ``gap > tol * sum(weight)`` says that
-        ``max_iter`` was reached.
-
-    References
-    ----------
-    .. [1] B. W. Turnbull, "The empirical distribution function with arbitrarily grouped, censored and truncated data",
-       *JRSS B* 38 (1976), 290-295.
-    .. [2] J. A. Wellner and Y. Zhan, "A hybrid algorithm for computation of the nonparametric maximum likelihood
-       estimator from censored data", *JASA* 92 (1997), 945-959.
-
-    Examples
-    --------
-    >>> found = turnbull(np.array([0.0, 2.0, 1.0, 4.0]), np.array([3.0, 4.0, 3.0, np.inf]), np.ones(4))
-    >>> print(found.left, found.right, found.mass.round(4))
-    [2. 4.] [ 3. inf] [0.75 0.25]
+    Shapes: lower, upper, weight (n,). B. W. Turnbull, "The empirical distribution function with arbitrarily grouped,
+    censored and truncated data", *JRSS B* 38 (1976), 290-295. .. [2] J. A. Wellner and Y. Zhan, "A hybrid algorithm for
+    computation of the nonparametric maximum likelihood estimator from censored data", *JASA* 92 (1997), 945-959.
     """
     left, right, first, last = _innermost(lower, upper)
     n, F = float(weight.sum()), _start(first, last, np.isinf(upper), weight, len(left))

@@ -10,16 +10,7 @@ HEAVY = 1e4  # weights that many times others, or 1, are named where a computati
 
 
 def words_for_heavy(weight: Array) -> str | None:
-    """What to say of weights (n,) where a computation broke down; None where they look innocent.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> words_for_heavy(np.array([1.0, 1e6]))
-    'the weights, which go from 1 to 1e+06: a weight counts how many rows like this one were seen'
-    >>> words_for_heavy(np.array([1.0, 2.0])) is None
-    True
-    """
+    """What to say of weights (n,) where a computation broke down; None where they look innocent."""
     least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
     if most <= HEAVY * min(least, 1.0):
         return None

@@ -15,17 +15,10 @@ from tobitgp.typing import Array, IntArray
 
 
 class Inputs(NamedTuple):
-    """What a block needs of some rows.
+    """What a block needs of some rows."""
 
-    Attributes
-    ----------
-    X : (n, d_t) array
-    code : (n,) integer array or None
-        Group of each row, negative where it was not seen in training; None for a block without groups.
-    """
-
-    X: Array
-    code: IntArray | None = None
+    X: Array  # (n, d_t)
+    code: IntArray | None = None  # (n,), group of each row, negative where it was not seen in training
 
     def rows(self, at: slice | IntArray) -> Inputs:
         """Some of the rows."""
@@ -40,20 +33,11 @@ class Grouping(NamedTuple):
 
 
 class Features(NamedTuple):
-    """What a block makes of a chunk of rows.
+    """What a block makes of a chunk of rows."""
 
-    Attributes
-    ----------
-    A : (n, M_t) array
-    d : (n,) array or None
-        Residual variances; None for a block that has none.
-    cache : object
-        What the block wants back in ``backward``.
-    """
-
-    A: Array
-    d: Array | None
-    cache: Any = None
+    A: Array  # (n, M_t)
+    d: Array | None  # (n,), residual variances; None for a block that has none
+    cache: Any = None  # what the block wants back in ``backward``
 
 
 class BlockAt(Protocol):

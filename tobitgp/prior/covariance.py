@@ -13,20 +13,11 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class KernelFactor:
-    """One kernel and the inputs it is of.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    columns : slice
-        Among the process's inputs.
-    ard : bool
-        A length-scale for each input, or one for all.
-    """
+    """One kernel and the inputs it is of."""
 
     kernel: Kernel
-    columns: slice
-    ard: bool = True
+    columns: slice  # among the process's inputs
+    ard: bool = True  # A length-scale for each input, or one for all
 
     @property
     def n_scales(self) -> int:
@@ -65,12 +56,7 @@ class KernelFactor:
 
 @dataclass(frozen=True, slots=True)
 class Covariance:
-    """Product of factors, at most ``k(x, x) = 1`` each where they are stationary; without factors it is one.
-
-    Attributes
-    ----------
-    factors : tuple of KernelFactor
-    """
+    """Product of factors, at most ``k(x, x) = 1`` each where they are stationary; without factors it is one."""
 
     factors: tuple[KernelFactor, ...]
 
@@ -80,18 +66,7 @@ class Covariance:
         return sum(factor.n_parameters for factor in self.factors)
 
     def value(self, X: Array, Z: Array, parameters: Array) -> Array:
-        """Correlations (n, M) between inputs X (n, d) and Z (M, d).
-
-        Examples
-        --------
-        >>> from tobitgp.prior.kernels import KERNELS
-        >>> first, second = slice(0, 1), slice(1, 2)
-        >>> slope = Covariance((KernelFactor(KERNELS["linear"], first), KernelFactor(KERNELS["rbf"], second)))
-        >>> x = np.array([[2.0, 0.0], [3.0, 1.0]])
-        >>> slope.value(x, x, np.ones(1)).round(3)
-        array([[4.   , 3.639],
-               [3.639, 9.   ]])
-        """
+        """Correlations (n, M) between inputs X (n, d) and Z (M, d)."""
         return _product(self._values(X, Z, parameters), (len(X), len(Z)))
 
     def diagonal(self, X: Array) -> Array:
@@ -109,17 +84,7 @@ class Covariance:
         return np.concatenate([np.empty(0), *slopes])
 
     def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
-        """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``.
-
-        Examples
-        --------
-        >>> from tobitgp.prior.kernels import KERNELS
-        >>> rbf = Covariance((KernelFactor(KERNELS["rbf"], slice(0, 1)),))
-        >>> X, Z, scale = np.array([[1.0]]), np.array([[0.0]]), np.array([2.0])
-        >>> K = rbf.value(X, Z, scale)
-        >>> bool(np.isclose(rbf.contract_inputs(X, Z, scale, K, np.ones((1, 1)))[0, 0], K[0, 0] * 1.0 / 2.0**2))
-        True
-        """
+        """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``."""
         slopes = np.zeros(Z.shape)
         values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
         for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):

@@ -14,15 +14,9 @@ _NONE = np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class DenseBlock:
-    """Columns already multiplied by their prior standard deviations; no parameters.
+    """Columns already multiplied by their prior standard deviations; no parameters."""
 
-    Attributes
-    ----------
-    X : (n, p) array
-        The features themselves.
-    """
-
-    X: Array
+    X: Array  # (n, p), the features themselves
 
     @property
     def n_parameters(self) -> int:
@@ -41,15 +35,9 @@ class DenseBlock:
 
 @dataclass(frozen=True, slots=True)
 class DenseFeatures:
-    """Columns that are features as they are; no residual.
+    """Columns that are features as they are; no residual."""
 
-    Attributes
-    ----------
-    size : int
-        Number of columns.
-    """
-
-    size: int
+    size: int  # number of columns
 
     @property
     def grouping(self) -> Grouping | None:

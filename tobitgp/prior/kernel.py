@@ -24,22 +24,11 @@ FEW_ROWS = 512
 
 @dataclass(frozen=True, slots=True)
 class KernelBlock:
-    """A zero-mean Gaussian process ``sd^2 k(x, x')``, one for every group where there are groups.
+    """A zero-mean Gaussian process ``sd^2 k(x, x')``, one for every group where there are groups."""
 
-    Attributes
-    ----------
-    inputs : Inputs
-        Of the training rows.
-    covariance : Covariance
-    Z : (M, d) array
-        Inducing inputs, the same for all groups. Those that are numerically dependent at the parameters met are left
-        out there, so passing all training inputs gives the exact prior to a relative residual of 1e-10.
-    grouping : Grouping or None
-    """
-
-    inputs: Inputs
+    inputs: Inputs  # of the training rows
     covariance: Covariance
-    Z: Array
+    Z: Array  # (M, d), inducing inputs
     grouping: Grouping | None = None
 
     @property
@@ -62,25 +51,13 @@ class KernelBlock:
 
 @dataclass(frozen=True, slots=True)
 class GPPrior:
-    """A Gaussian process term before its inducing inputs are chosen.
+    """A Gaussian process term before its inducing inputs are chosen."""
 
-    Attributes
-    ----------
-    inputs : Inputs
-        Standardised, of the training rows.
-    covariance : Covariance
-    inducing : "auto", None, int, or (M, d) array
-        Greedy until little is left, all rows, a number of greedily chosen rows, or given locations.
-    grouping : Grouping or None
-    moves : bool
-        Whether the inducing inputs are to be moved from there to where they tell most.
-    """
-
-    inputs: Inputs
+    inputs: Inputs  # standardised, of the training rows
     covariance: Covariance
-    inducing: str | int | Array | None = "auto"
+    inducing: str | int | Array | None = "auto"  # (M, d), greedy until little is left
     grouping: Grouping | None = None
-    moves: bool = False
+    moves: bool = False  # whether the inducing inputs are to be moved from there to where they tell most
 
     @property
     def n_parameters(self) -> int:
@@ -113,30 +90,15 @@ class GPPrior:
 
 @dataclass(frozen=True, slots=True)
 class KernelFeatures:
-    """A kernel block at fixed parameters.
-
-    Attributes
-    ----------
-    covariance : Covariance
-    variance : float
-    parameters : (k,) array
-        Of the covariance.
-    Z : (M, d) array
-        Inducing inputs.
-    L : (M, M) array
-        Lower Cholesky factor of ``K_MM``.
-    grouping : Grouping or None
-    T : (M, M) array
-        ``sd^2 L^-1``.
-    """
+    """A kernel block at fixed parameters."""
 
     covariance: Covariance
     variance: float
-    parameters: Array
-    Z: Array
-    L: Array
+    parameters: Array  # (k,), of the covariance
+    Z: Array  # (M, d), inducing inputs
+    L: Array  # (M, M), lower Cholesky factor of ``K_MM``
     grouping: Grouping | None = None
-    T: Array = field(init=False, repr=False, compare=False)
+    T: Array = field(init=False, repr=False, compare=False)  # (M, M), ``sd^2 L^-1``
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "T", self.variance * inverse_factor(self.L))
@@ -200,42 +162,14 @@ def greedy_inducing(
 ) -> IntArray:
     """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
 
-    Partial pivoted Cholesky of the kernel matrix, one column a step (FEA9), until the trace term
-    ``1/2 sum weight d``, (FEA8), falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and
-    are taken unless the prior is already exact to a relative 1e-10.
+    Partial pivoted Cholesky of the kernel matrix, one column a step (FEA9), until the trace term ``1/2 sum weight d``,
+    (FEA8), falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and are taken unless the
+    prior is already exact to a relative 1e-10. With ``T`` the trace term at the site precisions of Gaussian rows, the
+    evidence lower bound loses at least T against the prior in full, and at most 2 T, on the average over responses
+    drawn from that prior.
 
-    With ``T`` the trace term at the site precisions of Gaussian rows, the evidence lower bound loses at least T against
-    the prior in full, and at most 2 T, on the average over responses drawn from that prior [1]_.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    covariance : Covariance
-    theta : (k,) array
-        Log sd and the logarithms of the covariance's parameters.
-    weight : (n,) array
-        Site precisions lambda2, or a guess of them.
-    nats : float
-        Trace term aimed at.
-    cap : int
-
-    Returns
-    -------
-    (M,) integer array
-        Positions of the rows chosen, in the order of choice; at least one.
-
-    References
-    ----------
-    .. [1] D. Burt, C. E. Rasmussen and M. van der Wilk, "Rates of convergence for sparse variational Gaussian process
-       regression", ICML 2019.
-
-    Examples
-    --------
-    >>> from tobitgp.prior.covariance import KernelFactor
-    >>> from tobitgp.prior.kernels import KERNELS
-    >>> x, rbf = np.linspace(0, 1, 200)[:, None], Covariance((KernelFactor(KERNELS["rbf"], slice(0, 1)),))
-    >>> len(greedy_inducing(x, rbf, np.log([1.0, 0.3]), np.full(200, 25.0), nats=0.01, cap=500)) < 32
-    True
+    Shapes: X (n, d), theta (k,), weight (n,); gives (M,). D. Burt, C. E. Rasmussen and M. van der Wilk, "Rates of
+    convergence for sparse variational Gaussian process regression", ICML 2019.
     """
     variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
     n = len(X)
@@ -265,13 +199,7 @@ def greedy_inducing(
 
 
 def all_inputs(X: Array) -> Array:
-    """Distinct training inputs, (M, d), for the numerically exact prior.
-
-    Raises
-    ------
-    SpecError
-        If there are more than 5000 of them: the kernel matrix would not fit.
-    """
+    """Distinct training inputs, (M, d), for the numerically exact prior."""
     Z = np.unique(X, axis=0) if X.shape[1] else X[:1]
     if len(Z) > DENSE_LIMIT:
         raise SpecError(

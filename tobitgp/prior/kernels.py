@@ -23,35 +23,15 @@ def _ones(X: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A correlation function and its derivatives.
+    """A correlation function and its derivatives."""
 
-    Attributes
-    ----------
-    value : callable
-        ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``.
-    contract : callable
-        ``(X, Z, shape, K, G (n, M)) -> (d + k,)``, the contraction of ``G`` with ``dK / dlog lengthscale`` and
-        ``dK / dlog shape``; ``(k,)`` for a kernel without length-scales.
-    contract_inputs : callable
-        ``(X, Z, shape, K, G (n, M)) -> (M, d)``, the contraction of ``G`` over rows with the derivative of ``K`` in the
-        second input as it stands, divided by its length-scales.
-    scaled : bool
-        Whether inputs are divided by length-scales.
-    shape : tuple of str, length k
-        Roles of its further parameters, all positive.
-    diagonal : callable
-        ``X -> k(x_n, x_n)``, (n,); free of parameters.
-    stationary : bool
-        Whether only differences of inputs matter, so that inputs may be centred.
-    """
-
-    value: Callable[[Array, Array, Array], Array]
-    contract: Callable[[Array, Array, Array, Array, Array], Array]
-    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]
-    scaled: bool = True
-    shape: tuple[str, ...] = ()
-    diagonal: Callable[[Array], Array] = _ones
-    stationary: bool = True
+    value: Callable[[Array, Array, Array], Array]  # ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``
+    contract: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
+    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
+    scaled: bool = True  # whether inputs are divided by length-scales
+    shape: tuple[str, ...] = ()  # roles of its further parameters, all positive
+    diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters
+    stationary: bool = True  # whether only differences of inputs matter, so that inputs may be centred
 
 
 def squared_distance(X: Array, Z: Array) -> Array:
@@ -68,16 +48,8 @@ def squared_distance(X: Array, Z: Array) -> Array:
 def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
     """Build a kernel of ``r^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``.
 
-    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2`` and
-    ``dk / dz_j = slope (x_j - z_j)``.
-
-    Examples
-    --------
-    >>> matern = KERNELS["matern12"]
-    >>> x = np.array([[0.0], [1.0]])
-    >>> matern.value(x, x, np.empty(0)).round(4)
-    array([[1.    , 0.3679],
-           [0.3679, 1.    ]])
+    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2`` and ``dk /
+    dz_j = slope (x_j - z_j)``.
     """
     return Kernel(
         partial(_radial_value, profile), partial(_radial_contract, slope), partial(_radial_contract_inputs, slope)

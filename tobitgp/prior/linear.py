@@ -17,21 +17,12 @@ class LinearPrior:
     """Independent ``beta_j ~ N(mean_j, sd_j^2)``, columns centred where a free intercept takes up their means.
 
     Their features are (FEA3) of the theory pages.
-
-    Attributes
-    ----------
-    mean, sd : (p,) array
-        In the user's units; ``sd = 0`` fixes a coefficient.
-    centre : (p,) array
-        Taken from each column; zero without a free intercept, and for the intercept itself.
-    intercept : int or None
-        Position of a free intercept with the default prior, whose mean is the response's.
     """
 
-    mean: Array
-    sd: Array
-    centre: Array
-    intercept: int | None
+    mean: Array  # (p,), in the user's units; ``sd = 0`` fixes a coefficient
+    sd: Array  # (p,), in the user's units; ``sd = 0`` fixes a coefficient
+    centre: Array  # (p,), taken from each column; zero without a free intercept, and for the intercept itself
+    intercept: int | None  # position of a free intercept with the default prior, whose mean is the response's
 
     def features(self, H: Array, scale: float) -> Array:
         """Whitened columns (n, p) on the standardised response scale."""
@@ -61,14 +52,7 @@ class LinearPrior:
 def default_sd(mean: Array, sd: Array, scale: float, factor: Array) -> Array:
     """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size.
 
-    Parameters
-    ----------
-    mean, sd : (p,) array
-        Of the columns.
-    scale : float
-        Standard deviation of the response, were all of it seen.
-    factor : (p,) array
-        10 for weak priors, 1e4 for flat ones.
+    Shapes: mean, sd, factor (p,).
     """
     size = np.where(sd > 1e-12 * np.abs(mean), sd, np.abs(mean))
     return factor * scale / np.where(size > 0, size, 1.0)

@@ -75,15 +75,9 @@ def _is_located(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MovingBlock:
-    """A kernel block whose parameters are its own and then its inducing inputs, row by row.
+    """A kernel block whose parameters are its own and then its inducing inputs, row by row."""
 
-    Attributes
-    ----------
-    block : KernelBlock
-        With the inducing inputs (M, d) where they start.
-    """
-
-    block: KernelBlock
+    block: KernelBlock  # with the inducing inputs (M, d) where they start
 
     @property
     def inputs(self) -> Inputs:
@@ -111,21 +105,11 @@ class MovingBlock:
 
 @dataclass(frozen=True, slots=True)
 class MovingFeatures:
-    """A moving block at fixed parameters and inducing inputs.
+    """A moving block at fixed parameters and inducing inputs."""
 
-    Attributes
-    ----------
-    fixed : KernelFeatures
-        With the inducing inputs in use.
-    kept : (M,) integer array
-        Which they are; the others are numerically dependent on them here, and the evidence does not feel them move.
-    n_inducing : int
-        Inducing inputs among the parameters.
-    """
-
-    fixed: KernelFeatures
-    kept: IntArray
-    n_inducing: int
+    fixed: KernelFeatures  # with the inducing inputs in use
+    kept: IntArray  # (M,), which they are
+    n_inducing: int  # inducing inputs among the parameters
 
     @property
     def size(self) -> int:

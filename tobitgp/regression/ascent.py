@@ -18,14 +18,7 @@ from tobitgp.typing import Array
 def ascend(
     working: Working, law: Law, max_iter: int
 ) -> tuple[list[Climb], Callable[[Array], State], Callable[[State], Step]]:
-    """Climb from one start where the problem is concave, from each of some where it is not and rows are few.
-
-    Returns
-    -------
-    ends : list of Climb
-    function, step : callable
-        What was climbed, and how.
-    """
+    """Climb from one start where the problem is concave, from each of some where it is not and rows are few."""
 
     def function(x: Array) -> State:
         return evaluate(working, law, x)

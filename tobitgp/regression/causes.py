@@ -31,19 +31,11 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What messages call columns and rows.
+    """What messages call columns and rows."""
 
-    Attributes
-    ----------
-    columns, scale : sequence of str or None
-        Columns of location and of log sigma; numbers without.
-    describe : callable or None
-        From rows (n,) bool to what they have in common, such as ``"of level 'b' of 'g'"``, or None.
-    """
-
-    columns: Sequence[str] | None = None
-    scale: Sequence[str] | None = None
-    describe: Callable[[BoolArray], str | None] | None = None
+    columns: Sequence[str] | None = None  # columns of location and of log sigma; numbers without
+    scale: Sequence[str] | None = None  # columns of location and of log sigma; numbers without
+    describe: Callable[[BoolArray], str | None] | None = None  # from rows (n,) bool to what they have in common
 
     def column(self, j: int) -> str:
         """A column of the location."""
@@ -63,22 +55,7 @@ class Names:
 
 
 def explain(cause: str, state: State, working: Working, outcome: Outcome, design: Designs, names: Names) -> str:
-    """The cause in words, with a remedy.
-
-    Parameters
-    ----------
-    cause : str
-        As `verdict` gave it.
-    state : State
-    working : Working
-    outcome : Outcome
-    design : Designs
-    names : Names
-
-    Returns
-    -------
-    str
-    """
+    """The cause in words, with a remedy."""
     if cause == "df":
         return LARGE_DF
     exact = int(outcome.exact.sum())

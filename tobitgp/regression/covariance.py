@@ -33,38 +33,7 @@ def covariance(
 ) -> Array:
     """Covariance of all parameters: coefficients, scale coefficients and, where it is estimated, log df.
 
-    Parameters
-    ----------
-    fit : Maximum
-        With its scores, unless ``kind`` is "nonrobust".
-    kind : {"nonrobust", "HC0", "HC1", "cluster"}
-        HC1 is HC0 times n / (n - k) with n the sum of the weights and k the number of estimated parameters.
-    weight : (n,) array, optional
-        Frequency weights the fit was made with; ones by default.
-    groups : (n,) integer array, optional
-        Cluster of each row, for "cluster".
-
-    Returns
-    -------
-    (k, k) array
-        Rows and columns of parameters that were given are 0.
-
-    Raises
-    ------
-    SpecError
-        For another kind, a fit without scores, or "cluster" without groups.
-    DataError
-        If there are fewer than two clusters.
-
-    Examples
-    --------
-    >>> from tobitgp.data.outcome import Outcome
-    >>> from tobitgp.regression import maximise
-    >>> y, inf = np.array([1.0, 2.0, 4.0, 5.0]), np.full(4, np.inf)
-    >>> rows = Outcome(y, y, np.zeros(4), -inf, inf, inf, np.ones(4))
-    >>> fit = maximise(rows, np.ones((4, 1)), scores=True)
-    >>> print(np.diag(covariance(fit, "HC0")).round(4))
-    [0.625  0.0225]
+    Shapes: weight, groups (n,); gives (k, k).
     """
     if kind not in KINDS:
         raise SpecError(f"cov_type {kind!r} is not one of {', '.join(KINDS)}.")
@@ -92,15 +61,7 @@ def unidentified(
     only row of a level), since its score is 0 whatever the noise. Such combinations are null vectors of the middle.
     Clusters are judged where there are more of them than parameters.
 
-    Parameters
-    ----------
-    fit, kind, weight, groups
-        As in `covariance`.
-
-    Returns
-    -------
-    (k, k) array
-        In units of the inverse information; 0 where everything is identified.
+    Gives (k, k).
     """
     if kind == "nonrobust" or fit.scores is None or not np.isfinite(fit.inverse_information).all():
         return fit.unidentified

@@ -20,23 +20,7 @@ _STEP = 0.03  # of differences in log df
 def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
     """Derivative of a prediction in log df, by fourth-order differences.
 
-    Parameters
-    ----------
-    ask : callable
-        Of `tobitgp.regression.scales`, its other arguments filled in.
-    rows : Predictor
-        Under Student's law.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> from tobitgp.regression.scales import quantile
-    >>> rows = Predictor(np.zeros(1), np.zeros(1), Student(4.0))
-    >>> df_slope(lambda at: quantile(at, 0.9), rows).round(4)
-    array([-0.2964])
+    Gives (n,).
     """
     assert isinstance(rows.law, Student)
     df = rows.law.df
@@ -54,29 +38,7 @@ def delta_se(
 ) -> Array:
     r"""Standard errors :math:`\sqrt{g' V g}` with :math:`g = (g_\eta h, g_\tau w)` in each row.
 
-    Parameters
-    ----------
-    quantity : Quantity
-        Of n rows, or (n, m) of them at m places.
-    H, W : (n, p), (n, q) array
-        Designs of location and log scale.
-    V : (k, k) array
-        Covariance of coefficients, scale coefficients and, where it was estimated, log df.
-    d_log_df : array of the quantity's shape, optional
-        Derivative in log df (`df_slope`); without it df is taken as known.
-    unidentified : (k, k) array, optional
-        Of `tobitgp.regression.unidentified`.
-
-    Returns
-    -------
-    array of the quantity's shape
-        NaN where the value is not finite, or rests on what is not identified.
-
-    Examples
-    --------
-    >>> row = Quantity(np.array([2.0]), np.array([1.0]), np.array([3.0]), "identity")
-    >>> delta_se(row, np.ones((1, 1)), np.ones((1, 1)), np.diag([16.0, 1.0]))
-    array([5.])
+    Shapes: H, W (n, p), V, unidentified (k, k).
     """
     variance = _squares(quantity, H, W, V, d_log_df)
     if unidentified is not None and unidentified.any():
@@ -102,21 +64,7 @@ def _squares(quantity: Quantity, H: Array, W: Array, V: Array, d_log_df: Array |
 def interval(value: Array, se: Array, level: float, link: Link) -> tuple[Array, Array]:
     """Ends of an interval, symmetric on the scale of the link.
 
-    Parameters
-    ----------
-    value, se : (n,) array
-    level : float
-    link : {"identity", "log", "logit"}
-
-    Returns
-    -------
-    lower, upper : (n,) array
-
-    Examples
-    --------
-    >>> ends = interval(np.array([0.5]), np.array([0.1]), 0.95, "logit")
-    >>> print(*(end.round(4) for end in ends))
-    [0.3135] [0.6865]
+    Shapes: value, se (n,); gives lower, upper (n,).
     """
     z = float(ndtri(0.5 + 0.5 * level))
     if link == "identity":

@@ -11,28 +11,16 @@ from tobitgp.typing import Array, BoolArray
 
 @dataclass(frozen=True, slots=True)
 class Designs:
-    """Designs split into what is estimated and what is known.
+    """Designs split into what is estimated and what is known."""
 
-    Attributes
-    ----------
-    H, W : (n, p), (n, q) array
-        Columns whose coefficients are estimated.
-    offset, tau_offset : (n,) array
-        The rest, known coefficients included.
-    coefficients, gamma : array
-        Of all columns; NaN where they are estimated.
-    free_H, free_W : bool array
-        Where they are estimated.
-    """
-
-    H: Array
-    W: Array
-    offset: Array
-    tau_offset: Array
-    coefficients: Array
-    gamma: Array
-    free_H: BoolArray
-    free_W: BoolArray
+    H: Array  # (n, p), columns whose coefficients are estimated
+    W: Array  # (n, p), columns whose coefficients are estimated
+    offset: Array  # (n,), the rest, known coefficients included
+    tau_offset: Array  # (n,), the rest, known coefficients included
+    coefficients: Array  # of all columns; NaN where they are estimated
+    gamma: Array  # of all columns; NaN where they are estimated
+    free_H: BoolArray  # where they are estimated
+    free_W: BoolArray  # where they are estimated
 
 
 def split(

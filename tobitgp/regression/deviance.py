@@ -19,34 +19,15 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 def deviance(rows: Predictor, seen: Outcome) -> Array:
     r"""Signed root of twice what a row's log likelihood lacks to its largest value over eta, sigma held.
 
-    That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the
-    log mass of the best placed interval: the middle one of a symmetric law, under the Gumbel law the one whose lower
-    end has :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. Rows seen through a window have
-    the likelihood inside it; its largest value is 0 where the row reaches an end of the window, and is found by search
-    elsewhere. The sign is that of the derivative in eta: positive where the row lies above what is expected.
+    That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the log
+    mass of the best placed interval: the middle one of a symmetric law, under the Gumbel law the one whose lower end
+    has :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. Rows seen through a window have the
+    likelihood inside it; its largest value is 0 where the row reaches an end of the window, and is found by search
+    elsewhere. The sign is that of the derivative in eta: positive where the row lies above what is expected. As survreg
+    3.5 without windows, but for two of its formulas of that value, neither of them the maximum: under the Gumbel law it
+    has :math:`\log(1 - e^{-e^w})` on interval rows, under Student's :math:`-\log f(0) - \tau` on exact ones.
 
-    As survreg 3.5 without windows, but for two of its formulas of that value, neither of them the maximum: under the
-    Gumbel law it has :math:`\log(1 - e^{-e^w})` on interval rows, under Student's :math:`-\log f(0) - \tau` on exact
-    ones.
-
-    Parameters
-    ----------
-    rows : Predictor
-    seen : Outcome
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> from tobitgp.data.shapes import CensoredResponse
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> from tobitgp.data.outcome import outcome
-    >>> lower, upper, inf = np.array([2.0, 0.0]), np.array([2.0, np.inf]), np.full(2, np.inf)
-    >>> seen = outcome(CensoredResponse(lower, upper, -inf, inf, -inf, inf, np.ones(2)))
-    >>> print(deviance(Predictor(np.zeros(2), np.zeros(2), Normal()), seen).round(4))
-    [2.     1.1774]
+    Gives (n,).
     """
     out = np.zeros(len(seen))
     kind, window = kind_of(seen.lower, seen.upper), kind_of(seen.entry, seen.exit)

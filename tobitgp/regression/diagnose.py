@@ -36,19 +36,11 @@ def at_large_df(x: Array, working: Working) -> bool:
 
 
 class Verdict(NamedTuple):
-    """Whether the end of a climb is a maximum.
-
-    Attributes
-    ----------
-    end : Climb
-    converged : bool
-    cause : str
-        "converged", or why not: "df", "sigma", "flat", "limit", "stalled".
-    """
+    """Whether the end of a climb is a maximum."""
 
     end: Climb
     converged: bool
-    cause: str
+    cause: str  # "converged", or why not: "df", "sigma", "flat", "limit", "stalled"
 
 
 def verdict(

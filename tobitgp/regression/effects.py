@@ -26,48 +26,26 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """n rows with a column at one of its two values.
+    """n rows with a column at one of its two values."""
 
-    Attributes
-    ----------
-    H, W : (n, p), (n, q) array
-        Designs of location and log scale.
-    rows : Predictor
-    """
-
-    H: Array
-    W: Array
+    H: Array  # (n, p), designs of location and log scale
+    W: Array  # (n, p), designs of location and log scale
     rows: Predictor
 
 
 class Effect(NamedTuple):
-    """An effect, its standard error and its derivatives.
-
-    Attributes
-    ----------
-    value, se : float
-    gradient : (k,) array
-        Of the value in the parameters.
-    """
+    """An effect, its standard error and its derivatives."""
 
     value: float
     se: float
-    gradient: Array
+    gradient: Array  # (k,), of the value in the parameters
 
 
 class Split(NamedTuple):
-    """McDonald and Moffitt's parts of an effect on the observed mean, which add up to it.
+    """McDonald and Moffitt's parts of an effect on the observed mean, which add up to it."""
 
-    Attributes
-    ----------
-    intensive : float
-        Change of the mean between the limits, times the probability of lying there.
-    extensive : float
-        The rest: change of that probability.
-    """
-
-    intensive: float
-    extensive: float
+    intensive: float  # change of the mean between the limits, times the probability of lying there
+    extensive: float  # the rest: change of that probability
 
 
 def effect(
@@ -81,37 +59,7 @@ def effect(
 ) -> Effect:
     """Effect on one prediction.
 
-    Parameters
-    ----------
-    high, low : Side
-    width : (n,) array
-        What the difference is divided by.
-    omega : (n,) array
-        Weights of the rows, which add up to one.
-    V : (k, k) array
-        Covariance of coefficients, scale coefficients and, where it was estimated, log df.
-    quantity : callable
-        Of `tobitgp.regression.scales`, limits filled in.
-    unidentified : (k, k) array, optional
-        Of `tobitgp.regression.unidentified`.
-
-    Returns
-    -------
-    Effect
-
-    Examples
-    --------
-    On the latent scale the effect of a column is its coefficient.
-
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> from tobitgp.regression.scales import latent
-    >>> x, one = np.array([1.0, 2.0, 4.0]), np.ones((3, 1))
-    >>> def side(x):
-    ...     return Side(np.column_stack([one, x]), one, Predictor(1.0 + 0.5 * x, np.zeros(3), Normal()))
-    >>> V, third = np.diag([1.0, 0.04, 0.1]), np.full(3, 1 / 3)
-    >>> found = effect(side(x + 0.1), side(x - 0.1), np.full(3, 0.2), third, V, latent)
-    >>> round(found.value, 6), round(found.se, 6)
-    (0.5, 0.2)
+    Shapes: width, omega (n,), V, unidentified (k, k).
     """
     share = omega / width
     above, below = quantity(high.rows), quantity(low.rows)
@@ -127,16 +75,7 @@ def effect(
 def split(high: Side, low: Side, width: Array, omega: Array, limits: tuple[Array, Array, Array, Array]) -> Split:
     """McDonald and Moffitt's parts of the effect on the observed mean.
 
-    Parameters
-    ----------
-    high, low, width, omega
-        As in `effect`.
-    limits : tuple of four (n,) arrays
-        Limits and window on the scale of the response.
-
-    Returns
-    -------
-    Split
+    Shapes: limits (n,).
     """
     share = omega / width
     (mass, mean), (mass_low, mean_low) = inside_window(high.rows, *limits), inside_window(low.rows, *limits)

@@ -45,52 +45,7 @@ def maximise(
     free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps, and where rows are few
     from some other starts too, of which the highest maximum is kept.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    H : (n, p) array
-        Of full column rank (`tobitgp.data.linear.check_rank`).
-    law : Law, optional
-        Of the noise; normal by default.
-    offset : (n,) array, optional
-        Known part of the location.
-    W : (n, q) array, optional
-        Design of log sigma; a column of ones by default.
-    scale_offset : (n,) array, optional
-        Known part of log sigma.
-    fixed_coefficients, fixed_gamma : (p,), (q,) array, optional
-        Known coefficients; NaN where they are to be estimated. ``fixed_gamma=[0.0]`` and the Gumbel law on log time
-        are exponential times.
-    estimate_df : bool
-        Estimate the degrees of freedom of Student's law, from its own on.
-    scores : bool
-        Keep the rows' scores.
-    max_iter : int
-    names, scale_names : sequence of str, length p and q, optional
-        Of the columns of H and W, for messages.
-    describe : callable, optional
-        From rows (n,) bool to what they have in common in words, for messages.
-
-    Returns
-    -------
-    Maximum
-
-    Raises
-    ------
-    DataError
-        If there are no rows, or a column is determined by the others.
-    SpecError
-        For ``estimate_df`` with another law than Student's.
-
-    Examples
-    --------
-    >>> from tobitgp.data.shapes import CensoredResponse
-    >>> from tobitgp.data.outcome import outcome
-    >>> y, inf = np.array([0.0, 0.0, 1.0, 2.0, 3.0]), np.full(5, np.inf)
-    >>> rows = outcome(CensoredResponse(np.where(y > 0, y, -inf), y, -inf, inf, -inf, inf, np.ones(5)))
-    >>> fit = maximise(rows, np.ones((5, 1)))
-    >>> print(fit.coefficients.round(4), np.exp(fit.gamma).round(4), fit.converged)
-    [0.7195] [1.7966] True
+    Shapes: H (n, p), offset (n,), W (n, q), scale_offset (n,), fixed_coefficients, fixed_gamma (p,).
     """
     law = Normal() if law is None else law
     if estimate_df and not isinstance(law, Student):
@@ -149,18 +104,7 @@ def null_log_likelihood(
     fixed_gamma: Array | None = None,
     estimate_df: bool = False,
 ) -> float:
-    """Log likelihood of the model with an intercept only, the same law and scale model.
-
-    Parameters
-    ----------
-    outcome, law, offset, W, scale_offset, fixed_gamma, estimate_df
-        As in `maximise`.
-
-    Returns
-    -------
-    float
-        NaN where there is no maximum.
-    """
+    """Log likelihood of the model with an intercept only, the same law and scale model."""
     fit = maximise(
         outcome,
         np.ones((len(outcome), 1)),

@@ -19,31 +19,9 @@ class PseudoR2(NamedTuple):
 def dfbeta(scores: Array, V: Array, weight: Array | None = None) -> Array:
     r"""Approximate change of the estimates when a row is added, :math:`c_i V s_i`: one Newton step.
 
-    Parameters
-    ----------
-    scores : (n, k) array
-        Derivatives of each row's log likelihood, unit weights.
-    V : (k, k) array
-        Inverse information.
-    weight : (n,) array, optional
-        Frequency weights: all copies of a row go together.
-
-    Returns
-    -------
-    (n, k) array
-        Estimates with the row less those without it.
-
-    References
-    ----------
-    .. [1] Therneau and Grambsch (2000), *Modeling Survival Data*, section 7.1; survreg's ``type = "dfbeta"``, which
-       leaves the weights out and has the sign of the log scale's score wrong on interval rows (version 3.5).
-
-    Examples
-    --------
-    The mean of 0, 0 and 3 with unit variance: V is 1/3.
-
-    >>> print(dfbeta(np.array([[-1.0], [-1.0], [2.0]]), np.array([[1.0 / 3.0]])).round(3).ravel())
-    [-0.333 -0.333  0.667]
+    Shapes: scores (n, k), V (k, k), weight (n,); gives (n, k). Therneau and Grambsch (2000), *Modeling Survival Data*,
+    section 7.1; survreg's ``type = "dfbeta"``, which leaves the weights out and has the sign of the log scale's score
+    wrong on interval rows (version 3.5).
     """
     change = scores @ V
     return change if weight is None else change * weight[:, None]
@@ -58,20 +36,12 @@ def dfbetas(change: Array, V: Array) -> Array:
 def pseudo_r2(llf: float, null: float, n: float) -> PseudoR2:
     r"""Pseudo R2 from the log likelihood, that of the model with an intercept only, and the number of rows.
 
-    McFadden's is :math:`1 - \ell / \ell_0`. With :math:`LR = 2(\ell - \ell_0)`, Veall and Zimmermann divide
-    :math:`LR / (LR + n)` by its upper bound :math:`-2\ell_0 / (n - 2\ell_0)`.
+    McFadden's is :math:`1 - \ell / \ell_0`. With :math:`LR = 2(\ell - \ell_0)`, Veall and Zimmermann divide :math:`LR /
+    (LR + n)` by its upper bound :math:`-2\ell_0 / (n - 2\ell_0)`.
 
-    References
-    ----------
-    .. [1] D. McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in
-       Econometrics*.
-    .. [2] M. R. Veall and K. F. Zimmermann (1994), Goodness of fit measures in the Tobit model, *Oxford Bulletin of
-       Economics and Statistics* 56, 485-499.
-
-    Examples
-    --------
-    >>> [round(share, 4) for share in pseudo_r2(-705.5762, -744.7375, 601)]
-    [0.0526, 0.1618]
+    D. McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*. ..
+    [2] M. R. Veall and K. F. Zimmermann (1994), Goodness of fit measures in the Tobit model, *Oxford Bulletin of
+    Economics and Statistics* 56, 485-499.
     """
     if not null < 0.0:
         return PseudoR2(float("nan"), float("nan"))

@@ -21,48 +21,21 @@ class Maximum:
     """A maximum of the log likelihood, in the user's units.
 
     The k parameters are the p coefficients, the q scale coefficients and, where it is estimated, log df.
-
-    Attributes
-    ----------
-    coefficients : (p,) array
-    gamma : (q,) array
-        log sigma = W gamma + its offset.
-    df : float or None
-        Degrees of freedom of Student's law, estimated or given.
-    log_likelihood : float
-        Of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``.
-    gradient_norm : float
-        Largest derivative of the log likelihood in standardised coordinates.
-    information : (k, k) array
-        Minus the Hessian, NaN at parameters that were given.
-    inverse_information : (k, k) array
-        Covariance of the estimates, generalised where some of them run off; 0 at parameters that were given, NaN where
-        the information cannot be inverted.
-    unidentified : (k, k) array
-        N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off; 0 where none does.
-    free : (k,) bool array
-        Parameters that were estimated.
-    scores : (n, k) array or None
-        Derivatives of each row's log likelihood, unit weights, 0 at parameters that were given.
-    iterations : int
-    converged : bool
-    message : str
-        What happened, and where there is no maximum its cause and a remedy.
     """
 
-    coefficients: Array
-    gamma: Array
-    df: float | None
-    log_likelihood: float
-    gradient_norm: float
-    information: Array
-    inverse_information: Array
-    unidentified: Array
-    free: BoolArray
-    scores: Array | None
+    coefficients: Array  # (p,)
+    gamma: Array  # (q,), log sigma = W gamma + its offset
+    df: float | None  # degrees of freedom of Student's law, estimated or given
+    log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
+    gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
+    information: Array  # (k, k), minus the Hessian, NaN at parameters that were given
+    inverse_information: Array  # (k, k), covariance of the estimates, generalised where some of them run off
+    unidentified: Array  # (k, k), N, with ``a'Na > 0`` where ``a'theta`` is one of those that run off
+    free: BoolArray  # (k,), parameters that were estimated
+    scores: Array | None  # (n, k), derivatives of each row's log likelihood
     iterations: int
     converged: bool
-    message: str
+    message: str  # what happened, and where there is no maximum its cause and a remedy
 
     @property
     def parameters(self) -> Array:

@@ -43,15 +43,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Where an iteration ended.
-
-    Attributes
-    ----------
-    state : State
-    decrement : float
-    iterations : int
-    reason : {"settled", "stalled", "limit", "stopped"}
-    """
+    """Where an iteration ended."""
 
     state: State
     decrement: float
@@ -67,23 +59,7 @@ def climb(
     max_iter: int,
     stop: Callable[[Array], bool],
 ) -> Climb:
-    """Newton steps with backtracking until the decrement is below ``SETTLED``.
-
-    Parameters
-    ----------
-    evaluate : callable
-    step : callable
-        `olsen_step` or `guarded_step`, on a state.
-    state : State
-        Where to start.
-    max_iter : int
-    stop : callable
-        True at points x that are as good as infinitely far away.
-
-    Returns
-    -------
-    Climb
-    """
+    """Newton steps with backtracking until the decrement is below ``SETTLED``."""
     decrement = np.inf
     for iteration in range(max_iter):
         move = step(state)
@@ -117,17 +93,7 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
 def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Array]:
     """Gradient and Hessian in ``(delta, h / h_now)``, dimensionless.
 
-    Parameters
-    ----------
-    state : State
-        x = (b, g), g the only scale coefficient.
-    sigma : float
-        At x.
-
-    Returns
-    -------
-    gradient : (p + 1,) array
-    hessian : (p + 1, p + 1) array
+    Gives gradient (p + 1,), hessian (p + 1, p + 1).
     """
     b, g, H = state.x[:-1], state.gradient, state.hessian
     k = len(b) + 1
@@ -159,14 +125,7 @@ def olsen_step(state: State, tau0: float) -> Step:
 
 
 def guarded_step(state: State, reach: Callable[[Array], float]) -> Step:
-    """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5.
-
-    Parameters
-    ----------
-    state : State
-    reach : callable
-        The largest change of a log sigma or log df that a move in x makes.
-    """
+    """Newton's step in x with eigenvalues of the curvature made positive, no log scale moved further than 1.5."""
     move = _solve(-state.hessian, state.gradient, nonconcave=True)
     decrement = float(state.gradient @ move)
     part = _LONGEST / max(reach(move), _LONGEST)

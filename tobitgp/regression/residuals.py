@@ -54,25 +54,7 @@ def quantile(
 ) -> Array:
     """Normal scores of the cdf, at a random point of its mass where a row is censored (Dunn and Smyth).
 
-    Parameters
-    ----------
-    rows : Predictor
-    lower, upper : (n,) array
-    uniform : (n,) array
-        Between 0 and 1; read on censored rows only.
-    entry, exit : (n,) array, optional
-        Window outside which the row could not have been seen; the cdf is that inside the window.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> at = Predictor(np.zeros(2), np.full(2, np.log(5.0)), Normal())
-    >>> print(quantile(at, np.array([10.0, -np.inf]), np.array([10.0, 0.0]), np.full(2, 0.5)).round(4))
-    [ 2.     -0.6745]
+    Shapes: lower, upper, uniform, entry, exit (n,); gives (n,).
     """
     a, b = _standardised(rows, lower), _standardised(rows, upper)
     first, last = _window(rows, a, entry, exit)
@@ -96,25 +78,7 @@ def cox_snell(
 
     .. math:: E[E | A < E \le B] = A + 1 - \frac{B - A}{e^{B - A} - 1}.
 
-    Parameters
-    ----------
-    rows : Predictor
-    lower, upper : (n,) array
-    entry, exit : (n,) array, optional
-        Window outside which the row could not have been seen; the hazard is that inside the window, which with delayed
-        entry alone is H less that before it. A row that ends where its window does is right-censored.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel
-    >>> rows = Predictor(np.zeros(3), np.zeros(3), Gumbel(), log_time=True)
-    >>> lower, upper = np.log([2.0, 2.0, 1.0]), np.log([2.0, np.inf, 3.0])
-    >>> print(cox_snell(rows, lower, upper).round(6))
-    [2.       2.       1.686965]
+    Shapes: lower, upper, entry, exit (n,); gives (n,).
     """
     first, last = _window(rows, lower, entry, exit)
     whole = log_mass(rows.law, first, last)
@@ -125,13 +89,7 @@ def cox_snell(
 
 
 def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
-    """Cumulative hazard of rows from that at both ends, A <= B, as `cox_snell` has it: A if right-censored; (n,).
-
-    Examples
-    --------
-    >>> print(expected_hazard(np.zeros(2), np.array([2.0, np.inf]), np.array([False, True])).round(6))
-    [0.686965 0.      ]
-    """
+    """Cumulative hazard of rows from that at both ends, A <= B, as `cox_snell` has it: A if right-censored; (n,)."""
     gap = np.where(censored, 0.0, B - A)
     near = np.minimum(gap, _SHORT)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -21,30 +21,16 @@ _STEP = 0.03  # of differences in log df
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The working log likelihood at one point.
+    """The working log likelihood at one point."""
 
-    Attributes
-    ----------
-    x : (k,) array
-    value : float
-    gradient : (k,) array
-    hessian : (k, k) array
-    """
-
-    x: Array
+    x: Array  # (k,)
     value: float
-    gradient: Array
-    hessian: Array
+    gradient: Array  # (k,)
+    hessian: Array  # (k, k)
 
 
 def evaluate(working: Working, law: Law, x: Array) -> State:
-    """Log likelihood, gradient and Hessian at x = (b, g[, log df]).
-
-    Returns
-    -------
-    State
-        Without ``working.log_scale_sum``.
-    """
+    """Log likelihood, gradient and Hessian at x = (b, g[, log df])."""
     value, gradient, hessian = add_up(_sums(chunk, working, law, x) for chunk in working.chunks)
     p = working.p
     hessian[p:, :p] = hessian[:p, p:].T
@@ -70,13 +56,7 @@ def chunk_terms(chunk: Chunk, working: Working, law: Law, x: Array) -> Terms:
 def df_terms(chunk: Chunk, working: Working, x: Array, here: Terms) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in log df, once, twice, and with eta and tau: fourth-order differences.
 
-    Parameters
-    ----------
-    chunk : Chunk
-    working : Working
-    x : (k,) array
-    here : Terms
-        Of the chunk at x.
+    Shapes: x (k,).
     """
     at = [chunk_terms(chunk, working, Student(float(np.exp(x[-1] + s * _STEP))), x) for s in (-2.0, -1.0, 1.0, 2.0)]
     at.insert(2, here)

@@ -31,21 +31,11 @@ _X, _OMEGA = (0.5 * column for column in np.polynomial.legendre.leggauss(_POINTS
 
 
 class Slice(NamedTuple):
-    """What lies between two ends, (n,) each.
+    """What lies between two ends, (n,) each."""
 
-    Attributes
-    ----------
-    log_mass : (n,) array
-        log M(s).
-    centre : (n,) array
-        A point of the interval at or near the largest value of the integrand: the end itself in a tail.
-    drift : (n,) array
-        Mean less centre, which keeps its digits where the mean is close to an end.
-    """
-
-    log_mass: Array
-    centre: Array
-    drift: Array
+    log_mass: Array  # (n,), log M(s)
+    centre: Array  # (n,)
+    drift: Array  # (n,), mean less centre, which keeps its digits where the mean is close to an end
 
     @property
     def mean(self) -> Array:
@@ -56,29 +46,7 @@ class Slice(NamedTuple):
 def between(law: Law, a: Array, b: Array, tilt: Array | None = None) -> Slice:
     """Mass and mean of a law in (a, b], tilted by ``exp(tilt z)``.
 
-    Parameters
-    ----------
-    law : Law
-    a, b : (n,) array
-        Standardised ends, a <= b; either may be infinite.
-    tilt : (n,) array, optional
-        None for the law itself. With an infinite upper end it must leave a finite integral.
-
-    Returns
-    -------
-    Slice
-
-    Raises
-    ------
-    SpecError
-        For a tilted Student's law, which has no mean.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel, Normal
-    >>> end, inf = np.array([1.0, 9.0]), np.full(2, np.inf)
-    >>> print(between(Normal(), end, inf).mean.round(6), between(Gumbel(), end, inf).drift.round(6))
-    [1.525135 9.108523] [2.83877e-01 1.23000e-04]
+    Shapes: a, b, tilt (n,).
     """
     if law.name == "normal":
         return _normal(a, b, np.zeros_like(a) if tilt is None else tilt)

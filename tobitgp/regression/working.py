@@ -27,66 +27,35 @@ _ILL = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of one kind seen through one kind of window, on the working scale.
+    """Some rows of one kind seen through one kind of window, on the working scale."""
 
-    Attributes
-    ----------
-    kind, window : str
-        What is known of the row; what is known of its window ("open": no truncation).
-    lower, upper, width, entry, exit, span, weight : (m,) array
-    Q : (m, p) array
-    V : (m, q) array
-    tau0 : (m,) array
-        Known part of log sigma.
-    """
-
-    kind: Kind
-    window: Kind
-    lower: Array
-    upper: Array
-    width: Array
-    entry: Array
-    exit: Array
-    span: Array
-    weight: Array
-    Q: Array
-    V: Array
-    tau0: Array
+    kind: Kind  # what is known of the row; what is known of its window ("open": no truncation)
+    window: Kind  # what is known of the row; what is known of its window ("open": no truncation)
+    lower: Array  # (m,)
+    upper: Array  # (m,)
+    width: Array  # (m,)
+    entry: Array  # (m,)
+    exit: Array  # (m,)
+    span: Array  # (m,)
+    weight: Array  # (m,)
+    Q: Array  # (m, p)
+    V: Array  # (m, q)
+    tau0: Array  # (m,), known part of log sigma
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """The problem in coordinates x = (b, g[, log df]).
-
-    Attributes
-    ----------
-    chunks : tuple of Chunk
-    order : (n,) integer array
-        Position of each working row among the rows given.
-    inverse_R : (p, p) array
-        ``Q = H inverse_R``.
-    inverse_V : (q, q) array
-        ``V = W inverse_V``.
-    shift : (p,) array
-        b0, in the user's units of y.
-    scale : float
-    log_scale_sum : float
-        What the working log likelihood lacks: ``-log(scale)`` times the weight of the exact rows.
-    constant : bool
-        log sigma is one number for all rows.
-    free_df : bool
-        Degrees of freedom are estimated.
-    """
+    """The problem in coordinates x = (b, g[, log df])."""
 
     chunks: tuple[Chunk, ...]
-    order: IntArray
-    inverse_R: Array
-    inverse_V: Array
-    shift: Array
+    order: IntArray  # (n,), position of each working row among the rows given
+    inverse_R: Array  # (p, p), ``Q = H inverse_R``
+    inverse_V: Array  # (q, q), ``V = W inverse_V``
+    shift: Array  # (p,), b0, in the user's units of y
     scale: float
-    log_scale_sum: float
-    constant: bool
-    free_df: bool
+    log_scale_sum: float  # what the working log likelihood lacks: ``-log(scale)`` times the weight of the exact rows
+    constant: bool  # log sigma is one number for all rows
+    free_df: bool  # degrees of freedom are estimated
 
     @property
     def p(self) -> int:
@@ -102,23 +71,7 @@ class Working:
 def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset: Array, *, free_df: bool) -> Working:
     """Orthonormal columns, residuals of a first fit as response, rows sorted by kind.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    H, W : (n, p), (n, q) array
-        Designs of location and log scale, without the columns whose coefficients are known.
-    offset, tau_offset : (n,) array
-        Known parts of location and log scale.
-    free_df : bool
-
-    Returns
-    -------
-    Working
-
-    Raises
-    ------
-    DataError
-        If a column is determined by the others, or the squares of the response leave the range of numbers.
+    Shapes: H, W (n, p), offset, tau_offset (n,).
     """
     kind = kind_of(outcome.lower, outcome.upper)
     window = kind_of(outcome.entry, outcome.exit)

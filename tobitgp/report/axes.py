@@ -14,13 +14,7 @@ WIDE, SQUARE = (6.4, 4.2), (4.8, 4.6)
 
 
 def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
-    """The axes given, or new ones where there are none.
-
-    Raises
-    ------
-    SpecError
-        If they are no axes, as where rows were meant.
-    """
+    """The axes given, or new ones where there are none."""
     if hasattr(ax, "get_xaxis_transform"):
         return ax
     if ax is not None:
@@ -31,21 +25,7 @@ def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
 
 
 def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
-    """A drawing that leaves no figure open where it fails.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> @closing_what_fails
-    ... def draw(n):
-    ...     plt.subplots()
-    ...     return 1 / n
-    >>> try:
-    ...     draw(0)
-    ... except ZeroDivisionError:
-    ...     plt.get_fignums()
-    []
-    """
+    """A drawing that leaves no figure open where it fails."""
 
     @wraps(draw)
     def careful(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -41,17 +41,7 @@ class Curve(NamedTuple):
 
 @closing_what_fails
 def plot_calibration(ends: PredictedSurvival, ax: Any = None) -> Any:
-    """Draw the distribution of the rows' predicted probabilities, which is uniform if the model is right.
-
-    Parameters
-    ----------
-    ends : PredictedSurvival
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the distribution of the rows' predicted probabilities, which is uniform if the model is right."""
     above = np.where(np.isneginf(ends.upper), np.inf, -np.expm1(ends.upper))
     lower, upper, weight = _some(-np.expm1(ends.lower), above, ends.weight)
     seen = distribution(lower, upper, weight)
@@ -73,20 +63,7 @@ def plot_calibration_at(
 ) -> Any:
     """Draw predicted probabilities of an event by a time, in groups of rows, beside Kaplan and Meier's estimates.
 
-    Parameters
-    ----------
-    time : float
-    survival : (n,) array
-        Predicted probability of surviving it.
-    rows : (n,) arrays
-        Times, whether they are those of events, weights, and entries.
-    ax : matplotlib axes, optional
-    since : float, optional
-        That they are alive then is given.
-
-    Returns
-    -------
-    matplotlib axes
+    Shapes: survival, rows (n,).
     """
     ax = given_or_new(ax, SQUARE)
     parts = _tenths(survival, rows[2])
@@ -116,17 +93,7 @@ def plot_calibration_at(
 
 @closing_what_fails
 def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
-    """Draw the cumulative hazard of Cox-Snell residuals, which is the diagonal if the model is right.
-
-    Parameters
-    ----------
-    ends : PredictedSurvival
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the cumulative hazard of Cox-Snell residuals, which is the diagonal if the model is right."""
     lower, upper, weight = _some(-ends.lower, -ends.upper, ends.weight)
     seen = distribution(lower, upper, weight)
     shown = (seen.below < 1.0) & np.isfinite(seen.x)
@@ -143,18 +110,7 @@ def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
 def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, name: str, ax: Any = None) -> Any:
     """Draw the distribution of the rows beside those of replicates.
 
-    Parameters
-    ----------
-    ends : (n,) arrays
-        Lower and upper ends of the rows, and weights.
-    replicates : (n, draws) array
-    name : str
-        Of the response.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
+    Shapes: ends (n,), replicates (n, draws).
     """
     ax = given_or_new(ax)
     seen = distribution(*_some(*ends))
@@ -181,12 +137,6 @@ def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
 
     Steps where the values are known or right-censored, by Kaplan and Meier's estimate; else Turnbull's, whose mass is
     drawn evenly over the intervals that hold it.
-
-    Examples
-    --------
-    >>> curve = distribution(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, np.inf]), np.ones(3))
-    >>> print(curve.x, curve.below.round(3))
-    [1. 1. 2. 2. 2.] [0.    0.333 0.333 0.667 0.667]
     """
     if (event := lower == upper).all() or np.isposinf(upper[~event]).all():
         times, survival = kaplan_meier(lower, event, weight)

@@ -23,15 +23,6 @@ def plot_residuals(results: Drawn) -> Any:
     """Draw quantile residuals against the fit, and against normal quantiles with a 95% envelope.
 
     Censored rows stand at a random point of their mass, and are drawn as triangles.
-
-    Parameters
-    ----------
-    results : Drawn
-        Fitted results.
-
-    Returns
-    -------
-    array of 2 matplotlib axes
     """
     import matplotlib.pyplot as plt
 
@@ -82,18 +73,7 @@ def draw_envelope(ax: Any, n: int) -> None:
 
 @closing_what_fails
 def plot_evidence(results: Fit, ax: Any = None) -> Any:
-    """Draw the log posterior density of the hyper-parameters after each stage of the fit.
-
-    Parameters
-    ----------
-    results : Fit
-        A ``GPResults``.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the log posterior density of the hyper-parameters after each stage of the fit."""
     history = results.fit_history
     history = history[~history["stage"].str.startswith(("another", "highest", "screening"))]
     history = history.assign(total=history["evaluations"].cumsum())

@@ -20,32 +20,7 @@ GRID = 201
 def grid_frame(
     covariates: pd.DataFrame, column: str | None, *, factors: frozenset[str] = frozenset(), size: int = GRID
 ) -> pd.DataFrame:
-    """Covariates along one column, the others at a typical value that occurs.
-
-    Parameters
-    ----------
-    covariates : DataFrame
-        Of the training rows, without missing values.
-    column : str or None
-        None to hold every column.
-    factors : frozenset of str
-        Columns of numbers that are used as factors, or name groups.
-    size : int
-        Number of rows.
-
-    Returns
-    -------
-    DataFrame
-        Columns as in ``covariates``.
-
-    Examples
-    --------
-    >>> grid_frame(pd.DataFrame({"x": [0, 1, 4], "g": ["a", "b", "b"]}), "x", size=3)
-         x  g
-    0  0.0  b
-    1  2.0  b
-    2  4.0  b
-    """
+    """Covariates along one column, the others at a typical value that occurs."""
     out = {}
     for name in covariates.columns:
         values = covariates[name].reset_index(drop=True)

@@ -17,35 +17,15 @@ _LONGEST = 16
 
 
 class Level(NamedTuple):
-    """One level of a group.
+    """One level of a group."""
 
-    Attributes
-    ----------
-    label : str
-        At most 16 characters.
-    rows : (n,) array of bool
-        The training rows in it.
-    colour : str
-    """
-
-    label: str
-    rows: BoolArray
+    label: str  # at most 16 characters
+    rows: BoolArray  # (n,), the training rows in it
     colour: str
 
 
 def read_levels(results: Drawn, t: int) -> list[Level]:
-    """Levels of the group of one process, in their order.
-
-    Parameters
-    ----------
-    results : Drawn
-    t : int
-        Place among the processes.
-
-    Returns
-    -------
-    list of Level
-    """
+    """Levels of the group of one process, in their order."""
     names, groups = results.parts.state.group_levels[t], results.parts.rows.design.groups[t]
     assert names is not None
     assert groups is not None
@@ -60,49 +40,19 @@ def group_name(results: Drawn, t: int) -> str:
 
 
 def shorten(text: str) -> str:
-    """Text of at most 16 characters.
-
-    Examples
-    --------
-    >>> shorten("Northumberland and Durham")
-    'Northumberland…'
-    """
+    """Text of at most 16 characters."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
 
 
 def level_grids(grid: pd.DataFrame, column: str, values: pd.Series[Any], levels: Sequence[Level]) -> pd.DataFrame:
-    """Rows of a grid once for each level, with the level in its column.
-
-    Parameters
-    ----------
-    grid : DataFrame
-    column : str
-        The group.
-    values : Series
-        That column in the training rows.
-    levels : sequence of Level
-
-    Returns
-    -------
-    DataFrame
-        A grid after another.
-    """
+    """Rows of a grid once for each level, with the level in its column."""
     at = np.repeat([int(np.argmax(level.rows)) for level in levels], len(grid))
     stacked = pd.concat([grid] * len(levels), ignore_index=True)
     return stacked.assign(**{column: values.iloc[at].reset_index(drop=True)})
 
 
 def label_ends(ax: Any, y: Sequence[float] | Array, levels: Sequence[Level]) -> None:
-    """Write the name of each level right of the end of its curve, moved apart where they would touch.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-        With its limits settled.
-    y : sequence of float
-        Heights at which the curves end.
-    levels : sequence of Level
-    """
+    """Write the name of each level right of the end of its curve, moved apart where they would touch."""
     if not levels:
         return
     ends = [(ax.get_xlim()[1], value) for value in y]
@@ -115,13 +65,7 @@ def label_ends(ax: Any, y: Sequence[float] | Array, levels: Sequence[Level]) -> 
 
 
 def spread_out(places: Array, gap: float) -> Array:
-    """Places (k,) in their order, moved as little as it takes for neighbours to be ``gap`` apart.
-
-    Examples
-    --------
-    >>> spread_out(np.array([0.5, 0.0, 0.5]), 0.2)
-    array([0.4, 0. , 0.6])
-    """
+    """Places (k,) in their order, moved as little as it takes for neighbours to be ``gap`` apart."""
     order = np.argsort(places, kind="stable")
     blocks: list[tuple[float, int]] = []
     for k, value in enumerate(places[order]):

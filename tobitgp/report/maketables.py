@@ -61,14 +61,7 @@ def coef_table(results: Tabled) -> pd.DataFrame:
 
 
 def stat(results: Tabled, key: str) -> float | int | str | None:
-    """A number or word below the coefficients, None where there is no such thing.
-
-    Parameters
-    ----------
-    results : Tabled
-    key : str
-        One of ``STAT_LABELS``.
-    """
+    """A number or word below the coefficients, None where there is no such thing."""
     if key == "N":
         return results.nobs
     if key == "se_type":

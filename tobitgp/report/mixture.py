@@ -22,22 +22,7 @@ _METHODS = {
 
 
 def summarise_mixture(results: Mixed, alpha: float = 0.05, kind: str = "linear_response") -> Any:
-    """Summary of a fitted mixture.
-
-    Parameters
-    ----------
-    results : Mixed
-        A ``MixtureResults``.
-    alpha : float
-        Probability left out of the intervals.
-    kind : {"linear_response", "vb"}
-        Where standard errors come from.
-
-    Returns
-    -------
-    FitSummary
-        A ``statsmodels.iolib.summary.Summary``: prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-    """
+    """Summary of a fitted mixture."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
     head = side_by_side(_model_lines(results), _data_lines(results))
@@ -53,15 +38,7 @@ def summarise_mixture(results: Mixed, alpha: float = 0.05, kind: str = "linear_r
 
 
 def prior_in_words(fit: MixtureFit) -> str:
-    """Hyper-parameters of the prior in the user's units; empty for point estimates.
-
-    Examples
-    --------
-    >>> from tobitgp.mixture import fit_mixture
-    >>> y = np.array([1.0, 2.0, 3.0, 6.0])
-    >>> prior_in_words(fit_mixture(y, y, family="exponential", k=1, prior={"a": 2.0, "b": 5.0}))
-    'a 2, b 5; concentration of the weights 1'
-    """
+    """Hyper-parameters of the prior in the user's units; empty for point estimates."""
     model = fit.model
     if not isinstance(model, Bayes):
         return ""

@@ -32,17 +32,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     weights, which add up to it, and Kaplan and Meier's estimate. Otherwise densities, of counts probabilities, over a
     histogram of the exact rows whose area is their share of all rows; censored rows are marked at their limits.
 
-    Parameters
-    ----------
-    results : Mixed
-        A ``MixtureResults``.
-    ends : (n,) arrays
-        Lower and upper ends of the training rows, and weights.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
+    Shapes: ends (n,).
     """
     ax = given_or_new(ax)
     lower, upper, _ = ends
@@ -64,18 +54,7 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
 
 @closing_what_fails
 def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
-    """Draw the evidence of each number of components that was tried; of one number the ascent of its objective.
-
-    Parameters
-    ----------
-    results : Mixed
-        A ``MixtureResults``.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the evidence of each number of components that was tried; of one number the ascent of its objective."""
     ax = given_or_new(ax)
     tried = results.parts.tried
     if tried is not None:

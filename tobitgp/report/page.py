@@ -20,20 +20,11 @@ _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "w
 
 
 class Picture(NamedTuple):
-    """A picture of the page.
-
-    Attributes
-    ----------
-    title : str
-    method : str
-        Of the results, which draws it.
-    words : str
-        What a reader sees in it.
-    """
+    """A picture of the page."""
 
     title: str
-    method: str
-    words: str
+    method: str  # of the results, which draws it
+    words: str  # what a reader sees in it
 
 
 PICTURES = (
@@ -57,20 +48,7 @@ PICTURES = (
 
 
 def make_page(results: Reported, title: str | None = None) -> str:
-    """The page of a fit.
-
-    Parameters
-    ----------
-    results : Reported
-        Fitted results of any kind.
-    title : str, optional
-        The formula without.
-
-    Returns
-    -------
-    str
-        HTML with its style and its pictures inside. Names from data are escaped.
-    """
+    """The page of a fit."""
     name = results.formula.strip() if title is None else title
     summary = results.summary()
     sections = [_model(results, summary), _estimates(summary), _diagnostics(results), *_pictures(results), _versions()]

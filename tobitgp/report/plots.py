@@ -32,36 +32,10 @@ def plot_fit(
     A panel shows one input: the posterior mean of f along it (for log-time families the median of the response, on a
     log axis), all other inputs held at their median, or most frequent level, which a line above the panel names. Exact
     rows are dots; left-censored rows point down from their limit and right-censored ones up from theirs;
-    interval-censored rows are bars. Limits are thin dashed lines, ends of the window of
-    truncated rows dotted ones.
-
+    interval-censored rows are bars. Limits are thin dashed lines, ends of the window of truncated rows dotted ones.
     Random intercepts are left out, so that the curve is that of the population. Where a process along the input has a
     curve for each level of a group, up to six levels are drawn, each in its colour, the rows too; otherwise the group
     is held at its most frequent level.
-
-    Parameters
-    ----------
-    results : Drawn
-        Fitted results.
-    terms : sequence of (str, int or None, list of str)
-        Of the model: name, place among the processes, and columns.
-    ax : matplotlib axes, optional
-        Draw into these; only for a single panel.
-    x : str, optional
-        Column to show. By default every column in a ``gp()`` term, or, without such terms, every column of numbers or
-        dates of the linear part.
-    interval : float or None
-        Probability of the band; None for no band.
-
-    Returns
-    -------
-    matplotlib axes, or an array of them
-        One for each panel.
-
-    Raises
-    ------
-    SpecError
-        If there is no such column, nothing to draw, ``ax`` for several panels, or an interval outside (0, 1).
     """
     covariates = results.model.data.frame
     if covariates is None:
@@ -104,14 +78,7 @@ def plot_fit(
 def draw_panel(
     ax: Any, results: Drawn, terms: Terms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
-    """Draw data, limits, curves and bands along one column.
-
-    Returns
-    -------
-    ends : sequence of float
-        Heights at which the curves of levels end; empty with one curve.
-    levels : list of Level
-    """
+    """Draw data, limits, curves and bands along one column."""
     covariates = results.model.data.frame
     assert covariates is not None
     spec = results.model.spec

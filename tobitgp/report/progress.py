@@ -20,22 +20,7 @@ _EVALUATIONS = "{stage}: {evaluations} evaluations, {passes} passes over {rows:,
 def progress_bar(
     progress: bool | Callable[[str, int, float], None], words: str = _EVALUATIONS
 ) -> Iterator[OnStep | None]:
-    """Give what a fit should call after each evaluation.
-
-    Parameters
-    ----------
-    progress : bool or callable
-        True writes one line to stderr once a fit lasts a second, and clears it at the end; a callable is used as it
-        is.
-    words : str
-        What the line says, with the fields of a ``Step`` in braces.
-
-    Examples
-    --------
-    >>> with progress_bar(False) as on_step:
-    ...     print(on_step)
-    None
-    """
+    """Give what a fit should call after each evaluation."""
     if progress is False or progress is None:
         yield None
     elif callable(progress):

@@ -30,18 +30,6 @@ def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> A
     """Draw the criterion of each model; the best is ringed.
 
     Numbers of components stand along the axis and are joined by a line; other models stand below each other.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As ``tobitgp.compare`` gives it; NaN where a model failed.
-    names : sequence of str
-        In the order in which they are drawn.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
     """
     values, kind = table["value"], str(table["kind"].iloc[0])
     label = _CRITERIA.get(kind, f"log evidence ({kind})")
@@ -65,18 +53,7 @@ def plot_ranking(table: pd.DataFrame, names: Sequence[str], ax: Any = None) -> A
 
 
 def draw_numbers(ax: Any, numbers: Sequence[int], values: Array, best: int, label: str) -> Any:
-    """Draw a criterion over the number of components into axes.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-    numbers : sequence of int
-    values : array of the same length
-    best : int
-        Place of the number that is ringed.
-    label : str
-        Of the criterion.
-    """
+    """Draw a criterion over the number of components into axes."""
     ax.plot(numbers, values, "o-", color=BLUE, linewidth=1.4, markersize=5)
     words = f"best: {numbers[best]} component{'s' * (numbers[best] > 1)}"
     ax.plot(numbers[best], values[best], "o", label=words, **_RING)

@@ -18,14 +18,7 @@ _EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:
     """Draw markers for the rows by what is known of them, the limits, and the window.
 
-    Parameters
-    ----------
-    ax : matplotlib axes
-    x : (n,) array
-        Numbers or dates.
-    response : CensoredResponse
-    levels : sequence of Level
-        Whose colours the rows take; without them a colour says how a row was censored.
+    Shapes: x (n,).
     """
     lower, upper = response.lower, response.upper
     exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)

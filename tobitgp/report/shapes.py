@@ -17,16 +17,7 @@ _STEPS = 12
 
 
 def draw_points(ax: Any, table: pd.DataFrame, levels: pd.Series[Any]) -> None:
-    """Draw a point for each level of a factor, with its interval where there is one.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-    table : DataFrame
-        Columns ``mean`` and, for intervals, ``lower, upper``.
-    levels : Series
-        Names, in the order of the table.
-    """
+    """Draw a point for each level of a factor, with its interval where there is one."""
     x = np.arange(len(table))
     if "lower" in table:
         ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=1.8)
@@ -36,16 +27,7 @@ def draw_points(ax: Any, table: pd.DataFrame, levels: pd.Series[Any]) -> None:
 
 
 def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
-    """Draw random intercepts in the order of their means, with names as long as there is room for them.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-    table : DataFrame
-        A row for each group: ``mean`` and, for intervals, ``lower, upper``.
-    column, label : str
-        Names of the axes.
-    """
+    """Draw random intercepts in the order of their means, with names as long as there is room for them."""
     table = table.sort_values("mean", kind="stable")
     n = len(table)
     x, crowded = np.arange(n), n > _CROWDED
@@ -72,17 +54,7 @@ def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
 def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, ...], label: str) -> None:
     """Draw a filled contour, its colours symmetric about zero, with the data as dots.
 
-    Parameters
-    ----------
-    ax : matplotlib axes
-    at : pair of (k,) arrays
-        Numbers or dates along either axis.
-    height : (k, k) array
-        A row for each place on the second axis.
-    rows : pair of (n,) arrays
-        The data.
-    label : str
-        Of the colour bar.
+    Shapes: at (k,), height (k, k), rows (n,).
     """
     from matplotlib.ticker import MaxNLocator
 

@@ -29,20 +29,7 @@ _NO_EVIDENCE = {
 
 
 def summarise(results: Fit, alpha: float = 0.05) -> Any:
-    """Summary of a fitted Gaussian process.
-
-    Parameters
-    ----------
-    results : Fit
-        A ``GPResults``.
-    alpha : float
-        Probability left out of the intervals.
-
-    Returns
-    -------
-    FitSummary
-        A ``statsmodels.iolib.summary.Summary``: prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-    """
+    """Summary of a fitted Gaussian process."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
     head, estimates = side_by_side(_model_lines(results), _data_lines(results)), _estimates(results, alpha)
@@ -58,13 +45,7 @@ def summarise(results: Fit, alpha: float = 0.05) -> Any:
 
 
 def number(value: float) -> str:
-    """Four decimals where they show something, four digits elsewhere; blank for NaN.
-
-    Examples
-    --------
-    >>> number(3.14159), number(0.0000314159), number(314159.0), number(float("nan"))
-    ('3.1416', '3.142e-05', '3.142e+05', '')
-    """
+    """Four decimals where they show something, four digits elsewhere; blank for NaN."""
     if np.isnan(value):
         return ""
     size = abs(value)
@@ -266,14 +247,7 @@ def noise_note(state: DesignState) -> list[str]:
 
 
 def times_note(spec: ModelSpec, family: str) -> list[str]:
-    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    family : str
-        Name of a family of any number.
-    """
+    """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there."""
     response = spec.response
     if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
         return []

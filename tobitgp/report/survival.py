@@ -34,30 +34,7 @@ def plot_survival(
 ) -> Any:
     """Draw survival over time.
 
-    Parameters
-    ----------
-    results : Timed
-        A fit of any kind.
-    ends : (n,) arrays or None
-        Lower and upper ends of the training rows, weights, and entries.
-    label : str
-        ``"mixture"`` of a fit whose rows are all the same, which is drawn with its band where ``df`` is not given. Of
-        others survival is then averaged over all training rows. Beside both stands Kaplan and Meier's estimate where
-        no row is censored but to the right, or truncated but to the left.
-    ax : matplotlib axes, optional
-    df : DataFrame or dict of columns, optional
-        Rows to draw a curve for each, eight at most.
-    times : list of float, optional
-    interval : float or None
-
-    Returns
-    -------
-    matplotlib axes
-
-    Raises
-    ------
-    SpecError
-        For too many rows, or where the fit holds no training rows and ``df`` or ``times`` is not given.
+    Shapes: ends (n,).
     """
     ax, x = given_or_new(ax), _grid(results, ends, times, label)
     window = results.parts.spec.truncation

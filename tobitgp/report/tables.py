@@ -33,13 +33,7 @@ _COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_latex(text: str) -> str:
-    r"""Text that LaTeX prints as it stands.
-
-    Examples
-    --------
-    >>> print(escape_latex("a_b<c>&"))
-    a\_b\textless{}c\textgreater{}\&
-    """
+    r"""Text that LaTeX prints as it stands."""
     return "".join(_LATEX.get(c, c) for c in text)
 
 
@@ -62,15 +56,7 @@ class EscapedCell(Cell):  # type: ignore[misc]
 
 
 class FitSummary(Summary):  # type: ignore[misc]
-    """statsmodels' Summary with a title, escaped notes, and one LaTeX tabular for each table.
-
-    Parameters
-    ----------
-    tables : sequence of SimpleTable
-    notes : sequence of str
-    width : int
-        At which the notes wrap in text.
-    """
+    """statsmodels' Summary with a title, escaped notes, and one LaTeX tabular for each table."""
 
     def __init__(self, tables: Sequence[Any], notes: Sequence[str], width: int):
         super().__init__()
@@ -136,26 +122,7 @@ def make_table(
     width: int = 0,
     widen: Sequence[int] | None = None,
 ) -> Any:
-    """Build a table of texts.
-
-    Parameters
-    ----------
-    rows : sequence of rows of str
-        The first column holds labels.
-    aligns : str
-        ``l`` or ``r`` for each column but the first, which is aligned left.
-    headers : sequence of str, optional
-        The first is left out.
-    title : str
-    width : int
-        Widened to this in text.
-    widen : sequence of int, optional
-        Columns that share what is missing to ``width``; by default all but the first.
-
-    Returns
-    -------
-    statsmodels.iolib.table.SimpleTable
-    """
+    """Build a table of texts."""
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = column_widths([*rows, *([headers] if headers else [])])
     widen = range(1, len(widths)) if widen is None else widen

@@ -26,26 +26,13 @@ _SURFACE = 61
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture of a term.
-
-    Attributes
-    ----------
-    term : str
-    columns : tuple of str
-        One that is drawn along, two of a surface.
-    t : int or None
-        Place among the processes.
-    held : tuple of str
-        The term's other columns.
-    slope : tuple of str
-        Columns that the term is a slope of.
-    """
+    """One picture of a term."""
 
     term: str
-    columns: tuple[str, ...]
-    t: int | None = None
-    held: tuple[str, ...] = ()
-    slope: tuple[str, ...] = field(default=())
+    columns: tuple[str, ...]  # one that is drawn along, two of a surface
+    t: int | None = None  # place among the processes
+    held: tuple[str, ...] = ()  # the term's other columns
+    slope: tuple[str, ...] = field(default=())  # columns that the term is a slope of
 
     @property
     def label(self) -> str:
@@ -64,20 +51,6 @@ def plot_terms(
     their means. ``z:gp(x)`` is drawn at z = 1, which is the slope of z along x. A process of two columns is drawn as a
     surface over both, its posterior mean alone, with the data as dots. What else a term depends on is held at its
     median, or most frequent level, which a line above the panel says.
-
-    Parameters
-    ----------
-    results : Drawn
-        Fitted results.
-    terms : sequence of (str, int or None, list of str)
-        Name, place among the processes, and columns.
-    interval : float or None
-        Probability of the band; None for no band.
-
-    Returns
-    -------
-    matplotlib axes, or an array of them
-        One for each panel.
     """
     covariates = results.model.data.frame
     if covariates is None:

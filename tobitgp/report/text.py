@@ -16,37 +16,17 @@ def printable(text: str) -> str:
     r"""Text in one line, with characters that steer a terminal or turn the direction of writing spelt out.
 
     A level named by such characters could otherwise break a table, hide a row, or read as another name.
-
-    Examples
-    --------
-    >>> print(printable("a\nb \x1b[31m \u202eright"))
-    a\nb \x1b[31m \u202eright
     """
     return text.translate(_VISIBLE)
 
 
 def printable_lines(text: object) -> str:
-    r"""As `printable`, line by line.
-
-    Examples
-    --------
-    >>> print(printable_lines("one\n\x1b[31mtwo"))
-    one
-    \x1b[31mtwo
-    """
+    r"""As `printable`, line by line."""
     return "\n".join(printable(line) for line in str(text).split("\n"))
 
 
 def as_label(text: object) -> str:
-    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics, and legends show all names.
-
-    Examples
-    --------
-    >>> print(as_label("cost in $"))
-    cost in \$
-    >>> as_label("_b")  # legends leave out what begins with an underscore
-    ' _b'
-    """
+    r"""Text that matplotlib draws as it stands: dollars are no marks of mathematics, and legends show all names."""
     label = printable(str(text)).replace("$", r"\$")
     return f" {label}" if label.startswith("_") else label
 

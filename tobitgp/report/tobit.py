@@ -31,20 +31,7 @@ _ROBUST = {
 
 
 def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
-    """Summary of a regression fitted by maximum likelihood.
-
-    Parameters
-    ----------
-    results : Regression
-        A ``TobitResults``.
-    alpha : float
-        Probability left out of the intervals.
-
-    Returns
-    -------
-    FitSummary
-        A ``statsmodels.iolib.summary.Summary``: prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-    """
+    """Summary of a regression fitted by maximum likelihood."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
     head = side_by_side(_model_lines(results), _data_lines(results))

@@ -28,26 +28,15 @@ _NARROW, _WIDE = 4.0, 0.5
 
 
 class Rows(NamedTuple):
-    """Rows of one law given f, arrays of one shape.
-
-    Attributes
-    ----------
-    law : Law
-    f, sigma : array
-    lower, upper : array
-        Limits on the scale of the response, infinite, or zero for the lower one of log time, where there is none.
-    a, b : array
-        Standardised limits, finite.
-    log_time : bool
-    """
+    """Rows of one law given f, arrays of one shape."""
 
     law: Law
     f: Array
     sigma: Array
-    lower: Array
-    upper: Array
-    a: Array
-    b: Array
+    lower: Array  # limits on the scale of the response
+    upper: Array  # limits on the scale of the response
+    a: Array  # standardised limits, finite
+    b: Array  # standardised limits, finite
     log_time: bool
 
     @property
@@ -62,27 +51,7 @@ class Rows(NamedTuple):
 
 
 def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
-    """``E clip(y*, lower, upper)`` given f.
-
-    Parameters
-    ----------
-    law : Law
-    f, sigma, lower, upper : arrays that broadcast together
-        Limits on the scale of the response, infinite, or not positive on log time, where there is none.
-    log_time : bool
-
-    Returns
-    -------
-    array
-        Between the limits; infinite or NaN where the law has no mean and no limit bounds its tail.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel
-    >>> zero, one = np.zeros(1), np.ones(1)
-    >>> clipped_mean(Gumbel(), zero, one, zero, np.inf * one, log_time=True).round(6)
-    array([1.])
-    """
+    """``E clip(y*, lower, upper)`` given f."""
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     bounded_below = np.isfinite(rows.lower).any()
     with np.errstate(all="ignore"):
@@ -95,25 +64,7 @@ def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *
 
 
 def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
-    """``log(g - l) - log(u - g)`` and its derivative in f; the part of an infinite limit is left out.
-
-    Parameters
-    ----------
-    law, f, sigma, lower, upper, log_time
-        As in :func:`clipped_mean`; the limits are each infinite in all rows or in none.
-
-    Returns
-    -------
-    value, slope : array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> one = np.ones(1)
-    >>> value, slope = logit(Logistic(), 0.5 * one, one, 0.0 * one, np.inf * one, log_time=False)
-    >>> print(value.round(6), slope.round(6))
-    [-0.026265] [0.639025]
-    """
+    """``log(g - l) - log(u - g)`` and its derivative in f; the part of an infinite limit is left out."""
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     has_lower, has_upper = bool(np.isfinite(rows.lower).any()), bool(np.isfinite(rows.upper).any())
     with np.errstate(all="ignore"):
@@ -129,15 +80,7 @@ def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_t
 
 
 def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
-    """``E[y* | l < y* <= u]`` given f; ends on the scale of f, the mean on that of the response.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel
-    >>> one = np.ones(1)
-    >>> seen_mean(Gumbel(), 0.0 * one, one, np.log(2.0) * one, np.inf * one, log_time=True).round(6)
-    array([3.])
-    """
+    """``E[y* | l < y* <= u]`` given f; ends on the scale of f, the mean on that of the response."""
     f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
     right, left = np.isposinf(upper) & np.isfinite(lower), np.isneginf(lower) & np.isfinite(upper)
     a, b = (np.clip((end - f) / sigma, -_FAR, _FAR) for end in (lower, upper))

@@ -25,21 +25,13 @@ SLOPE = "dy/dx"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two values of a column in n rows.
-
-    Attributes
-    ----------
-    variable, contrast : str
-    high, low : Design
-    width : (n,) array
-        What the difference is divided by.
-    """
+    """Two values of a column in n rows."""
 
     variable: str
     contrast: str
     high: Design
     low: Design
-    width: Array
+    width: Array  # (n,), what the difference is divided by
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +89,7 @@ def _levels(parts: Source, name: str) -> list[Any] | None:
 
 
 def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
-    """Every contrast of every column of linear and process terms, and of the noise scale; dates are left out.
-
-    Raises
-    ------
-    SpecError
-        If all the columns are dates.
-
-    Warns
-    -----
-    UserWarning
-        Naming the dates that are left out.
-    """
+    """Every contrast of every column of linear and process terms, and of the noise scale; dates are left out."""
     scale = () if parts.state.scale is None else parts.state.scale.spec.names("linear")
     names = dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale))
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]

@@ -27,28 +27,8 @@ _TERMS = 32
 def clipped_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
     """Mean of a clipped normal or log-normal variable.
 
-    Parameters
-    ----------
-    mean, sd : (J, n) array
-        Of ``y*``, or of its logarithm.
-    lower, upper : (n,) array
-        Limits on the scale of the response; infinite, or not positive for a log-normal variable, where there is none.
-    log_time : bool
-
-    Returns
-    -------
-    (J, n) array
-        Between the limits.
-
-    References
-    ----------
-    .. [1] W. H. Greene, *Econometric Analysis*, theorem 19.3 (moments of the censored normal variable).
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1))
-    >>> clipped_mean(0.3 * one, 0.7 * one, np.array([-0.6]), np.array([1.1]), log_time=False).round(12)
-    array([[0.28874837]])
+    Shapes: mean, sd (J, n), lower, upper (n,); gives (J, n). W. H. Greene, *Econometric Analysis*, theorem 19.3
+    (moments of the censored normal variable).
     """
     with np.errstate(over="ignore"):
         if log_time:
@@ -88,24 +68,7 @@ def smoothed_variance(mean: Array, sd: Array, sigma: Array, lower: Array, upper:
     32 terms leave of the clipped variable's own variance, :math:`\sum e_k^2`, enters with the power of the first term
     left out.
 
-    Parameters
-    ----------
-    mean, sd : (J, n) array
-    sigma : (J, 1) array
-    lower, upper : (n,) array
-    log_time : bool
-
-    Returns
-    -------
-    (J, n) array
-
-    Examples
-    --------
-    Far from all limits g is f itself.
-
-    >>> m, s = np.array([[2.0]]), np.array([[0.5]])
-    >>> smoothed_variance(m, s, 0.1 * s, np.array([-np.inf]), np.array([90.0]), log_time=False).round(12)
-    array([[0.25]])
+    Shapes: mean, sd (J, n), sigma (J, 1), lower, upper (n,); gives (J, n).
     """
     S = np.sqrt(sd * sd + sigma * sigma)
     rho = sd * sd / (S * S)
@@ -126,17 +89,7 @@ def smoothed_variance(mean: Array, sd: Array, sigma: Array, lower: Array, upper:
 def logit(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
     """``log(g - l) - log(u - g)`` and its derivative in f; the part of an infinite limit is left out.
 
-    Parameters
-    ----------
-    f : (J, n) array
-    sigma : (J, 1) array
-    lower, upper : (n,) array
-        Each infinite in all rows or in none; not both unless ``log_time``, where the lower limit is at least 0.
-    log_time : bool
-
-    Returns
-    -------
-    value, slope : (J, n) array
+    Shapes: f (J, n), sigma (J, 1), lower, upper (n,); gives value, slope (J, n).
     """
     has_lower, has_upper = log_time or bool(np.isfinite(lower[:1]).all()), bool(np.isfinite(upper[:1]).all())
     value, slope = np.zeros_like(f), np.zeros_like(f)

@@ -16,30 +16,14 @@ _WINDOW = ("entry", "exit")
 
 
 class Subject(NamedTuple):
-    """What a model is a model of.
+    """What a model is a model of."""
 
-    Attributes
-    ----------
-    training : TrainingData or None
-        None where the rows were not kept.
-    counts : dict of int
-        As in TrainingData.
-    n : float
-        Frequency weights summed.
-    columns : tuple of str
-        Of the linear part.
-    modelled : bool
-        Whether a row is modelled as censored.
-    counting : bool
-        Whether the family gives counts probabilities; the others have densities.
-    """
-
-    training: TrainingData | None
-    counts: Mapping[str, int]
-    n: float
-    columns: tuple[str, ...]
-    modelled: bool
-    counting: bool = False
+    training: TrainingData | None  # none where the rows were not kept
+    counts: Mapping[str, int]  # as in TrainingData
+    n: float  # frequency weights summed
+    columns: tuple[str, ...]  # of the linear part
+    modelled: bool  # whether a row is modelled as censored
+    counting: bool = False  # whether the family gives counts probabilities; the others have densities
 
     @property
     def treatments(self) -> frozenset[str]:
@@ -74,15 +58,6 @@ def check_same_rows(subjects: Mapping[str, Subject]) -> None:
     """Refuse models of other rows, of another response, of other rows that are censored, or of counts beside values.
 
     Of models that hold no rows only what they counted is compared.
-
-    Parameters
-    ----------
-    subjects : mapping of name to Subject
-
-    Raises
-    ------
-    SpecError
-        Naming the first two that differ, in what, and what to do.
     """
     held = {name: subject for name, subject in subjects.items() if subject.training is not None}
     checks = (_refuse_measure, _refuse_treatment, _refuse_counts)
@@ -94,18 +69,7 @@ def check_same_rows(subjects: Mapping[str, Subject]) -> None:
 
 
 def check_kinds(kinds: Mapping[str, str], by: str) -> None:
-    """Refuse evidence of several kinds.
-
-    Parameters
-    ----------
-    kinds : mapping of name to kind
-    by : str
-
-    Raises
-    ------
-    SpecError
-        Naming a model of each kind.
-    """
+    """Refuse evidence of several kinds."""
     examples: dict[str, str] = {}
     for name, kind in kinds.items():
         examples.setdefault(kind, name)

@@ -17,27 +17,13 @@ from tobitgp.typing import Array
 
 
 class Criterion(NamedTuple):
-    """A number by which models are ranked.
+    """A number by which models are ranked."""
 
-    Attributes
-    ----------
-    sign : int
-        1 where more is better, -1 where less is.
-    scale : float
-        ``weight`` is proportional to ``exp(scale * sign * value)``.
-    evidence : bool
-        Whether the priors of the coefficients enter.
-    where : str
-        When a fit has it, for messages.
-    by_row : bool
-        Whether it is a sum over rows, so that differences have standard errors.
-    """
-
-    sign: int
-    scale: float
-    evidence: bool
-    where: str
-    by_row: bool = False
+    sign: int  # 1 where more is better, -1 where less is
+    scale: float  # ``weight`` is proportional to ``exp(scale * sign * value)``
+    evidence: bool  # whether the priors of the coefficients enter
+    where: str  # when a fit has it, for messages
+    by_row: bool = False  # whether it is a sum over rows, so that differences have standard errors
 
 
 CRITERIA = {
@@ -123,13 +109,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
 
 
 def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Results by name, those of a list by formula.
-
-    Raises
-    ------
-    SpecError
-        If there are none, or something is no result of a fit.
-    """
+    """Results by name, those of a list by formula."""
     if isinstance(results, Mapping):
         fits = {str(name): fit for name, fit in results.items()}
     elif isinstance(results, list | tuple):
@@ -146,13 +126,7 @@ def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Names with a count behind those that came before.
-
-    Examples
-    --------
-    >>> distinct(["y ~ x", "y ~ z", "y ~ x"])
-    ['y ~ x', 'y ~ z', 'y ~ x (2)']
-    """
+    """Names with a count behind those that came before."""
     out: list[str] = []
     for name in names:
         free, k = name, 1
@@ -164,13 +138,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def check_by(by: Any) -> Criterion:
-    """The criterion of this name.
-
-    Raises
-    ------
-    SpecError
-        With the names there are.
-    """
+    """The criterion of this name."""
     if not isinstance(by, str) or by not in CRITERIA:
         raise SpecError(f"by={by!r} is not offered; choose one of {', '.join(map(repr, CRITERIA))}.")
     return CRITERIA[by]
@@ -219,15 +187,7 @@ def rank_table(
 ) -> pd.DataFrame:
     """Table of models, best first, as :func:`compare` gives it.
 
-    Parameters
-    ----------
-    index : pandas.Index, length m
-        Names of the models.
-    value, n : (m,) array
-        The criterion, and frequency weights summed.
-    kinds, converged : sequence, length m
-    by : str
-        A key of ``CRITERIA``.
+    Shapes: value, n (m,).
     """
     criterion = CRITERIA[by]
     gain = criterion.sign * value

@@ -43,37 +43,19 @@ _OF_ROWS = ("weight", "mean", "sd", "lower", "upper", "entry", "exit")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """n rows without their own word, and what was seen of each.
+    """n rows without their own word, and what was seen of each."""
 
-    Attributes
-    ----------
-    weight : (J, n) array
-        Of the components in each row, its own word included.
-    mean, sd : (J, n) array
-        Of f without the row's own word, in the user's units, log scale for log-time families.
-    sigma : (J,) array
-    lower, upper : (n,) array
-        What is known of y*, on the scale of f; equal where it is known exactly.
-    log_time : bool
-    laws : tuple of Law, length J
-        Of the noise.
-    entry, exit : (n,) array
-        Window outside which the row could not have been seen, on the scale of f.
-    spread : (n,) array or None
-        Standard deviation of the rows' noise in units of sigma, where rows differ.
-    """
-
-    weight: Array
-    mean: Array
-    sd: Array
-    sigma: Array
-    lower: Array
-    upper: Array
+    weight: Array  # (J, n), of the components in each row, its own word included
+    mean: Array  # (J, n), of f without the row's own word, in the user's units, log scale for log-time families
+    sd: Array  # (J, n), of f without the row's own word, in the user's units, log scale for log-time families
+    sigma: Array  # (J,)
+    lower: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
+    upper: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
     log_time: bool
-    laws: tuple[Law, ...]
-    entry: Array
-    exit: Array
-    spread: Array | None = None
+    laws: tuple[Law, ...]  # of the noise
+    entry: Array  # (n,), window outside which the row could not have been seen, on the scale of f
+    exit: Array  # (n,), window outside which the row could not have been seen, on the scale of f
+    spread: Array | None = None  # (n,), standard deviation of the rows' noise in units of sigma, where rows differ
 
     def of_one_noise(self) -> Iterator[tuple[IntArray, Seen]]:
         """Positions of the rows of each noise, and these rows with it as sigma."""
@@ -146,15 +128,7 @@ def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") 
 
 
 def seen_in_new(parts: Parts, new: Frame, asked: Asked) -> Seen:
-    """New rows: their predictive distribution, components weighted by what they say of the row inside its window.
-
-    Raises
-    ------
-    SpecError
-        If the new data lack columns of the response, the censoring or the window.
-    DataError
-        If a row cannot have been seen inside its window.
-    """
+    """New rows: their predictive distribution, components weighted by what they say of the row inside its window."""
     table = what_was_seen(parts, new).take(asked.usable)
     response = build_response(parts.spec, table, np.ones(table.n))
     seen = predicted_rows(parts, response, asked)
@@ -261,19 +235,7 @@ def _conditional_mean(seen: Seen) -> Array:
 
 
 def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
-    """Mean of a normal variable, or of its exponential, that is known to lie between two ends on the normal scale.
-
-    Parameters
-    ----------
-    mean, sd, lower, upper : arrays that broadcast together
-    log_time : bool
-
-    Examples
-    --------
-    >>> zero, one = np.zeros(1), np.ones(1)
-    >>> truncated_mean(zero, one, zero, np.inf * one, log_time=False).round(6)
-    array([0.797885])
-    """
+    """Mean of a normal variable, or of its exponential, that is known to lie between two ends on the normal scale."""
     a, b = _standardise(mean, sd, lower, upper)
     if log_time:
         with np.errstate(over="ignore"):
@@ -287,22 +249,7 @@ def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_ti
 def normal_draws(seen: Seen, j: int, scores: Array, uniform: Array) -> Array:
     """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages.
 
-    Parameters
-    ----------
-    seen : Seen
-        Rows that are not exact and have no window.
-    j : int
-    scores : (n, k) array
-        Where f stands in its posterior law, as quantiles of the standard normal law.
-    uniform : (n, k) array
-        Uniform numbers, for the noise.
-
-    Examples
-    --------
-    >>> zero, one, inf = np.zeros(1), np.ones(1), np.full(1, np.inf)
-    >>> seen = Seen(one[None], zero[None], one[None], 1e-9 * one, zero, inf, False, (Normal(),), -inf, inf)
-    >>> normal_draws(seen, 0, np.array([[-0.67449, 0.67449]]), np.full((1, 2), 0.5)).round(4)  # quartiles
-    array([[0.3186, 1.1503]])
+    Shapes: scores, uniform (n, k).
     """
     mean, sd = seen.mean[j], seen.sd[j]
     total = np.hypot(sd, seen.sigma[j])

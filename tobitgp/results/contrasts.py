@@ -127,21 +127,7 @@ def wald(linear: Linear, columns: Sequence[str], hypotheses: Any) -> WaldResults
 def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array, list[str]]:
     """Matrix (k, p), values (k,) and names of linear hypotheses.
 
-    Parameters
-    ----------
-    columns : sequence of str, length p
-    hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-
-    Raises
-    ------
-    SpecError
-        If they cannot be read.
-
-    Examples
-    --------
-    >>> R, r, names = read_constraints(["Intercept", "x", "z"], "x = z, z = 1")
-    >>> R.tolist(), r.tolist(), names
-    ([[0.0, 1.0, -1.0], [0.0, 0.0, 1.0]], [0.0, 1.0], ['x = z', 'z = 1'])
+    Shapes: hypotheses (k, p).
     """
     if isinstance(hypotheses, str):
         parts = _split(hypotheses)

@@ -25,13 +25,6 @@ def quantile_scale(p: float) -> Scale:
     The prediction is the quantile of a new y*, of the mixture with the noise in it. What is uncertain is the quantile
     given f and the noise, :math:`f + \sigma F^{-1}(p)` with F the cdf of its law, or its exponential for log-time
     families.
-
-    Examples
-    --------
-    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
-    >>> scale = quantile_scale(0.975)
-    >>> scale.point(q).round(3), scale.sd(q)
-    (array([9.8]), array([3.]))
     """
 
     def point(q: Mixture) -> Array:
@@ -52,12 +45,6 @@ def probability_scale(limit: float, *, above: bool) -> Scale:
     The prediction is :math:`E\,F((limit - f) / \sigma)`, F the cdf of the noise: the probability for a new y*; what is
     uncertain is the probability given f and the noise. Both are formed from the smaller tail, on the log scale. Its
     quantiles are those of the mixture of normals inside F.
-
-    Examples
-    --------
-    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
-    >>> probability_scale(5.0, above=False).point(q).round(4)
-    array([0.8413])
     """
 
     def point(q: Mixture) -> Array:
@@ -112,19 +99,7 @@ def predictive_quantile(q: Mixture, p: float) -> Array:
 
 
 def choose_scales(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Scale], bool]:
-    """Scales that a prediction asks for, by the label of their column, and whether it gave a list.
-
-    Raises
-    ------
-    SpecError
-        If ``q``, ``below`` or ``above`` is lacking, out of place, or no number that is allowed.
-
-    Examples
-    --------
-    >>> scales, listed = choose_scales("quantile", [0.1, 0.9], None, None)
-    >>> list(scales), listed
-    ([0.1, 0.9], True)
-    """
+    """Scales that a prediction asks for, by the label of their column, and whether it gave a list."""
     given = [name for name, value in (("q", q), ("below", below), ("above", above)) if value is not None]
     allowed = {"quantile": ["q"], "prob": ["below", "above"]}.get(what, [])
     for name in given:

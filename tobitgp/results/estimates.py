@@ -18,24 +18,13 @@ _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within thre
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Posterior of the p linear coefficients: a mixture of J normals.
+    """Posterior of the p linear coefficients: a mixture of J normals."""
 
-    Attributes
-    ----------
-    weight : (J,) array
-    mean : (J, p) array
-        In the user's units.
-    covariance : (J, p, p) array
-    fixed : (p,) bool array
-    unidentified : (p, p) array, optional
-        What the covariance does not cover; see `tobitgp.regression.unidentified`.
-    """
-
-    weight: Array
-    mean: Array
-    covariance: Array
-    fixed: BoolArray
-    unidentified: Array | None = None
+    weight: Array  # (J,)
+    mean: Array  # (J, p), in the user's units
+    covariance: Array  # (J, p, p)
+    fixed: BoolArray  # (p,)
+    unidentified: Array | None = None  # (p, p), what the covariance does not cover
 
     @property
     def within(self) -> Array:
@@ -94,26 +83,13 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """The k hyper-parameters: their maximum, and the moments of their logarithms.
+    """The k hyper-parameters: their maximum, and the moments of their logarithms."""
 
-    Attributes
-    ----------
-    value : (k,) array
-        At the maximum; natural scale, the user's units.
-    log_mean : (k,) array
-        Posterior mean of the logarithm, or the logarithm of ``value`` where they are not integrated over.
-    log_covariance : (k, k) array
-        Zero where fixed, and at a bound.
-    log_skew : (k,) array
-        Between -1 and 1, zero where they are not integrated over.
-    fixed : (k,) bool array
-    """
-
-    value: Array
-    log_mean: Array
-    log_covariance: Array
-    log_skew: Array
-    fixed: BoolArray
+    value: Array  # (k,), at the maximum; natural scale, the user's units
+    log_mean: Array  # (k,), posterior mean of the logarithm
+    log_covariance: Array  # (k, k), zero where fixed, and at a bound
+    log_skew: Array  # (k,), between -1 and 1, zero where they are not integrated over
+    fixed: BoolArray  # (k,)
 
     @property
     def log_sd(self) -> Array:
@@ -150,26 +126,13 @@ class Hyper:
 
 @dataclass(frozen=True, slots=True)
 class ScaleEstimates:
-    """The m parameters of the noise of a regression, normal in ``theta``.
+    """The m parameters of the noise of a regression, normal in ``theta``."""
 
-    Attributes
-    ----------
-    theta : (m,) array
-        Log sigma or the coefficients of its formula, and log df.
-    theta_covariance : (m, m) array
-        Zero where fixed, and at a bound.
-    theta_cross : (m, p) array
-        Covariances with the linear coefficients.
-    positive : (m,) bool array
-        Reported as ``exp(theta)``; the others, coefficients of log sigma, as they are.
-    fixed : (m,) bool array
-    """
-
-    theta: Array
-    theta_covariance: Array
-    theta_cross: Array
-    positive: BoolArray
-    fixed: BoolArray
+    theta: Array  # (m,), log sigma or the coefficients of its formula, and log df
+    theta_covariance: Array  # (m, m), zero where fixed, and at a bound
+    theta_cross: Array  # (m, p), covariances with the linear coefficients
+    positive: BoolArray  # (m,), reported as ``exp(theta)``; the others, coefficients of log sigma, as they are
+    fixed: BoolArray  # (m,)
 
     @property
     def value(self) -> Array:

@@ -55,12 +55,7 @@ def group_column(term: GPTerm) -> str | None:
 def with_typical_groups(facts: Facts, state: DesignState, weights: Sequence[Array | None]) -> Facts:
     """Facts in which columns of numbers that name groups have their level of most weight for typical value.
 
-    Parameters
-    ----------
-    facts : Facts
-    state : DesignState
-    weights : sequence of (size,) arrays or None
-        Weight of each group of each process.
+    Shapes: weights (size,).
     """
     columns = dict(facts.columns)
     for term, levels, weight in zip(state.spec.gps, state.group_levels, weights, strict=True):

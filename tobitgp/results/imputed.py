@@ -29,29 +29,17 @@ FARTHEST = 38.0  # beyond this many standard deviations a normal probability is 
 
 
 class Component(NamedTuple):
-    """n rows under one design point.
-
-    Attributes
-    ----------
-    law : Law
-    mean, sd : (n,) array
-        Of f without the row's own word.
-    sigma : float
-    lower, upper, entry, exit : (n,) array
-        What is known of y*, and the window, on the scale of f.
-    log_time : bool
-        The response is the exponential of y*.
-    """
+    """n rows under one design point."""
 
     law: Law
-    mean: Array
-    sd: Array
+    mean: Array  # (n,), of f without the row's own word
+    sd: Array  # (n,), of f without the row's own word
     sigma: float
-    lower: Array
-    upper: Array
-    entry: Array
-    exit: Array
-    log_time: bool
+    lower: Array  # (n,), what is known of y*, and the window, on the scale of f
+    upper: Array  # (n,), what is known of y*, and the window, on the scale of f
+    entry: Array  # (n,), what is known of y*, and the window, on the scale of f
+    exit: Array  # (n,), what is known of y*, and the window, on the scale of f
+    log_time: bool  # the response is the exponential of y*
 
     def log_word(self, f: Array, i: IntArray) -> Array:
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
@@ -66,15 +54,7 @@ class Component(NamedTuple):
 
 
 def log_predictive(rows: Component) -> Array:
-    """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> zero, one, inf = np.zeros(1), np.ones(1), np.full(1, np.inf)
-    >>> log_predictive(Component(Normal(), zero, one, 1.0, zero, inf, -inf, inf, False)).round(6)
-    array([-0.693147])
-    """
+    """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact."""
     a, b, first, last = ((end - rows.mean) / rows.sigma for end in (rows.lower, rows.upper, rows.entry, rows.exit))
     t, exact = rows.sd / rows.sigma, rows.lower == rows.upper
     out = np.empty_like(t)
@@ -87,15 +67,7 @@ def log_predictive(rows: Component) -> Array:
 
 
 def imputed_mean(rows: Component) -> Array:
-    """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> zero, inf = np.zeros(1), np.full(1, np.inf)
-    >>> imputed_mean(Component(Normal(), zero, np.full(1, 3.0), 4.0, zero, inf, -inf, inf, False)).round(6)
-    array([3.989423])
-    """
+    """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response."""
     unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
     below = np.isneginf(rows.lower) & ~(unknown & rows.log_time)
     end = np.where(below, rows.upper, rows.lower)
@@ -124,25 +96,7 @@ def imputed_nodes(rows: Component) -> tuple[Array, Array]:
 def latent_quantiles(rows: Component, scores: Array) -> Array:
     """Quantiles of f given what was seen of rows that are not exact: the inverse cdf in (PRE8) of the theory pages.
 
-    Parameters
-    ----------
-    rows : Component
-    scores : (n, k) array
-        Quantiles of the standard normal law of the orders that are asked for.
-
-    Returns
-    -------
-    (n, k) array
-
-    Examples
-    --------
-    The quartiles where noise is small: f lies where y* is known to lie.
-
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> zero, inf = np.zeros(1), np.full(1, np.inf)
-    >>> rows = Component(Normal(), zero, np.ones(1), 1e-6, zero, inf, -inf, inf, False)
-    >>> latent_quantiles(rows, np.array([[-0.67449, 0.67449]])).round(2)
-    array([[0.32, 1.15]])
+    Shapes: scores (n, k); gives (n, k).
     """
     with np.errstate(all="ignore"):
         x = _graded_nodes(rows)

@@ -255,16 +255,7 @@ def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
 def draw_within(law: Law, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
     """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
 
-    Parameters
-    ----------
-    law : Law
-        Of the noise.
-    f : (n, draws) array
-    sigma : float, or array that broadcasts with f
-    lower, upper : (n,) array
-        On the scale of f.
-    uniform : (n, draws) array
-        Uniform numbers.
+    Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).
     """
     lower, upper = lower[:, None], upper[:, None]
     with np.errstate(all="ignore"):

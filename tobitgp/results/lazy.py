@@ -14,18 +14,10 @@ from tobitgp.data.sources import is_dask as is_dask
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """A fit without its rows, and what is asked of it.
+    """A fit without its rows, and what is asked of it."""
 
-    Attributes
-    ----------
-    results : object
-        With a method ``predict``.
-    options : dict
-        Of that.
-    """
-
-    results: Any
-    options: dict[str, Any]
+    results: Any  # with a method ``predict``
+    options: dict[str, Any]  # of that
 
     def __call__(self, frame: pd.DataFrame) -> pd.Series[Any] | pd.DataFrame:
         """Predictions in one partition."""
@@ -37,19 +29,6 @@ class Predictor:
 
 
 def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]) -> Any:
-    """Predictions with the partitions and the index of a dask DataFrame.
-
-    Parameters
-    ----------
-    rowless : callable
-        Gives the fit without its rows: it travels to where the partitions are.
-    new : dask DataFrame
-    options : dict
-        Of ``predict``; what is wrong with them, or with the columns of the data, is said at once.
-
-    Returns
-    -------
-    dask Series or DataFrame
-    """
+    """Predictions with the partitions and the index of a dask DataFrame."""
     predictor = Predictor(rowless(), options)
     return new.map_partitions(predictor, meta=predictor(new._meta))

@@ -17,23 +17,7 @@ _NODES = np.linspace(-6.0, 6.0, 129)
 def clipped_moments(q: Mixture) -> tuple[Array, Array]:
     r"""Mean and variance of :math:`g(f, \sigma) = E\,\mathrm{clip}(y^*, l, u)` in every component.
 
-    Parameters
-    ----------
-    q : Mixture
-        With limits.
-
-    Returns
-    -------
-    mean, variance : (J, n) array
-        Where g is infinite the mean is, and the variance NaN.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> one = np.ones((1, 1))
-    >>> q = Mixture(np.ones(1), 0.0 * one, one, np.ones(1), False, np.full(1, -2.0), np.full(1, 2.0), (Logistic(),))
-    >>> [abs(x).round(6) for x in clipped_moments(q)]
-    [array([[0.]]), array([[0.477617]])]
+    Gives mean, variance (J, n).
     """
     pairs = [_clipped_moments(q, j) for j in range(len(q.laws))]
     return np.stack([mean for mean, _ in pairs]), np.stack([variance for _, variance in pairs])
@@ -93,13 +77,6 @@ def log_tail_variance(law: Law, z: Array, t: Array, log_mean: Array, *, upper: b
     """Log variance of the probability that Z lies above ``z - tX``, or at most there, (n,), given the log of its mean.
 
     Deviations are taken relative to the mean, which keeps their digits in the tails; as in `predictive.log_tail`.
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Normal
-    >>> half = np.log([0.5])
-    >>> np.exp(log_tail_variance(Normal(), np.zeros(1), np.ones(1), half, upper=True)).round(6)
-    array([0.083333])
     """
     tail = law.log_sf if upper else law.log_cdf
     mean = np.maximum(log_mean, -1e300)

@@ -17,38 +17,19 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Posterior of f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component.
+    """Posterior of f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component."""
 
-    Attributes
-    ----------
-    weight : (J,) array
-        Sum to one.
-    mean, sd : (J, n) array
-        Of f, in the user's units; on the log scale for log-time families.
-    sigma : (J,) array
-        Noise scale, on the scale of f.
-    log_time : bool
-        f stands for log time.
-    lower, upper, entry, exit : (n,) array or None
-        Limits and window on the scale of the response, infinite where there is none.
-    laws : tuple of Law, length J
-        Of the noise: ``y* = f + sigma_j Z``, or its exponential for log-time families, with Z of ``laws[j]``; normal
-        noise where none are given.
-    spread : (n,) array or None
-        Standard deviation of the rows' noise in units of sigma, where rows differ.
-    """
-
-    weight: Array
-    mean: Array
-    sd: Array
-    sigma: Array
-    log_time: bool = False
-    lower: Array | None = None
-    upper: Array | None = None
-    laws: tuple[Law, ...] = ()
-    entry: Array | None = None
-    exit: Array | None = None
-    spread: Array | None = None
+    weight: Array  # (J,), sum to one
+    mean: Array  # (J, n), of f, in the user's units; on the log scale for log-time families
+    sd: Array  # (J, n), of f, in the user's units; on the log scale for log-time families
+    sigma: Array  # (J,), noise scale, on the scale of f
+    log_time: bool = False  # f stands for log time
+    lower: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
+    upper: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
+    laws: tuple[Law, ...] = ()  # of the noise: ``y* = f + sigma_j Z``
+    entry: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
+    exit: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
+    spread: Array | None = None  # (n,), standard deviation of the rows' noise in units of sigma, where rows differ
 
     def __post_init__(self) -> None:
         if not self.laws:
@@ -125,16 +106,7 @@ def total_sd(weight: Array, mean: Array, variance: Array) -> Array:
 def exponential_sd(weight: Array, mean: Array, sd: Array) -> Array:
     """Standard deviation (n,) of the exponential of a mixture of normals; infinite where it is beyond all numbers.
 
-    Parameters
-    ----------
-    weight : (J,) array
-    mean, sd : (J, n) array
-        On the log scale.
-
-    Examples
-    --------
-    >>> exponential_sd(np.ones(1), np.array([[0.0, 700.0]]), np.array([[1.0, 9.0]])).round(6)
-    array([2.161197,      inf])
+    Shapes: weight (J,), mean, sd (J, n).
     """
     variance = sd * sd
     top = (mean + variance).max(axis=0)  # half the log of the largest second moment
@@ -147,23 +119,7 @@ def exponential_sd(weight: Array, mean: Array, sd: Array) -> Array:
 def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
     """Quantile of a mixture of normals, by Newton's method on its cdf, (PRE3) of the theory pages.
 
-    Parameters
-    ----------
-    p : float
-        Between 0 and 1.
-    weight : (J,) array
-    mean, sd : (J, n) array
-        ``sd = 0`` is a point mass.
-
-    Returns
-    -------
-    (n,) array
-        To about 1e-10 of a standard deviation.
-
-    Examples
-    --------
-    >>> normal_quantile(0.975, np.array([0.5, 0.5]), np.array([[-3.0], [3.0]]), np.ones((2, 1))).round(6)
-    array([4.644854])
+    Shapes: weight (J,), mean, sd (J, n); gives (n,).
     """
     z = float(ndtri(p))
     if len(weight) == 1:
@@ -199,20 +155,7 @@ def solve_quantile(
 ) -> Array:
     """Solve ``F(x) = p`` in n rows: Newton's method on ``Phi^-1(F)``, nearly linear, and bisection where it strays.
 
-    Parameters
-    ----------
-    cdf : callable
-        Gives F and its derivative at x, (n,) each; F does not fall.
-    p : float
-    low, high : (n,) array
-        The solution lies between them.
-    start : (n,) array
-    settled : float
-        The last step may be as long, as a share of ``high - low``; where F is smooth the error is of its square.
-
-    Returns
-    -------
-    (n,) array
+    Shapes: low, high, start (n,); gives (n,).
     """
     target = float(ndtri(p))
     x = np.clip(start, low, high)

@@ -39,27 +39,7 @@ def predict_rows(
 ) -> list[dict[str, Array]]:
     """Predict in the rows of a design, a chunk at a time.
 
-    Parameters
-    ----------
-    fitted : FittedGP
-    model : GPModel
-    design : Design
-        Of n rows.
-    scales : sequence of Scale
-    limits : callable
-        Gives limits and windows; called only where a scale needs them.
-    level : float or None
-        Probability of the interval.
-    se : bool
-    skip : frozenset of int
-        Blocks of features that are zero.
-
-    Returns
-    -------
-    list of dict of (n,) arrays
-        For each scale ``mean``; with ``se`` or ``level`` also ``se``; with ``level`` also ``lower`` and ``upper``,
-        which hold the mean between them: an end that a very skew quantity puts on the wrong side of its mean is moved
-        to the mean.
+    Gives (n,).
     """
     n = len(design.H)
     known_limits = limits() if any(scale.needs_limits for scale in scales) else None
@@ -105,19 +85,7 @@ def moments(
 ) -> tuple[Array, Array, Array]:
     """Mean and sd of f (J, n) in some rows, (PRE1), and the noise (J,), at every design point, in the user's units.
 
-    Parameters
-    ----------
-    fitted : FittedGP
-    inputs : sequence of Inputs
-        Standardised, of N rows, for each block.
-    known : (N,) array
-        What is added to the standardised f.
-    rows : slice
-        The n rows to do.
-    scale : float
-        Of the response.
-    skip : frozenset of int
-        Blocks of features that are zero.
+    Shapes: known (N,).
     """
     here = [at.rows(rows) for at in inputs]
     J, n = len(fitted.points), len(known[rows])
@@ -148,25 +116,7 @@ def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[
 
 
 def check_what(what: str | None, offered: Sequence[str] = WHATS, of: str = "") -> str:
-    """Name of a scale; the first that is offered for None.
-
-    Parameters
-    ----------
-    what : str or None
-    offered : sequence of str
-    of : str
-        What offers them, for the message.
-
-    Raises
-    ------
-    SpecError
-        Listing the scales.
-
-    Examples
-    --------
-    >>> check_what(None)
-    'latent'
-    """
+    """Name of a scale; the first that is offered for None."""
     if what is None:
         return offered[0]
     if not isinstance(what, str) or what not in offered:
@@ -175,18 +125,7 @@ def check_what(what: str | None, offered: Sequence[str] = WHATS, of: str = "") -
 
 
 def check_level(interval: Any) -> float | None:
-    """Probability of an interval, or None.
-
-    Raises
-    ------
-    SpecError
-        If it is no number strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> check_level(0.95)
-    0.95
-    """
+    """Probability of an interval, or None."""
     if interval is None:
         return None
     if isinstance(interval, (bool, np.bool_)) or not isinstance(interval, _NUMBER) or not 0 < interval < 1:
@@ -195,26 +134,14 @@ def check_level(interval: Any) -> float | None:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """A yes or no.
-
-    Raises
-    ------
-    SpecError
-        If it is anything but True, False, 1 or 0.
-    """
+    """A yes or no."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise SpecError(f"{name}={value!r}: True or False is needed.")
     return bool(value)
 
 
 def check_alpha(alpha: Any) -> float:
-    """Probability left out of an interval.
-
-    Raises
-    ------
-    SpecError
-        If it is no number strictly between 0 and 1.
-    """
+    """Probability left out of an interval."""
     if isinstance(alpha, (bool, np.bool_)) or not isinstance(alpha, _NUMBER) or not 0 < alpha < 1:
         raise SpecError(f"alpha={alpha!r}: a probability strictly between 0 and 1 is needed, as alpha=0.05.")
     return float(alpha)

@@ -28,26 +28,7 @@ BEYOND, _FARTHEST = 9.0, 38.0
 def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
     """Log probability of ``a < tX + Z <= b``, within a window where one is given.
 
-    Parameters
-    ----------
-    law : Law
-    a, b : (n,) array
-        Ends on the scale of the noise, a <= b; either may be infinite.
-    t : (n,) array
-        Standard deviation of the location over that scale, t >= 0.
-    entry, exit : (n,) array, optional
-        Ends of a window outside which nothing is seen, whatever X: the probability is that given the window and X.
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> end, inf = np.array([-1000.0, 3.0]), np.full(2, np.inf)
-    >>> print(log_mass(Logistic(), -inf, end, np.array([2.0, 0.0])).round(6))
-    [-9.9800e+02 -4.8587e-02]
+    Shapes: a, b, t, entry, exit (n,); gives (n,).
     """
     ends = [a, b] if entry is None or exit is None else [a, b, entry, exit]
 
@@ -112,14 +93,7 @@ def quantile(q: Mixture, p: float) -> Array:
 
 
 def solved_quantile(q: Mixture, p: float) -> Array:
-    """What :func:`quantile` is for noise of any law, by Newton's method.
-
-    Examples
-    --------
-    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
-    >>> solved_quantile(q, 0.975).round(6)
-    array([9.79982])
-    """
+    """What :func:`quantile` is for noise of any law, by Newton's method."""
     sigma, t = q.sigma[:, None], q.sd / q.sigma[:, None]
 
     def mixed(x: Array) -> tuple[Array, Array]:
@@ -147,26 +121,7 @@ def probability_quantile(
 ) -> Array:
     """Quantile of the probability that noise lies above z, or at most there, where z is uncertain.
 
-    Parameters
-    ----------
-    laws : tuple of Law, length J
-        All the same, or all symmetric.
-    p : float
-    weight : (J,) array
-    mean, sd : (J, n) array
-        z follows ``N(mean_j, sd_j^2)`` with the j-th law.
-    upper : bool
-
-    Returns
-    -------
-    (n,) array
-
-    Examples
-    --------
-    >>> laws, one = (Student(2.0), Student(9.0)), np.ones((2, 1))
-    >>> found = probability_quantile(laws, 0.5, np.array([0.0, 1.0]), 2.0 * one, one, upper=False)
-    >>> print((np.log(found) - laws[1].log_cdf(np.array([2.0]))).round(9))
-    [0.]
+    Shapes: weight (J,), mean, sd (J, n); gives (n,).
     """
     return np.exp(log_probability_quantile(laws, p, weight, mean, sd, upper=upper))
 

@@ -19,18 +19,7 @@ from tobitgp.results.views import Parts, named_columns
 def process_results(
     spec: ModelSpec, data: PiecesData, model: GPModel, fitted: FittedGP, columns: Sequence[str]
 ) -> GPResults:
-    """Results of a process.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    data : PiecesData
-    model : GPModel
-        On a sample of the rows, in the units of all.
-    fitted : FittedGP
-    columns : sequence of str
-        Of the data.
-    """
+    """Results of a process."""
     names = named_columns([spec], dict.fromkeys(columns))
     facts = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
     facts = with_typical_groups(facts, data.state, data.found.groups)

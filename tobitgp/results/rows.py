@@ -19,18 +19,12 @@ from tobitgp.typing import Array, BoolArray, Frame
 
 
 class Limits(NamedTuple):
-    """What becomes of values in n rows: the limits at which they are clipped, the window outside which none is seen.
+    """What becomes of values in n rows: the limits at which they are clipped, the window outside which none is seen."""
 
-    Attributes
-    ----------
-    lower, upper, entry, exit : (n,) array
-        On the scale of the response, infinite where there is none.
-    """
-
-    lower: Array
-    upper: Array
-    entry: Array
-    exit: Array
+    lower: Array  # (n,), on the scale of the response, infinite where there is none
+    upper: Array  # (n,), on the scale of the response, infinite where there is none
+    entry: Array  # (n,), on the scale of the response, infinite where there is none
+    exit: Array  # (n,), on the scale of the response, infinite where there is none
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -50,25 +44,13 @@ def no_limits(n: int) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Rows of new or training data.
+    """Rows of new or training data."""
 
-    Attributes
-    ----------
-    design : Design
-        Of the n usable rows, excluded terms set to zero.
-    usable : (n_data,) array of bool
-    index : pandas.Index, length n_data
-    limits : callable
-        Gives the limits and the window of the usable rows, or says why they are unknown.
-    skip : frozenset of int
-        Blocks of features that are zero.
-    """
-
-    design: Design
-    usable: BoolArray
+    design: Design  # of the n usable rows, excluded terms set to zero
+    usable: BoolArray  # (n_data,)
     index: pd.Index
-    limits: Callable[[], Limits]
-    skip: frozenset[int]
+    limits: Callable[[], Limits]  # gives the limits and the window of the usable rows, or says why they are unknown
+    skip: frozenset[int]  # blocks of features that are zero
 
     def spread(self, values: Array) -> Array:
         """Values (n, ...) of the usable rows among all rows, NaN elsewhere."""
@@ -93,21 +75,7 @@ class Asked:
 
 
 def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: str = "", terms: bool = False) -> Asked:
-    """Rows of new data, or without any those of the training data.
-
-    Parameters
-    ----------
-    parts : Source
-    new : DataFrame or dict of columns, optional
-    exclude : str or sequence of str
-        Terms to set to zero; columns that only they use need not be there.
-    terms : bool
-        Whether terms are asked for one by one, not f without some of them.
-
-    Returns
-    -------
-    Asked
-    """
+    """Rows of new data, or without any those of the training data."""
     excluded = find_terms(parts, exclude)
     if new is None:
         training = parts.rows
@@ -147,12 +115,6 @@ def _check_known(parts: Source, instead: str = "") -> None:
 
 
 def mean_limits(parts: Source) -> Limits:
-    """Weighted means of the limits and windows of the training rows, as one row.
-
-    Raises
-    ------
-    SpecError
-        If the limits are unknown.
-    """
+    """Weighted means of the limits and windows of the training rows, as one row."""
     _check_known(parts)
     return Limits(*(np.full(1, end) for end in (*parts.facts.mean_limits, *parts.facts.mean_window)))

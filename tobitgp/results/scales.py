@@ -27,24 +27,12 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A row of the registry.
+    """A row of the registry."""
 
-    Attributes
-    ----------
-    point : callable
-        ``mixture -> (n,)``: the prediction itself.
-    sd : callable
-        ``mixture -> (n,)``: standard deviation of the quantity.
-    quantile : callable
-        ``mixture, p -> (n,)``: quantile of the quantity.
-    needs_limits : bool
-        The mixture must hold the limits of the instrument.
-    """
-
-    point: Callable[[Mixture], Array]
-    sd: Callable[[Mixture], Array]
-    quantile: Callable[[Mixture, float], Array]
-    needs_limits: bool = False
+    point: Callable[[Mixture], Array]  # ``mixture -> (n,)``: the prediction itself
+    sd: Callable[[Mixture], Array]  # ``mixture -> (n,)``: standard deviation of the quantity
+    quantile: Callable[[Mixture, float], Array]  # ``mixture, p -> (n,)``: quantile of the quantity
+    needs_limits: bool = False  # the mixture must hold the limits of the instrument
 
 
 def latent_mean(q: Mixture) -> Array:
@@ -122,15 +110,7 @@ def uncensored_quantile(q: Mixture, p: float) -> Array:
 
 
 def mean_shift(q: Mixture) -> Array:
-    """What the noise adds to f in ``E[y* | f, sigma]``, or to its logarithm for log-time families; (J,).
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel
-    >>> weibull = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1)), np.array([2.0]), True, laws=(Gumbel(),))
-    >>> np.exp(mean_shift(weibull)).round(12)
-    array([2.])
-    """
+    """What the noise adds to f in ``E[y* | f, sigma]``, or to its logarithm for log-time families; (J,)."""
     if not q.log_time:
         return q.sigma * np.array([law.mean for law in q.laws])
     if q.normal:

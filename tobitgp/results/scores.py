@@ -23,55 +23,24 @@ SCORES = ("log_likelihood", "concordance_index")
 
 
 class Scored(NamedTuple):
-    """Rows of which something is known.
+    """Rows of which something is known."""
 
-    Attributes
-    ----------
-    asked : Asked
-        The m rows.
-    response : CensoredResponse
-        Of these.
-    """
-
-    asked: Asked
-    response: CensoredResponse
+    asked: Asked  # the m rows
+    response: CensoredResponse  # of these
 
 
 class Scores(NamedTuple):
-    """What rows of which something is known score.
+    """What rows of which something is known score."""
 
-    Attributes
-    ----------
-    known : (n_data,) array of bool
-        Which rows these are, m of them.
-    lower, upper : (m,) array
-        What is known of the response.
-    entry : (m,) array
-        From when on it could have been seen.
-    values : (m,) array
-        Log likelihoods, or predicted medians.
-    """
-
-    known: BoolArray
-    lower: Array
-    upper: Array
-    entry: Array
-    values: Array
+    known: BoolArray  # (n_data,), which rows these are, m of them
+    lower: Array  # (m,), what is known of the response
+    upper: Array  # (m,), what is known of the response
+    entry: Array  # (m,), from when on it could have been seen
+    values: Array  # (m,), log likelihoods, or predicted medians
 
 
 def check_score(scoring_method: Any) -> str:
-    """Name of a score.
-
-    Raises
-    ------
-    SpecError
-        Listing them.
-
-    Examples
-    --------
-    >>> check_score("log_likelihood")
-    'log_likelihood'
-    """
+    """Name of a score."""
     if not isinstance(scoring_method, str) or scoring_method not in SCORES:
         raise SpecError(
             f"scoring_method={scoring_method!r} is not offered; choose one of {', '.join(map(repr, SCORES))}."
@@ -80,15 +49,7 @@ def check_score(scoring_method: Any) -> str:
 
 
 def read_scored(parts: Source, df: Frame) -> Scored:
-    """Read what is known of new rows, their windows too.
-
-    Raises
-    ------
-    SpecError
-        If columns are lacking, or nothing is known of any row.
-    DataError
-        If the data cannot be used.
-    """
+    """Read what is known of new rows, their windows too."""
     table = what_was_seen(parts, df, "score()")
     asked = with_response(parts, df, ask(parts, df))
     if not asked.usable.any():
@@ -111,16 +72,7 @@ def estimate_likelihoods(parts: TobitParts, rows: Scored) -> Array:
 
 
 def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
-    """Log likelihood of each row, within its window, in the units of the response; (n,).
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Gumbel
-    >>> one, inf = np.ones(2), np.full(2, np.inf)
-    >>> times = CensoredResponse(one, np.array([1.0, np.inf]), -inf, inf, -inf, inf, one)
-    >>> row_likelihoods(Predictor(np.zeros(2), np.log([0.5, 0.5]), Gumbel(), True), times).round(6)
-    array([-0.306853, -1.      ])
-    """
+    """Log likelihood of each row, within its window, in the units of the response; (n,)."""
     known = outcome(response, log_time=rows.log_time)
     low, high, first, last = (
         (end - rows.eta) / rows.sigma for end in (known.lower, known.upper, known.entry, known.exit)

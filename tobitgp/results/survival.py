@@ -58,16 +58,7 @@ class TimeLaw(Protocol):
 
 
 class TimeRows:
-    """Rows that a question is about, and the law of their times.
-
-    Parameters
-    ----------
-    index : pandas.Index, length n_data
-    usable : (n_data,) array of bool
-        The n rows that can be done.
-    law : TimeLaw
-        Of these.
-    """
+    """Rows that a question is about, and the law of their times."""
 
     def __init__(self, index: pd.Index, usable: BoolArray, law: TimeLaw) -> None:
         self.index, self.usable, self.law = index, usable, law
@@ -94,19 +85,7 @@ class TimeRows:
 def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, interval: float | None) -> pd.DataFrame:
     """A curve over time for each row.
 
-    Parameters
-    ----------
-    rows : TimeRows
-    of : str
-        One of ``CURVES``.
-    grid : (m,) array
-    conditional_after : float, (n_data,) array or Series, or None
-    interval : float or None
-
-    Returns
-    -------
-    DataFrame
-        Times in the index; a column for each row, of ``(row, mean|median|lower|upper)`` with ``interval``.
+    Shapes: grid (m,), conditional_after (n_data,).
     """
     level = check_level(interval)
     made = rows.law.curve(of, grid, rows.after(conditional_after), level)
@@ -168,15 +147,7 @@ def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
 
 
 def read_after(conditional_after: Any, index: pd.Index) -> Array | None:
-    """Times survived already, one for each row; a Series finds its rows by their labels.
-
-    Raises
-    ------
-    SpecError
-        If they are neither one number nor one for each row.
-    DataError
-        If they are a Series whose labels are not those of the rows.
-    """
+    """Times survived already, one for each row; a Series finds its rows by their labels."""
     if conditional_after is None:
         return None
     n = len(index)
@@ -193,13 +164,7 @@ def read_after(conditional_after: Any, index: pd.Index) -> Array | None:
 
 
 def read_times(times: Any, name: str = "times") -> Array:
-    """A list of finite times, one at least.
-
-    Raises
-    ------
-    SpecError
-        If it is not one.
-    """
+    """A list of finite times, one at least."""
     try:
         grid = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError):
@@ -216,13 +181,7 @@ def seen_times(lower: Array, upper: Array) -> Array:
 
 
 def refuse_dask(df: Any, what: str, instead: str) -> None:
-    """Say what is lazy instead.
-
-    Raises
-    ------
-    SpecError
-        Of a dask DataFrame.
-    """
+    """Say what is lazy instead."""
     if is_dask(df):
         raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
 

@@ -29,24 +29,12 @@ INTERCEPT, OFFSET = "Intercept", "offset"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand of f.
+    """One summand of f."""
 
-    Attributes
-    ----------
-    name : str
-        A term of the formula as written, ``Intercept``, or ``offset`` for all offsets together.
-    columns : tuple of int
-        Its columns of the linear part; empty for other terms.
-    block : int or None
-        Its block of features where it is a process.
-    texts : tuple of str
-        The expressions it is made of.
-    """
-
-    name: str
-    columns: tuple[int, ...]
-    block: int | None
-    texts: tuple[str, ...]
+    name: str  # A term of the formula as written, ``Intercept``, or ``offset`` for all offsets together
+    columns: tuple[int, ...]  # its columns of the linear part; empty for other terms
+    block: int | None  # its block of features where it is a process
+    texts: tuple[str, ...]  # the expressions it is made of
 
 
 def model_terms(parts: Source) -> list[Term]:
@@ -92,13 +80,7 @@ def _linear_terms(state: LinearState) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def find_terms(parts: Source, names: Any) -> list[Term]:
-    """Terms by name.
-
-    Raises
-    ------
-    SpecError
-        Listing the terms, if there is none of a name.
-    """
+    """Terms by name."""
     try:
         names = [names] if isinstance(names, str) else list(names)
     except TypeError:
@@ -125,13 +107,7 @@ def without(design: Design, terms: Iterable[Term]) -> tuple[Design, frozenset[in
 
 
 def check_levels(parts: Source, excluded: Sequence[Term]) -> None:
-    """Refuse to leave out of f linear terms that hold the levels of processes.
-
-    Raises
-    ------
-    SpecError
-        Naming both.
-    """
+    """Refuse to leave out of f linear terms that hold the levels of processes."""
     columns = [j for term in excluded for j in term.columns]
     for term in model_terms(parts) if columns else ():
         if term.block is None:
@@ -183,20 +159,7 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
 
 
 def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Mixture]:
-    """Posterior of each term in every row, in the user's units; they add up to f.
-
-    Parameters
-    ----------
-    parts : Parts
-    design : Design
-        Of n rows.
-    skip : frozenset of int
-        Blocks that are zero.
-
-    Returns
-    -------
-    dict of Mixture
-    """
+    """Posterior of each term in every row, in the user's units; they add up to f."""
     fitted, gp, n = parts.fitted, parts.gp, len(design.H)
     linear = linear_posterior(fitted, gp)
     inputs, sigma = gp.inputs(design), noise_sds(parts)

@@ -42,30 +42,15 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a fit was made from and what it found, for predictions, tables and plots.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    state : DesignState
-        Replays the covariates on new data.
-    facts : Facts
-        What is remembered of the training rows.
-    gp : GPModel
-    fitted : FittedGP
-    training : TrainingData or None
-        None where the fit holds no rows.
-    covariates : DataFrame or None
-        Of the rows used; None where the fit holds no rows.
-    """
+    """What a fit was made from and what it found, for predictions, tables and plots."""
 
     spec: ModelSpec
-    state: DesignState
-    facts: Facts
+    state: DesignState  # replays the covariates on new data
+    facts: Facts  # what is remembered of the training rows
     gp: GPModel
     fitted: FittedGP
-    training: TrainingData | None = None
-    covariates: pd.DataFrame | None = None
+    training: TrainingData | None = None  # none where the fit holds no rows
+    covariates: pd.DataFrame | None = None  # of the rows used; None where the fit holds no rows
 
     @property
     def family(self) -> Family:
@@ -79,29 +64,16 @@ class Parts:
 
     @property
     def rows(self) -> TrainingData:
-        """Training rows.
-
-        Raises
-        ------
-        SpecError
-            If the fit holds none.
-        """
+        """Training rows."""
         return held_rows(self.training)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """What statsmodels' tables ask of ``model.data``.
-
-    Attributes
-    ----------
-    param_names : list of str
-    frame : DataFrame or None
-        The covariates of the rows used; None where the fit holds no rows.
-    """
+    """What statsmodels' tables ask of ``model.data``."""
 
     param_names: list[str]
-    frame: pd.DataFrame | None
+    frame: pd.DataFrame | None  # the covariates of the rows used; None where the fit holds no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +146,7 @@ def describe(parts: Parts, evidence_kind: str) -> str:
 
 
 def mentions(text: str, column: str) -> bool:
-    """Whether an expression uses a column.
-
-    Examples
-    --------
-    >>> mentions("log(dose)", "dose"), mentions("log(dose_2)", "dose"), mentions("log(`a b`)", "a b")
-    (True, False, True)
-    """
+    """Whether an expression uses a column."""
     if text == column or f"`{column}`" in text:
         return True
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", re.sub(r"`[^`]*`", "", text)) is not None

@@ -190,13 +190,7 @@ def _run(
 
 
 def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[str]) -> pd.DataFrame:
-    """A row for each fold, and a warning for those that failed.
-
-    Raises
-    ------
-    TobitGPError
-        If all did.
-    """
+    """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):
         raise errors[0]

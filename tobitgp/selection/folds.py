@@ -17,27 +17,13 @@ Parts = list[tuple[IntArray, IntArray]]
 
 
 def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
-    """The column that names the folds, unless the formula does: it is no input that "." stands for.
-
-    Examples
-    --------
-    >>> own_column("y ~ .", "site", ["y", "x", "site"]), own_column("y ~ . + re(site)", "site", ["y", "x", "site"])
-    (['site'], [])
-    """
+    """The column that names the folds, unless the formula does: it is no input that "." stands for."""
     named = isinstance(folds, str) and folds in names and not re.search(rf"\b{re.escape(folds)}\b", str(formula))
     return [folds] if named else []
 
 
 def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
-    """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none.
-
-    Raises
-    ------
-    SpecError
-        If they cannot be read, or are fewer than two.
-    DataError
-        If they are a Series whose labels are not those of the data.
-    """
+    """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
     used = np.flatnonzero(model.training.kept)
     exact = model.training.response.lower == model.training.response.upper
     if hasattr(folds, "split") and not isinstance(folds, str):
@@ -88,14 +74,7 @@ def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArra
 
 
 def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
-    """Fold of each row (n,): rows are shuffled and dealt, censored ones after exact ones, so that all folds are alike.
-
-    Examples
-    --------
-    >>> at = deal(np.arange(10) < 4, 2, np.random.default_rng(0))
-    >>> np.bincount(at[:4]).tolist(), np.bincount(at[4:]).tolist()
-    ([2, 2], [3, 3])
-    """
+    """Fold of each row (n,): shuffled rows are dealt, censored ones after exact ones, so that all folds are alike."""
     order = rng.permutation(len(exact))
     order = order[np.argsort(~exact[order], kind="stable")]
     out = np.empty(len(exact), dtype=np.intp)

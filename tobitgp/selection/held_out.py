@@ -22,19 +22,11 @@ _TIMES = 100
 
 
 class HeldOut(NamedTuple):
-    """A fit, and rows that it has not seen.
-
-    Attributes
-    ----------
-    results : GPResults, TobitResults or MixtureResults
-    test : DataFrame
-    weight : (n,) array or None
-        Frequency weights of the test rows.
-    """
+    """A fit, and rows that it has not seen."""
 
     results: Results
     test: pd.DataFrame
-    weight: Array | None
+    weight: Array | None  # (n,), frequency weights of the test rows
 
 
 Measure = Callable[[HeldOut], float]
@@ -104,13 +96,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def read_measures(asked: Any) -> dict[str, Measure]:
-    """Measures by the names of their columns.
-
-    Raises
-    ------
-    SpecError
-        With the names there are.
-    """
+    """Measures by the names of their columns."""
     if isinstance(asked, str) or callable(asked):
         asked = [asked]
     if isinstance(asked, Mapping):
@@ -143,21 +129,12 @@ def _own(function: Callable[[Any, pd.DataFrame], float]) -> Measure:
 
 
 class Survival(NamedTuple):
-    """Right-censored times of training and of test rows.
+    """Right-censored times of training and of test rows."""
 
-    Attributes
-    ----------
-    train, test : (time, event)
-    more : dict
-        Entries and weights of both.
-    known : (n_data,) array of bool
-        Which of the rows left out the test rows are.
-    """
-
-    train: tuple[Array, BoolArray]
-    test: tuple[Array, BoolArray]
-    more: dict[str, Any]
-    known: BoolArray
+    train: tuple[Array, BoolArray]  # (time, event)
+    test: tuple[Array, BoolArray]  # (time, event)
+    more: dict[str, Any]  # entries and weights of both
+    known: BoolArray  # (n_data,), which of the rows left out the test rows are
 
     @property
     def deciles(self) -> tuple[float, float]:
@@ -191,13 +168,7 @@ def _judged(held: HeldOut) -> tuple[Survival, Array, dict[str, Any]]:
 
 
 def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
-    """Right-censored rows as lifelines has them.
-
-    Raises
-    ------
-    SpecError
-        If rows are censored otherwise.
-    """
+    """Right-censored rows as lifelines has them."""
     event = response.lower == response.upper
     if not (event | (np.isfinite(response.lower) & np.isposinf(response.upper))).all():
         raise SpecError(

@@ -16,30 +16,15 @@ Note = tuple[type[Warning], str]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a call.
+    """What came of a call."""
 
-    Attributes
-    ----------
-    value : object
-        None where it failed.
-    error : TobitGPError or None
-    notes : tuple of (category, text)
-        Warnings, each once.
-    """
-
-    value: Any
+    value: Any  # none where it failed
     error: TobitGPError | None
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # (category, text), warnings, each once
 
 
 def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
-    """Call, and keep its warnings and the errors that the package raises on purpose.
-
-    Examples
-    --------
-    >>> attempt(lambda x: x + 1, x=1).value
-    2
-    """
+    """Call, and keep its warnings and the errors that the package raises on purpose."""
     value, failure = None, None
     with warnings.catch_warnings(record=True) as caught, single_blas_thread():
         warnings.simplefilter("always")
@@ -54,14 +39,7 @@ def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
 
 
 def attempt_all(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
-    """Attempt each call, in order; several at a time in processes of their own with one BLAS thread each.
-
-    Parameters
-    ----------
-    tasks : sequence of (callable, dict of its arguments)
-    n_jobs : int
-        Processes; -1 for as many as there are cores.
-    """
+    """Attempt each call, in order; several at a time in processes of their own with one BLAS thread each."""
     if n_jobs == 1 or len(tasks) < 2:
         yield from (attempt(call, **options) for call, options in tasks)
         return
@@ -74,25 +52,14 @@ def attempt_all(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jo
 
 
 def check_jobs(n_jobs: Any) -> int:
-    """Processes asked for.
-
-    Raises
-    ------
-    SpecError
-        For anything but a whole number other than 0.
-    """
+    """Processes asked for."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise SpecError(f"n_jobs={n_jobs!r}: a number of processes is needed, or -1 for all cores.")
     return n_jobs
 
 
 def pass_on(notes: dict[str, tuple[Note, ...]]) -> None:
-    """Warn once of what each model said, under the names of those that said it.
-
-    Parameters
-    ----------
-    notes : dict of name to notes
-    """
+    """Warn once of what each model said, under the names of those that said it."""
     speakers: dict[Note, list[str]] = {}
     for name, said in notes.items():
         for note in said:
@@ -102,12 +69,6 @@ def pass_on(notes: dict[str, tuple[Note, ...]]) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Some names, and how many more there are.
-
-    Examples
-    --------
-    >>> listed(["a", "b"]), listed(list("abcde"))
-    ("'a', 'b'", "'a', 'b', 'c' and 2 more")
-    """
+    """Some names, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(map(repr, names[:_NAMED])) + (f" and {more} more" if more > 0 else "")

@@ -26,45 +26,14 @@ _FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One model to fit.
-
-    Attributes
-    ----------
-    name : str
-    options : dict
-        Arguments of ``tobitgp.fit``, the formula among them.
-    """
+    """One model to fit."""
 
     name: str
-    options: dict[str, Any]
+    options: dict[str, Any]  # arguments of ``tobitgp.fit``, the formula among them
 
 
 def read_specs(specs: Any, given: Mapping[str, Any]) -> list[Candidate]:
-    """Models that are to be fitted.
-
-    Parameters
-    ----------
-    specs : list or dict of formulas, or dict of argument to values
-        A formula with ``mixture(range(1, 7))`` is one for each number of components; it may stand alone.
-    given : dict
-        Arguments that all models share.
-
-    Returns
-    -------
-    list of Candidate
-
-    Raises
-    ------
-    SpecError
-        If the specs are neither, name no argument of ``tobitgp.fit``, or lack a formula.
-
-    Examples
-    --------
-    >>> [c.name for c in read_specs({"method": ["ep", "vi"], "formula": "y ~ gp(x)"}, {})]
-    ['method=ep', 'method=vi']
-    >>> [c.name for c in read_specs("y ~ mixture(range(1, 4))", {})]
-    ['mixture(1)', 'mixture(2)', 'mixture(3)']
-    """
+    """Models that are to be fitted."""
     if isinstance(specs, str) and _numbers(specs):
         specs = [specs]
     check_arguments(given, "select()")
@@ -141,19 +110,7 @@ def _labels(name: str, values: list[Any]) -> list[str]:
 
 
 def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> None:
-    """Refuse what is no argument of ``tobitgp.fit``.
-
-    Raises
-    ------
-    SpecError
-        Naming the argument, and one that may have been meant.
-
-    Examples
-    --------
-    >>> check_arguments({"mehtod": "ep"}, "select()")
-    Traceback (most recent call last):
-    tobitgp.errors.SpecError: 'mehtod' is no argument that select() can hand to tg.fit; did you mean 'method'?
-    """
+    """Refuse what is no argument of ``tobitgp.fit``."""
     for name in names:
         if name not in ARGUMENTS:
             hint = argument_meant(str(name), ARGUMENTS)

@@ -24,25 +24,13 @@ _SMALLEST = 1e-290
 
 @dataclass(frozen=True, slots=True)
 class ComponentDraws:
-    """Draws of a mixture's parameters; keeps the protocol of ``Draws``.
-
-    Attributes
-    ----------
-    parts : MixtureParts
-    ends : tuple of two (n,) arrays
-        The values lie in (lower, upper].
-    weights : (S, K) array
-    theta : (S, D, K) array
-        Plug-in parameters of the components.
-    seeds : tuple of int
-        One for each chunk of rows.
-    """
+    """Draws of a mixture's parameters; keeps the protocol of ``Draws``."""
 
     parts: MixtureParts
-    ends: tuple[Array, Array]
-    weights: Array
-    theta: Array
-    seeds: tuple[int, ...]
+    ends: tuple[Array, Array]  # (n,), the values lie in (lower, upper]
+    weights: Array  # (S, K)
+    theta: Array  # (S, D, K), plug-in parameters of the components
+    seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
     def size(self) -> int:
@@ -83,13 +71,7 @@ class ComponentDraws:
 def draw_components(
     parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> ComponentDraws:
-    """Draw the parameters of a mixture.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no rows, or the rows do not determine a parameter.
-    """
+    """Draw the parameters of a mixture."""
     training = training_rows(parts, question)
     stream, seeds = streams(len(training.labels), rng)
     lower, upper, _ = training_ends(parts)
@@ -125,11 +107,6 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     is beta, about its estimate, and weights are made to sum to 1 again; a rate of counts is gamma, as its interval is
     (LR6); all else is normal on the unbounded scale. Normal logarithms of what has an error larger than itself, as of
     the weight of a component that is not needed, would lie far beyond what V says. What stands at a bound stays there.
-
-    Raises
-    ------
-    SpecError
-        If a parameter is not determined by the rows.
     """
     held = held_parameters(fit)
     V = np.where(held | held[:, None], 0.0, V)

@@ -12,17 +12,10 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class MixtureEstimates:
-    """The p parameters.
-
-    Attributes
-    ----------
-    fit : MixtureFit
-    V : (p, p) array
-        Covariance of the values; NaN where these rows do not determine a parameter.
-    """
+    """The p parameters."""
 
     fit: MixtureFit
-    V: Array
+    V: Array  # (p, p), covariance of the values; NaN where these rows do not determine a parameter
 
     @property
     def value(self) -> Array:

@@ -38,39 +38,6 @@ def fit_components(
     """Fit a mixture, of each number of components that the formula names, and keep the best.
 
     Numbers are compared by the evidence lower bound plus log K!, by maximum likelihood by the BIC.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With a mixture.
-    training : TrainingData
-    family : Family
-    data : DataFrame or dict of columns
-        The training data.
-    method : VBCM, SVBCM or EMCM
-    priors : mapping of str to float, optional
-        See `tobitgp.results.mixture.options.read_mixture_priors`.
-    rng : int, Generator or None
-    on_step : callable, optional
-        Told of each number that is done.
-
-    Returns
-    -------
-    MixtureResults
-
-    Raises
-    ------
-    SpecError
-        For truncated rows, more components than rows, and priors that make no sense.
-    DataError
-        Naming rows that are impossible under the family.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the ascent did not come to a standstill.
-    BoundaryWarning
-        If all rows are censored, or hold one value, or the data do not say where a component lies.
     """
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)

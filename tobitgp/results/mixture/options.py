@@ -31,25 +31,7 @@ _OF_OTHERS: dict[str, tuple[Any, str]] = {
 
 
 def refuse_with_mixture(given: Mapping[str, Any]) -> None:
-    """Refuse options that make no sense for a mixture.
-
-    Parameters
-    ----------
-    given : mapping of str to object
-        Options by name, some of those that mixtures have no use for.
-
-    Raises
-    ------
-    SpecError
-        Naming the first.
-
-    Examples
-    --------
-    >>> refuse_with_mixture({"hyper": "maximize"})
-    Traceback (most recent call last):
-        ...
-    tobitgp.errors.SpecError: hyper= averages over hyper-parameters of processes; mixture() takes no hyper=.
-    """
+    """Refuse options that make no sense for a mixture."""
     for name, value in given.items():
         nothing, what = _OF_OTHERS[name]
         empty = isinstance(value, Mapping) and not value
@@ -60,18 +42,7 @@ def refuse_with_mixture(given: Mapping[str, Any]) -> None:
 def choose_mixture_method(
     method: Any, *, n_starts: int | None = None, max_iter: int | None = None, tol: float | None = None
 ) -> Method:
-    """The method that ``method=`` of :func:`tobitgp.fit` stands for, with the settings given beside it.
-
-    Raises
-    ------
-    SpecError
-        If it fits no mixtures, or a method value meets settings beside it.
-
-    Examples
-    --------
-    >>> choose_mixture_method("auto", n_starts=3).n_init
-    3
-    """
+    """The method that ``method=`` of :func:`tobitgp.fit` stands for, with the settings given beside it."""
     given: dict[str, Any] = {"n_init": n_starts, "max_iter": max_iter, "tol": tol}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(method, (VBCM, SVBCM, EMCM)):
@@ -92,36 +63,7 @@ def choose_mixture_method(
 def read_mixture_priors(
     priors: Any, family: Family, method: Method, *, process: bool
 ) -> tuple[dict[str, Any] | None, Weights | None]:
-    """Prior of the components and prior of the weights.
-
-    Parameters
-    ----------
-    priors : mapping of str to float or None
-        Hyper-parameters of the components in the user's units, all of ``family.hyperparameters`` or none, and
-        ``"concentration"``: of a Dirichlet prior, or the known one of a Dirichlet process.
-    family : Family
-    method : Method
-    process : bool
-        The weights are those of a Dirichlet process.
-
-    Returns
-    -------
-    components : dict or None
-        None for weak defaults on standardised data.
-    weights : Dirichlet, DirichletProcess or None
-        None for point estimates.
-
-    Raises
-    ------
-    SpecError
-        Naming what is unknown or lacking, or if priors meet maximum likelihood.
-
-    Examples
-    --------
-    >>> from tobitgp.mixture import MIXTURE_FAMILIES
-    >>> read_mixture_priors({"concentration": 0.1}, MIXTURE_FAMILIES["poisson"], VBCM(), process=False)
-    (None, Dirichlet(concentration=0.1))
-    """
+    """Prior of the components and prior of the weights."""
     if isinstance(method, EMCM):
         if priors is not None:
             raise SpecError("priors= goes with method='vbcm' and 'svbcm'; maximum likelihood (method='em') has none.")

@@ -25,49 +25,24 @@ COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The numbers of components that were tried.
+    """The numbers of components that were tried."""
 
-    Attributes
-    ----------
-    by : {"log_evidence", "bic"}
-        What chose among them.
-    numbers : (m,) integer array
-        Ascending.
-    values : (m,) array
-    converged : (m,) bool array
-    """
-
-    by: Literal["log_evidence", "bic"]
-    numbers: IntArray
-    values: Array
-    converged: BoolArray
+    by: Literal["log_evidence", "bic"]  # what chose among them
+    numbers: IntArray  # (m,), ascending
+    values: Array  # (m,)
+    converged: BoolArray  # (m,)
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureParts:
-    """A fitted mixture and its data.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    state : DesignState
-        Of no column.
-    facts : Facts
-    fit : MixtureFit
-    tried : Tried or None
-        Where a range of numbers of components was given.
-    covariance : (p, p) array or None
-        By linear response, in the order of ``fit.names``, where it is known already.
-    training : TrainingData or None
-    covariates : DataFrame or None
-    """
+    """A fitted mixture and its data."""
 
     spec: ModelSpec
-    state: DesignState
+    state: DesignState  # of no column
     facts: Facts
     fit: MixtureFit
-    tried: Tried | None = None
-    covariance: Array | None = None
+    tried: Tried | None = None  # where a range of numbers of components was given
+    covariance: Array | None = None  # (p, p), by linear response
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
 
@@ -83,13 +58,7 @@ class MixtureParts:
 
     @property
     def rows(self) -> TrainingData:
-        """Training rows.
-
-        Raises
-        ------
-        SpecError
-            If the fit holds none.
-        """
+        """Training rows."""
         return held_rows(self.training)
 
 
@@ -98,23 +67,6 @@ def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> t
 
     Of counts the spellings mean different things: ``censor(upper=6)`` is what an instrument shows that stops at 6, a
     count of at least 6; a flag, as of ``Surv``, and the text ``>6`` say that 6 was exceeded; ``<6`` is at most 5.
-
-    Raises
-    ------
-    SpecError
-        If rows are truncated.
-
-    Examples
-    --------
-    >>> from tobitgp.data.prepare import prepare
-    >>> from tobitgp.formula import parse_formula
-    >>> from tobitgp.mixture import MIXTURE_FAMILIES
-    >>> data = {"y": [2.0, 6.0], "seen": [1, 0]}
-    >>> for formula in ("y ~ mixture(1) | censor(upper=6)", "Surv(y, seen) ~ mixture(1)"):
-    ...     training = prepare(parse_formula(formula), data)
-    ...     print(*known_ends(training.state.spec, MIXTURE_FAMILIES["poisson"], training.response))
-    [2. 5.] [ 2. inf]
-    [2. 6.] [ 2. inf]
     """
     lower, upper, _ = rows_of(response)
     if family.support != "counts":
@@ -135,13 +87,7 @@ def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
 
 
 def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Array:
-    """Covariance of all parameters, (p, p).
-
-    Raises
-    ------
-    SpecError
-        For another kind, and for ``"vb"`` of point estimates.
-    """
+    """Covariance of all parameters, (p, p)."""
     if not isinstance(kind, str) or kind not in COV_KINDS:
         raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, COV_KINDS))}.")
     if kind == "vb":

@@ -73,26 +73,7 @@ def ends_of_rows(
 ) -> tuple[Array, Array, BoolArray]:
     """What is known of the response in rows.
 
-    Parameters
-    ----------
-    parts : MixtureParts
-    new : DataFrame or dict of columns, or None
-    asked : Asked
-    needed_by : str
-        For the message where columns are lacking.
-
-    Returns
-    -------
-    lower, upper : (m,) array
-    known : (n,) array of bool
-        Which of the usable rows say something: m of them.
-
-    Raises
-    ------
-    SpecError
-        If the new data lack columns of the response or the censoring.
-    DataError
-        For rows that are impossible under the family.
+    Gives lower, upper (m,), known (n,).
     """
     if new is None:
         lower, upper, _ = training_ends(parts)

@@ -17,13 +17,7 @@ KINDS = ("quantile", "cox_snell", "martingale", "response")
 def residuals(fit: MixtureFit, kind: str, lower: Array, upper: Array, uniform: Array) -> Array:
     """Residuals of rows in (lower, upper], (n,).
 
-    Parameters
-    ----------
-    fit : MixtureFit
-    kind : {"quantile", "cox_snell", "martingale", "response"}
-    lower, upper : (n,) array
-    uniform : (n,) array
-        Where in its mass a row stands, for normal scores; read on censored rows and counts.
+    Shapes: lower, upper, uniform (n,).
     """
     if not isinstance(kind, str) or kind not in KINDS:
         raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")

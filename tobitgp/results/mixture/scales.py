@@ -29,23 +29,12 @@ from tobitgp.typing import Array, BoolArray
 
 @dataclass(frozen=True, slots=True)
 class MixtureQuantity:
-    """A quantity at n places, and on the scale of its link, where nothing far out underflows.
+    """A quantity at n places, and on the scale of its link, where nothing far out underflows."""
 
-    Attributes
-    ----------
-    value : (n,) array
-    linked : (n,) array
-        The centre of its band: itself, its logarithm or its logit.
-    slopes : callable
-        Gives the derivatives (n, p) of ``linked`` in all parameters; asked where errors are.
-    link : {"identity", "log", "logit"}
-        Scale on which intervals are symmetric.
-    """
-
-    value: Array
-    linked: Array
-    slopes: Callable[[], Array]
-    link: Link
+    value: Array  # (n,)
+    linked: Array  # (n,), the centre of its band: itself, its logarithm or its logit
+    slopes: Callable[[], Array]  # gives the derivatives (n, p) of ``linked`` in all parameters; asked where errors are
+    link: Link  # scale on which intervals are symmetric
 
     def statistics(self, V: Array | None, level: float | None, *, se: bool) -> dict[str, Array]:
         """Columns ``mean``, with ``se`` or ``level`` also ``se``, with ``level`` ``lower`` and ``upper``; (n,) each."""
@@ -85,19 +74,7 @@ _UNLINK: dict[Link, Callable[[Array], Array]] = {"identity": lambda linked: link
 
 
 def finite_mean(fit: MixtureFit, instead: str) -> float:
-    """Mean of the predictive law, with a warning where it is not finite.
-
-    Parameters
-    ----------
-    fit : MixtureFit
-    instead : str
-        What to ask for, as a sentence without its end.
-
-    Warns
-    -----
-    ApproximationWarning
-        Saying why there is no mean, and what there is instead.
-    """
+    """Mean of the predictive law, with a warning where it is not finite."""
     value = fit.predictive().mean()
     if not np.isfinite(value):
         words = "is infinite" if np.isposinf(value) else "does not exist"
@@ -118,13 +95,7 @@ def mean(fit: MixtureFit) -> MixtureQuantity:
 
 
 def quantile(fit: MixtureFit, q: float) -> MixtureQuantity:
-    """Quantile of a new value; its derivatives are those of the cdf over minus the density.
-
-    Raises
-    ------
-    SpecError
-        When errors are asked of counts, whose quantiles do not move smoothly.
-    """
+    """Quantile of a new value; its derivatives are those of the cdf over minus the density."""
     value = np.atleast_1d(fit.predictive().ppf(q))
 
     def slopes() -> Array:

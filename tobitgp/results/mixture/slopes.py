@@ -37,19 +37,7 @@ def natural_slopes(fit: MixtureFit, theta: Array) -> tuple[Array, Array]:
 
 
 def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
-    """Derivatives (n, p) of ``sum_k w_k of(laws)_k`` in all parameters, in the order of ``fit.names``.
-
-    Parameters
-    ----------
-    fit : MixtureFit
-    of : callable
-        Laws of the K components -> (K, n) array.
-
-    Returns
-    -------
-    (n, p) array
-        At the plug-in parameters.
-    """
+    """Derivatives (n, p) of ``sum_k w_k of(laws)_k`` in all parameters, in the order of ``fit.names``."""
     theta = plug_in_theta(fit)
     family, units = fit.model.family, fit.units
     slopes, unit = natural_slopes(fit, theta)
@@ -67,19 +55,7 @@ def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
 
 
 def log_slopes(fit: MixtureFit, of: OfLaws) -> Array:
-    r"""Derivatives (n, p) of :math:`\log \sum_k w_k \exp(of_k)`, far out too, where the sum underflows.
-
-    Parameters
-    ----------
-    fit : MixtureFit
-    of : callable
-        Laws of the K components -> (K, n) array of log probabilities or log densities.
-
-    Returns
-    -------
-    (n, p) array
-        At the plug-in parameters; NaN where all components have none.
-    """
+    r"""Derivatives (n, p) of :math:`\log \sum_k w_k \exp(of_k)`, far out too, where the sum underflows."""
     with np.errstate(all="ignore"):
         each = of(fit.plug_in().law)
         share = np.exp(each - np.logaddexp.reduce(each + np.log(fit.weights)[:, None], axis=0)).T

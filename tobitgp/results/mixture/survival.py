@@ -28,13 +28,7 @@ CURVES: dict[str, Curve] = {
 
 @dataclass(frozen=True, slots=True)
 class MixtureTimes:
-    """Keeps the protocol of ``TimeLaw``: n rows that are all the same.
-
-    Attributes
-    ----------
-    parts : MixtureParts
-    n : int
-    """
+    """Keeps the protocol of ``TimeLaw``: n rows that are all the same."""
 
     parts: MixtureParts
     n: int

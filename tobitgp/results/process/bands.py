@@ -29,14 +29,7 @@ Value = Callable[[Law, float, Array, Array], Array]
 def survival_band(q: Mixture, y: Array, tails: tuple[float, ...]) -> Iterator[Array]:
     """Logarithms of quantiles of ``P(y* > y | f, sigma)``, (n, m) each.
 
-    Parameters
-    ----------
-    q : Mixture
-        Posterior of f in n rows.
-    y : (n, m) array
-        On the scale of f.
-    tails : tuple of float
-        Orders of the quantiles.
+    Shapes: y (n, m).
     """
     sigma = q.sigma[:, None]
     z = np.clip((y - q.mean[:, :, None]) / sigma[:, :, None], -_FAR, _FAR).reshape(len(sigma), -1)
@@ -48,17 +41,7 @@ def survival_band(q: Mixture, y: Array, tails: tuple[float, ...]) -> Iterator[Ar
 def conditional_band(q: Mixture, start: Array, y: Array, tails: tuple[float, ...]) -> list[Array]:
     """Quantiles of ``log P(y* > start | f, sigma) - log P(y* > y | f, sigma)``.
 
-    Parameters
-    ----------
-    q : Mixture
-    start : (n,) array
-    y : (n, m) array
-        Not below the start.
-    tails : tuple of float
-
-    Returns
-    -------
-    list of (n, m) array
+    Shapes: start (n,), y (n, m); gives (n, m).
     """
 
     def value(law: Law, sigma: float, f: Array, ends: Array) -> Array:

@@ -47,21 +47,11 @@ class Predicted(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Rows left out, averaged over the design points, (n,) each.
+    """Rows left out, averaged over the design points, (n,) each."""
 
-    Attributes
-    ----------
-    elpd : (n,) array
-        Log predictive density of each row without it.
-    within : (n,) array
-        That with it.
-    share : (n,) array
-        Between 0 and 1: by how much the design points keep their worth when the row is taken out of their weights.
-    """
-
-    elpd: Array
-    within: Array
-    share: Array
+    elpd: Array  # (n,), log predictive density of each row without it
+    within: Array  # (n,), that with it
+    share: Array  # (n,)
 
 
 def predict_left_out(parts: Parts) -> Predicted:
@@ -110,21 +100,7 @@ def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
 
     ``share`` is :math:`1 / \sum_j w_{jn}^2 / w_j`, the effective sample size of the new weights relative to the old.
 
-    Parameters
-    ----------
-    weight : (J,) array
-    predicted : Predicted
-
-    Returns
-    -------
-    LeftOut
-
-    Examples
-    --------
-    >>> two = np.log(np.array([[0.2], [0.4]]))
-    >>> found = average_left_out(np.array([0.5, 0.5]), Predicted(two, two))
-    >>> print(np.exp(found.elpd).round(6), np.exp(found.within).round(6), found.share.round(6))
-    [0.266667] [0.3] [0.9]
+    Shapes: weight (J,).
     """
     with np.errstate(divide="ignore"):
         log_weight = np.log(weight)[:, None]

@@ -20,26 +20,13 @@ from tobitgp.typing import Array, IntArray
 
 @dataclass(frozen=True, slots=True)
 class ProcessDraws:
-    """Draws of a fitted process; keeps the protocol of ``Draws``.
-
-    Attributes
-    ----------
-    parts : Parts
-    known : Outcome
-        Of the n rows.
-    point : (S,) integer array
-        Design point of each draw.
-    w : tuple of (M_j, S_j) arrays
-        Features' weights of the draws of each design point.
-    seeds : tuple of int
-        One for each chunk of rows.
-    """
+    """Draws of a fitted process; keeps the protocol of ``Draws``."""
 
     parts: Parts
-    known: Outcome
-    point: IntArray
-    w: tuple[Array, ...]
-    seeds: tuple[int, ...]
+    known: Outcome  # of the n rows
+    point: IntArray  # (S,), design point of each draw
+    w: tuple[Array, ...]  # (M_j, S_j), features' weights of the draws of each design point
+    seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
     def size(self) -> int:
@@ -115,13 +102,7 @@ class ProcessDraws:
 def draw_process(
     parts: Parts, draws: int, rng: int | np.random.Generator | None, *, question: str, first: bool = False
 ) -> ProcessDraws:
-    """Draw from the posterior of a process, with ``first`` from that at the maximum alone.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no rows, or has side noises.
-    """
+    """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
     training = training_rows(parts, question)
     refuse_side_noises(parts, question)
     stream, seeds = streams(len(training.labels), rng)
@@ -137,12 +118,7 @@ def draw_process(
 
 
 def refuse_side_noises(parts: Parts, question: str) -> None:
-    """Refuse fits whose censored rows have noise of their own.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse fits whose censored rows have noise of their own."""
     found = parts.fitted.parameters
     noises = [
         value

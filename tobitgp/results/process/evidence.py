@@ -48,13 +48,7 @@ def evidence_at(
     settings: Settings,
     gradient: bool,
 ) -> Evidence:
-    """Evidence where ``given.fixed`` has all hyper-parameters.
-
-    Raises
-    ------
-    SpecError
-        Naming those that it has not.
-    """
+    """Evidence where ``given.fixed`` has all hyper-parameters."""
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     _check_all_given(model)
     found = evaluate(

@@ -34,32 +34,7 @@ def fit_process(
     settings: Settings,
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
-    """Fit a formula under a prior, with processes or without.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    read : TrainingData or PiecesData
-    family : Family
-    data : DataFrame or dict of columns
-        The training data.
-    columns : sequence of str
-        Of the data.
-    method : Method
-    given : Given
-        What is known, fixed and assumed of the parameters.
-    settings : Settings
-    on_step : callable, optional
-
-    Returns
-    -------
-    GPResults
-
-    Warns
-    -----
-    BoundaryWarning, ApproximationWarning
-        See :func:`tobitgp.fit`.
-    """
+    """Fit a formula under a prior, with processes or without."""
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)

@@ -19,23 +19,7 @@ _FAR, _EARLY = 1e100, -0.05
 def log_survival(q: Mixture, y: Array) -> Array:
     """Log probability that a new value lies above y.
 
-    Parameters
-    ----------
-    q : Mixture
-        Posterior of f in n rows.
-    y : (n, m) array
-        On the scale of f.
-
-    Returns
-    -------
-    (n, m) array
-        Near 0 it is formed from the other tail.
-
-    Examples
-    --------
-    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
-    >>> print(log_survival(q, np.array([[0.0, -50.0, 200.0]])))
-    [[-6.93147181e-01 -7.61985302e-24 -8.04608442e+02]]
+    Shapes: y (n, m); gives (n, m).
     """
     out = _mixed(q, _tails(q, y, upper=True))
     early = out > _EARLY
@@ -46,14 +30,7 @@ def log_survival(q: Mixture, y: Array) -> Array:
 
 
 def rate(q: Mixture, y: Array) -> Array:
-    """Density over survival of a new value at y, (n, m), on the scale of f: components weighted by their survivors.
-
-    Examples
-    --------
-    >>> q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 3.0), np.array([4.0]))
-    >>> print(rate(q, np.array([[0.0, 5e4]])).round(4))
-    [[1.596e-01 2.000e+03]]
-    """
+    """Density over survival of a new value at y, (n, m), on the scale of f: components weighted by their survivors."""
     log_alive = _tails(q, y, upper=True) + np.log(q.weight)[:, None, None]
     top = np.maximum(log_alive.max(axis=0), -1e300)
     alive = np.exp(log_alive - top)

@@ -22,12 +22,7 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class ProcessLaw:
-    """Of f in several rows; keeps the protocol of ``JointLaw``.
-
-    Attributes
-    ----------
-    parts : Parts
-    """
+    """Of f in several rows; keeps the protocol of ``JointLaw``."""
 
     parts: Parts
 

@@ -34,27 +34,7 @@ DENSITY: Of = predictive.log_density
 def log_values(of: Of, law: Law, z: Array, t: Array) -> Array:
     """Log probabilities of a tail, or log densities.
 
-    Parameters
-    ----------
-    of : callable
-        One of ``UPPER``, ``LOWER`` and ``DENSITY``.
-    law : Law
-    z : (n, m) array
-        On the scale of the noise.
-    t : (n,) array
-        Spread of each row, as in `tobitgp.results.predictive.log_mass`.
-
-    Returns
-    -------
-    (n, m) array
-
-    Examples
-    --------
-    >>> from tobitgp.likelihoods.laws import Logistic
-    >>> z, t = np.linspace(-9.0, 9.0, 30_000).reshape(300, 100), np.linspace(0.3, 0.5, 300)
-    >>> few = log_values(UPPER, Logistic(), z[:2], t[:2])
-    >>> bool(np.abs(log_values(UPPER, Logistic(), z, t)[:2] / few - 1.0).max() < 1e-7)
-    True
+    Shapes: z (n, m), t (n,); gives (n, m).
     """
     near = np.abs(z) < _WIDE
     if near.sum() < _MANY:

@@ -62,17 +62,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Posterior of f in n rows under one design point, and its noise.
+    """Posterior of f in n rows under one design point, and its noise."""
 
-    Attributes
-    ----------
-    mean, sd : (n,) array
-    sigma : float
-    law : Law
-    """
-
-    mean: Array
-    sd: Array
+    mean: Array  # (n,)
+    sd: Array  # (n,)
     sigma: float
     law: Law
 

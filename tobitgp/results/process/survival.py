@@ -29,18 +29,10 @@ _HEAVY = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PredictiveTimes:
-    """Keeps the protocol of ``TimeLaw``.
+    """Keeps the protocol of ``TimeLaw``."""
 
-    Attributes
-    ----------
-    q : Mixture
-        Posterior of f in the rows that differ.
-    which : (n,) integer array
-        The one that each row is like.
-    """
-
-    q: Mixture
-    which: IntArray
+    q: Mixture  # posterior of f in the rows that differ
+    which: IntArray  # (n,), the one that each row is like
 
     @property
     def discrete(self) -> bool:
@@ -121,15 +113,9 @@ class PredictiveTimes:
 
 @dataclass(frozen=True, slots=True)
 class TimesOfParts:
-    """Keeps the protocol of ``TimeLaw`` for rows whose noise differs.
+    """Keeps the protocol of ``TimeLaw`` for rows whose noise differs."""
 
-    Attributes
-    ----------
-    parts : tuple
-        Positions of the rows of each noise, and the law of their times.
-    """
-
-    parts: tuple[tuple[IntArray, PredictiveTimes], ...]
+    parts: tuple[tuple[IntArray, PredictiveTimes], ...]  # positions of the rows of each noise
 
     @property
     def discrete(self) -> bool:

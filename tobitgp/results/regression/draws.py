@@ -22,26 +22,13 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class EstimateDraws:
-    """Draws of a regression's parameters; keeps the protocol of ``Draws``.
-
-    Attributes
-    ----------
-    parts : TobitParts
-    known : Outcome
-        Of the n rows.
-    change : (k, S) array
-        Draws of ``maximum.parameters`` less their estimates.
-    squares : (S,) array
-        Squared length of the draws in standard deviations of the law.
-    seeds : tuple of int
-        One for each chunk of rows.
-    """
+    """Draws of a regression's parameters; keeps the protocol of ``Draws``."""
 
     parts: TobitParts
-    known: Outcome
-    change: Array
-    squares: Array
-    seeds: tuple[int, ...]
+    known: Outcome  # of the n rows
+    change: Array  # (k, S), draws of ``maximum.parameters`` less their estimates
+    squares: Array  # (S,), squared length of the draws in standard deviations of the law
+    seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
     def size(self) -> int:
@@ -109,13 +96,7 @@ class EstimateDraws:
 def draw_estimates(
     parts: TobitParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> EstimateDraws:
-    """Draw the parameters of a regression.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds no rows, or has not converged.
-    """
+    """Draw the parameters of a regression."""
     training = training_rows(parts, question)
     if not parts.maximum.converged:
         raise SpecError(

@@ -49,34 +49,7 @@ def fit_tobit(
 ) -> TobitResults:
     """Fit a formula without processes by maximum likelihood.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-    training : TrainingData
-    family : Family
-    data : DataFrame or dict of columns
-        The training data.
-    fixed : mapping of parameter name to value, optional
-    cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
-    groups : (n,) integer array, optional
-        Cluster of each row used.
-    max_iter : int
-
-    Returns
-    -------
-    TobitResults
-
-    Raises
-    ------
-    SpecError
-        For a formula with processes, unknown names or values that are not allowed.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the likelihood has no maximum, or it was not found.
-    BoundaryWarning
-        If df is held at its bound, or rows of full leverage leave coefficients without a robust standard error.
+    Shapes: groups (n,).
     """
     _check(spec, cov_type)
     columns = training.design.columns

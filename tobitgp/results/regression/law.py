@@ -22,12 +22,7 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class EstimateLaw:
-    """Of the linear predictor eta in several rows; keeps the protocol of ``JointLaw``.
-
-    Attributes
-    ----------
-    parts : TobitParts
-    """
+    """Of the linear predictor eta in several rows; keeps the protocol of ``JointLaw``."""
 
     parts: TobitParts
 
@@ -69,13 +64,7 @@ class EstimateLaw:
 
 
 def estimate_root(parts: TobitParts) -> Array:
-    """A root R (k, k) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular.
-
-    Raises
-    ------
-    SpecError
-        If some of the covariance is not known, as where a likelihood has no maximum.
-    """
+    """A root R (k, k) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
     if not np.isfinite(np.diag(hide(parts.covariance, parts.unidentified))).all():
         raise SpecError("Some estimates have no standard error: nothing can be drawn.")
     return normal_root(parts.covariance)

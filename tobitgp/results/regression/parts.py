@@ -27,43 +27,19 @@ SIGMA, DF = "sigma", "df"
 
 @dataclass(frozen=True, slots=True)
 class TobitParts:
-    """A fitted regression.
-
-    Attributes
-    ----------
-    spec : ModelSpec
-    state : DesignState
-    facts : Facts
-    family : Family
-    maximum : Maximum
-        Of columns less their ``centre``, whose intercept is that at the columns' means.
-    covariance : (k, k) array
-        Of all parameters in the order of ``maximum.parameters``, of the kind that was asked for.
-    unidentified : (k, k) array
-        What that covariance does not cover, in the same order; see `tobitgp.regression.unidentified`.
-    centre : (p,) array
-        Taken from each linear column where an intercept takes it up, so that columns far from zero cost no digits;
-        zero otherwise, and for the intercept itself.
-    cov_type : str
-    log_jacobian : float
-        What the log likelihood of log times needs to be that of the response.
-    llnull : float or None
-        Log likelihood with an intercept only, where it is known already.
-    training : TrainingData or None
-    covariates : DataFrame or None
-    """
+    """A fitted regression."""
 
     spec: ModelSpec
     state: DesignState
     facts: Facts
     family: Family
-    maximum: Maximum
-    covariance: Array
-    unidentified: Array
-    centre: Array
+    maximum: Maximum  # of columns less their ``centre``, whose intercept is that at the columns' means
+    covariance: Array  # (k, k), of all parameters in the order of ``maximum.parameters``
+    unidentified: Array  # (k, k), what that covariance does not cover, in the same order
+    centre: Array  # (p,), taken from each linear column where an intercept takes it up
     cov_type: str
-    log_jacobian: float
-    llnull: float | None = None
+    log_jacobian: float  # what the log likelihood of log times needs to be that of the response
+    llnull: float | None = None  # log likelihood with an intercept only, where it is known already
     training: TrainingData | None = None
     covariates: pd.DataFrame | None = None
 
@@ -110,13 +86,7 @@ class TobitParts:
 
     @property
     def rows(self) -> TrainingData:
-        """Training rows.
-
-        Raises
-        ------
-        SpecError
-            If the fit holds none.
-        """
+        """Training rows."""
         return held_rows(self.training)
 
     @property

@@ -19,21 +19,12 @@ from tobitgp.typing import Array
 
 @dataclass(frozen=True, slots=True)
 class EstimatedTimes:
-    """Keeps the protocol of ``TimeLaw``.
-
-    Attributes
-    ----------
-    parts : TobitParts
-    rows : Predictor
-        Of n rows.
-    H, W : (n, p), (n, q) array
-        Their designs.
-    """
+    """Keeps the protocol of ``TimeLaw``."""
 
     parts: TobitParts
-    rows: Predictor
-    H: Array
-    W: Array
+    rows: Predictor  # of n rows
+    H: Array  # (n, p), their designs
+    W: Array  # (n, p), their designs
 
     @property
     def _places(self) -> Predictor:

@@ -32,17 +32,6 @@ def write_archive(path: Path, document: Any, arrays: Sequence[AnyArray]) -> None
     """Write a file as a whole or not at all.
 
     The bytes depend on the arguments alone.
-
-    Parameters
-    ----------
-    path : Path
-    document : JSON value
-    arrays : sequence of arrays
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; nothing is left behind.
     """
     text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -65,20 +54,7 @@ def _array_bytes(values: AnyArray) -> bytes:
 
 
 def read_document(archive: zipfile.ZipFile, size: int) -> Any:
-    """JSON document of a file, once its list of entries has been found harmless.
-
-    Parameters
-    ----------
-    archive : ZipFile
-    size : int
-        Bytes of the file, which its entries, all uncompressed, cannot exceed.
-
-    Raises
-    ------
-    MalformedError
-        For any entry beyond the document and ``arrays/0.npy, arrays/1.npy, ...``, compressed or encrypted ones, ones
-        that overlap, and a document that is no strict JSON.
-    """
+    """JSON document of a file, once its list of entries has been found harmless."""
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
         raise MalformedError(f"it has more than {MAX_ENTRIES} entries")
@@ -97,13 +73,7 @@ def read_document(archive: zipfile.ZipFile, size: int) -> Any:
 
 
 def read_arrays(archive: zipfile.ZipFile) -> list[AnyArray]:
-    """Arrays of a file that ``read_document`` has passed.
-
-    Raises
-    ------
-    MalformedError
-        For arrays of other types than float64, int64 and bool, above all objects, and ones that are cut short.
-    """
+    """Arrays of a file that ``read_document`` has passed."""
     return [_read_array(archive.read(entry), entry.filename) for entry in archive.infolist()[1:]]
 
 

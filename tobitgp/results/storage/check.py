@@ -34,18 +34,7 @@ Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
 
 
 def check_process(parts: Parts) -> None:
-    """Compare what the parts of a fitted process say of each other.
-
-    Parameters
-    ----------
-    parts : Parts
-
-    Raises
-    ------
-    MalformedError
-        For arrays that could pass for others by broadcasting, columns that are not those of the formula, levels that
-        are none.
-    """
+    """Compare what the parts of a fitted process say of each other."""
     _check_process_arrays(parts)
     _check_source(parts)
     if parts.state.scale is not None:
@@ -53,17 +42,7 @@ def check_process(parts: Parts) -> None:
 
 
 def check_regression(parts: TobitParts) -> None:
-    """Compare what the parts of a fitted regression say of each other.
-
-    Parameters
-    ----------
-    parts : TobitParts
-
-    Raises
-    ------
-    MalformedError
-        As ``check_process``, and for a regression whose formula has processes.
-    """
+    """Compare what the parts of a fitted regression say of each other."""
     _check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
     q = 1 if parts.state.scale is None else len(parts.scale_columns)
@@ -84,17 +63,7 @@ def check_regression(parts: TobitParts) -> None:
 
 
 def check_mixture(parts: MixtureParts) -> None:
-    """Compare what the parts of a fitted mixture say of each other.
-
-    Parameters
-    ----------
-    parts : MixtureParts
-
-    Raises
-    ------
-    MalformedError
-        As ``check_process``, and for posteriors that are none: orders that repeat a component, and so on.
-    """
+    """Compare what the parts of a fitted mixture say of each other."""
     _check_source(parts)
     fit, model = parts.fit, parts.fit.model
     if parts.spec.mixture is None or not isinstance(model, (Bayes, Points)) or fit.k != model.k or fit.k < 1:
@@ -137,17 +106,7 @@ def _check_source(parts: Source) -> None:
 
 
 def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
-    """Ask what needs every array once: parts that do not belong together fail here rather than later.
-
-    Parameters
-    ----------
-    results : GPResults, TobitResults or MixtureResults
-
-    Raises
-    ------
-    Exception
-        Of any kind.
-    """
+    """Ask what needs every array once: parts that do not belong together fail here rather than later."""
     parts: Source = results.parts
     columns = parts.facts.columns
     with np.errstate(all="ignore"), warnings.catch_warnings():

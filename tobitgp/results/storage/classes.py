@@ -98,15 +98,7 @@ REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
 
 
 def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
-    """Codec of the parts of a fit.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        Stands wherever a part refers to it; never written here.
-    levels : mapping
-        Levels of each factor among the inputs; only needed to write.
-    """
+    """Codec of the parts of a fit."""
     hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
     hooks["$family"] = _with_known_df(hooks["$family"])
     hooks |= {

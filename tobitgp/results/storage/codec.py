@@ -29,45 +29,22 @@ class MalformedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """How values of a type are written that are not taken apart field by field.
-
-    Attributes
-    ----------
-    type : type, or tuple of types
-    plain : callable
-        Value -> something the codec knows.
-    restore : callable
-        The way back; raises for what it does not know.
-    """
+    """How values of a type are written that are not taken apart field by field."""
 
     type: type | tuple[type, ...]
-    plain: Callable[[Any], Any]
-    restore: Callable[[Any], Any]
+    plain: Callable[[Any], Any]  # value -> something the codec knows
+    restore: Callable[[Any], Any]  # the way back; raises for what it does not know
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """What may be written and read.
+    """What may be written and read."""
 
-    Attributes
-    ----------
-    classes : mapping of str to type
-        Dataclasses and named tuples by the name they have in the document.
-    hooks : mapping of str to Hook
-        By tag.
-    """
-
-    classes: Mapping[str, type]
-    hooks: Mapping[str, Hook]
+    classes: Mapping[str, type]  # dataclasses and named tuples by the name they have in the document
+    hooks: Mapping[str, Hook]  # by tag
 
     def encode(self, value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-        """Document of a value; its arrays are appended to ``arrays``.
-
-        Raises
-        ------
-        SpecError
-            For a value of a class that is in no table.
-        """
+        """Document of a value; its arrays are appended to ``arrays``."""
         if value is None or isinstance(value, (bool, np.bool_)):
             return None if value is None else bool(value)
         if isinstance(value, (int, np.integer)):
@@ -93,13 +70,7 @@ class Codec:
         raise SpecError(f"A fit that holds a value of the type {type(value).__name__} cannot be saved: {value!r:.60}.")
 
     def decode(self, document: Any, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
-        """Value of a document.
-
-        Raises
-        ------
-        MalformedError
-            For anything that ``encode`` does not write, and arrays that no or two places name.
-        """
+        """Value of a document."""
         reader = _Reader(self, arrays, set())
         value = reader.read(document)
         if len(reader.used) < len(arrays):

@@ -21,25 +21,7 @@ def field_types(known: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type.
-
-    Parameters
-    ----------
-    value : object
-    hint : type
-        Number, text, array, tuple, dict, list, union, literal, class or protocol; a whole number is a float too. Of a
-        protocol every member must be there.
-
-    Raises
-    ------
-    TypeError
-        For a hint of another form, which has no place in a stored class.
-
-    Examples
-    --------
-    >>> fits((1.0, 2.0), tuple[float, ...]), fits(True, int), fits(np.zeros(2), np.ndarray[Any, np.dtype[np.bool_]])
-    (True, False, False)
-    """
+    """Whether a value is of a type."""
     if hint is Any:
         return True
     if hint is None or hint is types.NoneType:

@@ -22,19 +22,7 @@ LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 
 
 def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
-    """Specification as JSON.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    columns : sequence of str
-        Columns of the data that the formula of the model names or ``.`` stands for.
-
-    Raises
-    ------
-    SpecError
-        If a formula cannot be read again from this.
-    """
+    """Specification as JSON."""
     parts = (spec,) if spec.scale is None else (spec, spec.scale)
     called = dict.fromkeys(name for part in parts for name in _called(part))
     document = {
@@ -59,17 +47,7 @@ def _plain_scale(scale: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
-    """Specification from its document.
-
-    Raises
-    ------
-    SpecError
-        If a formula calls functions that are not given.
-    FormulaError
-        If a text is no formula.
-    MalformedError
-        If it is read otherwise than it was.
-    """
+    """Specification from its document."""
     _check_names(document, ("columns", "formula", "functions", "learned", "reads", "scale"), "specification")
     lists = ("columns", "functions", "reads")
     sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)

@@ -21,26 +21,13 @@ _NOT_STORED = ("spec", "training", "covariates")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How fits of one kind are stored.
-
-    Attributes
-    ----------
-    name : str
-    parts : type
-        Dataclass of what such a fit was made from and what it found.
-    without_rows : callable
-        Parts -> parts without anything that has an entry for each training row.
-    check : callable
-        Parts -> None; raises where they do not belong together.
-    results : callable
-        Parts -> results.
-    """
+    """How fits of one kind are stored."""
 
     name: str
-    parts: type
-    without_rows: Callable[[Any], Any]
-    check: Callable[[Any], None]
-    results: Callable[[Any], Any]
+    parts: type  # dataclass of what such a fit was made from and what it found
+    without_rows: Callable[[Any], Any]  # parts -> parts without anything that has an entry for each training row
+    check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
+    results: Callable[[Any], Any]  # parts -> results
 
     @property
     def fields(self) -> dict[str, Any]:

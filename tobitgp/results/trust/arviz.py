@@ -58,15 +58,7 @@ def inference_data(draws: Draws, parts: Source) -> Any:
 
 
 def seen(response: CensoredResponse, name: str) -> dict[str, Array | IntArray]:
-    """What was seen of each row: value or limit (the middle of an interval), both ends, brms' code of censoring.
-
-    Examples
-    --------
-    >>> inf = np.full(2, np.inf)
-    >>> rows = CensoredResponse(np.array([1.0, 2.0]), np.array([1.0, np.inf]), -inf, inf, -inf, inf, np.ones(2))
-    >>> seen(rows, "y")["y"], seen(rows, "y")["censoring"]
-    (array([1., 2.]), array([0, 1]))
-    """
+    """What was seen of each row: value or limit (the middle of an interval), both ends, brms' code of censoring."""
     lower, upper = response.lower, response.upper
     below, above, exact = np.isneginf(lower), np.isposinf(upper), lower == upper
     with np.errstate(invalid="ignore"):
@@ -93,13 +85,7 @@ def _clipped(draws: Draws, parts: Source) -> Any:
 
 
 def _copies(weight: Array, draws: int) -> IntArray:
-    """Positions of the rows, each as often as its frequency weight says.
-
-    Raises
-    ------
-    SpecError
-        If the weights are no whole numbers, or make too many rows.
-    """
+    """Positions of the rows, each as often as its frequency weight says."""
     if (weight != weight.round()).any():
         raise SpecError(
             "arviz counts every row once, and these frequency weights are no whole numbers by which rows could be "
@@ -117,13 +103,7 @@ def _labels(labels: Any) -> Any:
 
 
 def _arviz() -> Any:
-    """The package arviz, without what it says of its own future.
-
-    Raises
-    ------
-    SpecError
-        If it is not installed.
-    """
+    """The package arviz, without what it says of its own future."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -17,19 +17,11 @@ _LOWEST = -1e300  # of a log probability, so that differences stay finite
 
 
 class PredictedSurvival(NamedTuple):
-    """Predicted log survival of n training rows at the ends of what is known of them, given their windows.
+    """Predicted log survival of n training rows at the ends of what is known of them, given their windows."""
 
-    Attributes
-    ----------
-    lower, upper : (n,) array
-        Log probability of a response beyond the lower and the upper end, ``lower >= upper``; equal on exact rows but
-        those of counts, which have the mass of their value between them.
-    weight : (n,) array
-    """
-
-    lower: Array
-    upper: Array
-    weight: Array
+    lower: Array  # (n,), log probability of a response beyond the lower and the upper end, ``lower >= upper``
+    upper: Array  # (n,), log probability of a response beyond the lower and the upper end, ``lower >= upper``
+    weight: Array  # (n,)
 
 
 class Calibration:
@@ -221,13 +213,7 @@ class Calibration:
 
 
 def predicted_survival(results: Any, question: str = "plot_calibration()") -> PredictedSurvival:
-    """Predicted log survival at the ends of the training rows, within their windows.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds none.
-    """
+    """Predicted log survival at the ends of the training rows, within their windows."""
     response = training_rows(results.parts, question).response
     lower, upper, weight = results._training_ends()
     law = results._time_rows(None, (), bands=False).law

@@ -16,14 +16,7 @@ _LARGE = 1.0  # nat
 def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
     """Largest leave-one-out residual of n rows, by Bonferroni's test of outliers.
 
-    Parameters
-    ----------
-    scores : (n,) array
-        Quantile residuals of the fit to all rows.
-    p : Series
-        What each row adds to its own log predictive density, in nats.
-    total : float
-        Sum of the weights of the rows.
+    Shapes: scores (n,).
     """
     owed = np.asarray(p, dtype=np.float64)
     size = left_out_size(scores, owed)
@@ -44,15 +37,8 @@ def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
 def left_out_size(scores: Array, owed: Array) -> Array:
     r"""Size of the residuals against predictions without their row, (n,).
 
-    In a Gaussian model a row of leverage h and leave-one-out residual t has the residual :math:`r^2 = t^2 (1 - h) /
-    (1 + h)` and adds :math:`r^2 h / (1 - h) - \log(1 - h^2) / 2` nats to its log predictive density: that gives h.
-
-    Examples
-    --------
-    >>> t, h = 3.0, 0.5
-    >>> r2 = t**2 * (1 - h) / (1 + h)
-    >>> left_out_size(np.array([-np.sqrt(r2)]), np.array([r2 * h / (1 - h) - 0.5 * np.log1p(-(h**2))])).round(6)
-    array([3.])
+    In a Gaussian model a row of leverage h and leave-one-out residual t has the residual :math:`r^2 = t^2 (1 - h) / (1
+    + h)` and adds :math:`r^2 h / (1 - h) - \log(1 - h^2) / 2` nats to its log predictive density: that gives h.
     """
     squares = np.square(scores)
     low, high = np.zeros(len(scores)), np.ones(len(scores))

@@ -21,43 +21,22 @@ _EXCESS, _SKEW, _TREND = 0.5, 0.25, 0.1
 
 
 class Noise(NamedTuple):
-    """What residuals are judged by, in words.
-
-    Attributes
-    ----------
-    name : str
-    remedy : str
-        What to try where its shape is wrong.
-    heavier : str
-        What to try where its tails are too light.
-    """
+    """What residuals are judged by, in words."""
 
     name: str
-    remedy: str
-    heavier: str
+    remedy: str  # what to try where its shape is wrong
+    heavier: str  # what to try where its tails are too light
 
 
 def repeated(weight: Array) -> IntArray:
-    """Rows, each as often as its weight says; of other weights than whole numbers the sums over rows are rounded.
-
-    Examples
-    --------
-    >>> repeated(np.array([1.0, 3.0, 0.5, 0.5]))
-    array([0, 1, 1, 1, 2])
-    """
+    """Rows, each as often as its weight says; of other weights than whole numbers the sums over rows are rounded."""
     fewer = min(1.0, max(len(weight), MOST_COPIES) / weight.sum())
     ends = np.floor(np.cumsum(fewer * weight) + 0.5)
     return np.repeat(np.arange(len(weight)), np.diff(ends, prepend=0.0).astype(np.intp))
 
 
 def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
-    """Quantile residuals, (n,): normal scores at a random point between two log survival probabilities.
-
-    Examples
-    --------
-    >>> normal_scores(np.log([0.5, 1.0]), np.log([0.5, 0.5]), np.array([0.3, 0.3])).round(4)
-    array([ 0.    , -1.0364])
-    """
+    """Quantile residuals, (n,): normal scores at a random point between two log survival probabilities."""
     with np.errstate(divide="ignore"):
         above = np.logaddexp(np.log1p(-uniform) + lower, np.log(uniform) + upper)
         below = np.log(-np.expm1(np.minimum(above, 0.0)))
@@ -67,19 +46,7 @@ def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
 def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
     """Tests of n residuals.
 
-    Parameters
-    ----------
-    scores : (n,) array
-        Quantile residuals, randomised where a row is censored.
-    fit : (n,) array
-        What the model expects of each row, constant for mixtures.
-    columns : DataFrame
-        Of n rows, the columns that the model looks at.
-    noise : Noise
-
-    Yields
-    ------
-    RawTest
+    Shapes: scores, fit (n,).
     """
     scores = np.clip(scores, -8.0, 8.0)
     yield symmetry(scores, noise)
@@ -135,16 +102,8 @@ def spread(scores: Array, column: Array, name: str = "") -> RawTest:
     :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
     pages; chi-squared with as many degrees of freedom as the parabola has.
 
-    Parameters
-    ----------
-    scores : (n,) array
-    column : (n,) array
-    name : str
-        Of the column; the fit without.
-
-    References
-    ----------
-    .. [1] R. Koenker, "A note on studentizing a test for heteroscedasticity", Journal of Econometrics 17 (1981).
+    Shapes: scores, column (n,). R. Koenker, "A note on studentizing a test for heteroscedasticity", Journal of
+    Econometrics 17 (1981).
     """
     from scipy.stats import chi2, rankdata
 
@@ -177,10 +136,8 @@ def pattern(scores: Array, column: Array, name: str) -> RawTest:
     positive correlation is evidence of a shape that was missed. Rows with the same value stand in an order that has
     nothing to do with their residuals.
 
-    References
-    ----------
-    .. [1] J. von Neumann, "Distribution of the ratio of the mean square successive difference to the variance",
-       Annals of Mathematical Statistics 12 (1941).
+    J. von Neumann, "Distribution of the ratio of the mean square successive difference to the variance", Annals of
+    Mathematical Statistics 12 (1941).
     """
     n = len(scores)
     shuffled = np.random.default_rng(0).permutation(n)

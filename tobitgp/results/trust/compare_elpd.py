@@ -53,25 +53,7 @@ def stacking_weights(log_density: Array, weight: Array) -> Array:
     They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave: (CHK9) of the theory
     pages.
 
-    Parameters
-    ----------
-    log_density : (n, K) array
-        Log predictive densities of rows left out.
-    weight : (n,) array
-        Frequency weights c.
-
-    Returns
-    -------
-    (K,) array
-
-    Notes
-    -----
-    Yao, Vehtari, Simpson and Gelman (2018), Bayesian Analysis 13, eq. 8.
-
-    Examples
-    --------
-    >>> stacking_weights(np.log([[0.9, 0.1], [0.1, 0.9], [0.1, 0.9]]), np.ones(3)).round(4)
-    array([0.2917, 0.7083])
+    Shapes: log_density (n, K), weight (n,); gives (K,).
     """
     from scipy.optimize import minimize
 

@@ -22,40 +22,17 @@ Kind = TypeVar("Kind", bound="Elpd")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Elpd:
-    """Expected log predictive density of rows like those of a fit, estimated from its own.
+    """Expected log predictive density of rows like those of a fit, estimated from its own."""
 
-    Attributes
-    ----------
-    kind : str
-        How it was estimated: ``"psis"``, ``"ep"`` (``"laplace"``, ``"vi"``), or ``"waic"``.
-    elpd : float
-        Sum over rows, each counted as often as its frequency weight says.
-    se : float
-        Standard error, from how the rows differ.
-    p : float
-        Effective number of parameters: what the rows owe to having been seen.
-    n : float
-        Frequency weights, summed.
-    draws : int or None
-        From the posterior.
-    pointwise : DataFrame
-        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
-        of it, what says whether they are to be trusted, and ``weight``.
-    trusted : Series of bool
-        By row of the training data that was used.
-    remedy : str
-        What to do about rows that are not.
-    """
-
-    kind: str
-    elpd: float
-    se: float
-    p: float
-    n: float
-    draws: int | None
-    pointwise: pd.DataFrame
-    trusted: pd.Series[bool]
-    remedy: str
+    kind: str  # how it was estimated: ``"psis"``, ``"ep"`` (``"laplace"``, ``"vi"``), or ``"waic"``
+    elpd: float  # sum over rows, each counted as often as its frequency weight says
+    se: float  # standard error, from how the rows differ
+    p: float  # effective number of parameters: what the rows owe to having been seen
+    n: float  # frequency weights, summed
+    draws: int | None  # from the posterior
+    pointwise: pd.DataFrame  # A row for each row of the training data with its index
+    trusted: pd.Series[bool]  # by row of the training data that was used
+    remedy: str  # what to do about rows that are not
 
     @property
     def n_bad(self) -> int:

@@ -42,28 +42,15 @@ class Finding(NamedTuple):
 
 
 class RawTest(NamedTuple):
-    """A test of a fit before its p is adjusted for the others.
-
-    Attributes
-    ----------
-    name : str
-    value, p : float
-        The statistic, and its tail probability if the model is right.
-    large : bool
-        Whether what was found is large enough to be bad.
-    good, wrong : str
-        What it means if p is not small, and if it is.
-    remedy : str
-        What to try then.
-    """
+    """A test of a fit before its p is adjusted for the others."""
 
     name: str
-    value: float
-    p: float
-    large: bool
-    good: str
-    wrong: str
-    remedy: str
+    value: float  # the statistic, and its tail probability if the model is right
+    p: float  # the statistic, and its tail probability if the model is right
+    large: bool  # whether what was found is large enough to be bad
+    good: str  # what it means if p is not small, and if it is
+    wrong: str  # what it means if p is not small, and if it is
+    remedy: str  # what to try then
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,16 +92,7 @@ class Check:
 
 
 def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
-    """Findings as they are, and tests with their p adjusted by Holm's method, so that all hold one level together.
-
-    Examples
-    --------
-    >>> words = (True, "fine", "odd", "Mend.")
-    >>> for one in judge([RawTest("a", 1.0, 0.3, *words), RawTest("b", 9.0, 0.004, *words)]):
-    ...     print(one.verdict, one.p, one.words)
-    good 0.3 fine
-    doubtful 0.008 odd (p = 0.008, adjusted for 2 tests). Mend.
-    """
+    """Findings as they are, and tests with their p adjusted by Holm's method, so that all hold one level together."""
     found = list(found)
     adjusted = iter(holm([one.p for one in found if isinstance(one, RawTest)]))
     tests = sum(isinstance(one, RawTest) for one in found)
@@ -122,13 +100,7 @@ def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Tail probabilities of tests adjusted for their number; see S. Holm, Scandinavian Journal of Statistics 6 (1979).
-
-    Examples
-    --------
-    >>> holm([0.03, 0.01, 0.5])
-    [0.06, 0.03, 0.5]
-    """
+    """Tail probabilities adjusted for the number of tests: S. Holm, Scandinavian Journal of Statistics 6 (1979)."""
     order = np.argsort(p)
     raised = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
     out = np.empty(len(p))

@@ -94,13 +94,7 @@ def loo_of(draws: Callable[[], Draws], parts: Source, method: Any) -> LOO:
 
 
 def check_method(method: Any, *, sites: bool) -> str:
-    """How to leave rows out, ``"psis"`` or ``"ep"``.
-
-    Raises
-    ------
-    SpecError
-        If it is not offered for the kind of fit.
-    """
+    """How to leave rows out, ``"psis"`` or ``"ep"``."""
     if not isinstance(method, str) or method not in METHODS:
         raise SpecError(f"method={method!r} is not offered; choose one of {', '.join(map(repr, METHODS))}.")
     if method == "ep" and not sites:

@@ -51,13 +51,7 @@ class Draws(Protocol):
 
 
 def training_rows(parts: Source, question: str) -> TrainingData:
-    """The training rows.
-
-    Raises
-    ------
-    SpecError
-        If the fit holds none.
-    """
+    """The training rows."""
     training: TrainingData | None = parts.training  # type: ignore[attr-defined]
     if training is None:
         raise SpecError(
@@ -67,25 +61,7 @@ def training_rows(parts: Source, question: str) -> TrainingData:
 
 
 def read_draws(draws: Any, least: int = 1, *, rows: int = 1) -> int:
-    """A number of draws.
-
-    Parameters
-    ----------
-    draws : int
-    least : int
-    rows : int
-        Of the table in which the draws are columns.
-
-    Raises
-    ------
-    SpecError
-        If it is no whole number, too small, or makes a table of more than 2**31 numbers, which are 16 GiB.
-
-    Examples
-    --------
-    >>> read_draws(100, rows=20)
-    100
-    """
+    """A number of draws."""
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
         raise SpecError(f"draws={draws!r}: a whole number of at least {least} is needed.")
     if int(draws) * max(rows, 1) > _MOST:
@@ -109,11 +85,6 @@ def on_grid(log_likelihood: Array) -> Array:
     """Log likelihoods rounded to about 1e-15, so that importance weights that differ do so in floating-point numbers.
 
     Fits of the weights' tail divide by such differences, arviz's too.
-
-    Examples
-    --------
-    >>> on_grid(np.array([-1e-17, -0.5]))
-    array([-0. , -0.5])
     """
     return np.ldexp(np.round(np.ldexp(log_likelihood, _DIGITS)), -_DIGITS)
 
