@@ -6,18 +6,22 @@ A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.beside import by_label
+from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.numerics.falling import area
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 CURVES = ("survival", "cumulative_hazard", "hazard")
 STATISTICS = ("mean", "median", "lower", "upper")
@@ -80,6 +84,14 @@ class TimeRows:
         out = np.full((len(self.usable), *values.shape[1:]), np.nan)
         out[self.usable] = values
         return out
+
+
+def rows_of(results: Results, df: Frame | None, exclude: Any = (), *, bands: bool = False) -> TimeRows:
+    """Rows that a question is about, those of the training data by default."""
+    parts = results.parts
+    if df is None and parts.training is None and parts.spec.mixture is None:
+        raise SpecError(f"{NO_ROWS}: give df=...")
+    return results._time_rows(df, exclude, bands=bands)
 
 
 def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, interval: float | None) -> pd.DataFrame:
