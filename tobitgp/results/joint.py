@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,12 +41,14 @@ class Posterior(NamedTuple):
     covariance: pd.DataFrame
 
 
-class JointLaw(Protocol):
+class JointLaw:
     """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
+
+    __slots__ = ()
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f."""
-        ...
+        raise NotImplementedError
 
     def draw(
         self,
@@ -59,12 +61,12 @@ class JointLaw(Protocol):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie, or inside a window, if given."""
-        ...
+        raise NotImplementedError
 
     @property
     def of_training_rows(self) -> bool:
         """Whether only rows that the fit has seen can be drawn as what they are known to be."""
-        ...
+        raise NotImplementedError
 
 
 def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:

@@ -6,7 +6,7 @@ A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,36 +29,38 @@ _NUMBER = (int, float, np.integer, np.floating)
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
-class TimeLaw(Protocol):
+class TimeLaw:
     """What a fit knows of the times of n rows, on the scale of the response."""
+
+    __slots__ = ()
 
     @property
     def discrete(self) -> bool:
         """Whether they are counts."""
-        ...
+        raise NotImplementedError
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
 
         Arrays are (n, m).
         """
-        ...
+        raise NotImplementedError
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
-        ...
+        raise NotImplementedError
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
-        ...
+        raise NotImplementedError
 
     def mean(self) -> Array:
         """Mean times, (n,)."""
-        ...
+        raise NotImplementedError
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
-        ...
+        raise NotImplementedError
 
 
 class TimeRows:
