@@ -11,8 +11,8 @@ import numpy as np
 
 from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.inference.gather import COARSE
+from tobitgp.inference.sites import COARSE
+from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.report.protocols import Fit, Regression
 
 WIDTH = 78

@@ -26,7 +26,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import GPModel
-from tobitgp.inference.passes import CHUNK_ROWS
+from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.numerics.truncated import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes

@@ -14,7 +14,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.prior.block import Inputs
+from tobitgp.priors.block import Inputs
 from tobitgp.results.normals import Mixture
 from tobitgp.results.rows import Limits
 from tobitgp.results.scales import SCALES, Scale

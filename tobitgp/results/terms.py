@@ -17,8 +17,8 @@ from tobitgp.data.table import column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.prior.block import Inputs
+from tobitgp.inference.site_updates import CHUNK_ROWS
+from tobitgp.priors.block import Inputs
 from tobitgp.results.estimates import linear_posterior
 from tobitgp.results.normals import Mixture
 from tobitgp.results.views import Parts, Source, mentions

@@ -11,7 +11,7 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.numerics.draws import open_uniform
-from tobitgp.prior.block import Inputs
+from tobitgp.priors.block import Inputs
 from tobitgp.results.conditional import CHUNK, Seen, normal_draws, seen_in_training
 from tobitgp.results.imputed import latent_quantiles
 from tobitgp.results.joint import JointLaw, draw_within

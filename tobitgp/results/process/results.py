@@ -14,7 +14,7 @@ from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.prior.kernel import KernelFeatures
+from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import changes, joint, pictures
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import group_table, with_typical_groups

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.inference.passes import CHUNK_ROWS
+from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.numerics.monotone_roots import rises_to
 from tobitgp.regression.survival import SOON, hazard_at_zero, since
 from tobitgp.results import predictive

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.inference.doubts import coarse_words
-from tobitgp.inference.gather import COARSE
+from tobitgp.inference.sites import COARSE
+from tobitgp.inference.warnings import coarse_words
 from tobitgp.numerics.draws import random_points
 from tobitgp.results.trust.calibration import predicted_survival
 from tobitgp.results.trust.check_calibration import calibration

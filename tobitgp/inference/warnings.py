@@ -11,9 +11,9 @@ from tobitgp.data.units import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.gather import COARSE
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.inference.sites import COARSE
+from tobitgp.priors.kernel_block import GPPrior
 
 _TOLD_APART = (
     "terms that only their priors tell apart, as an intercept beside the level of re() or gp(): with so little noise "

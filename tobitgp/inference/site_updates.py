@@ -13,14 +13,14 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.engines import add_up
-from tobitgp.inference.anderson import History, mixed, normal_equations, remember
+from tobitgp.inference.fixed_point import History, mixed, normal_equations, remember
 from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method
-from tobitgp.inference.parts import Part, Sites, spans
+from tobitgp.inference.partitioned import Part, Sites, spans
 from tobitgp.inference.posterior import Gaussian
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.arrow import Loadings, by_group
-from tobitgp.prior.block import BlockAt, Features, Inputs
+from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048

@@ -15,7 +15,7 @@ import numpy as np
 
 from tobitgp.data.problem import Problem, Rows
 from tobitgp.engines import LocalPieces, Pieces, row_chunks
-from tobitgp.prior.block import Inputs
+from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array
 
 PART_ROWS = 8192

@@ -1,4 +1,6 @@
-"""Gradient of the evidence in all unconstrained parameters, one pass over the rows.
+"""The evidence lower bound of any Gaussian posterior over the features.
+
+Gradient of the evidence in all unconstrained parameters, one pass over the rows.
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``,
 ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
@@ -15,10 +17,39 @@ import numpy as np
 from tobitgp.engines import add_up
 from tobitgp.inference.layout import block_slopes
 from tobitgp.inference.method import Method
-from tobitgp.inference.passes import Chunk, State
 from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.site_updates import Chunk, State
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import squared_lengths
 from tobitgp.typing import Array
+
+
+def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
+    """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, a lower bound on the log evidence whatever method made q.
+
+    (SIT7) of the theory pages.
+    """
+    w, factor = posterior.q
+    divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
+    expected = posterior.rows.collect(expectation, posterior.q, Spread(likelihood.at(posterior.theta)))
+    return sum(expected) - divergence
+
+
+def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> float:
+    """``sum E_q log p(y | f)`` over some rows."""
+
+    def visit(chunk: Chunk) -> float:
+        m = state.marginals(chunk, q)[1]
+        value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
+        return float(chunk.rows.weight @ value)
+
+    return sum(map(visit, state.chunks))
+
+
+def effective_parameters(posterior: Posterior) -> float:
+    """``tr(S A' diag(lambda2) A) = M - tr S``: how many parameters the data determine."""
+    return len(posterior.w) - posterior.factor.trace_inverse()
 
 
 def evidence_gradient(posterior: Posterior, method: Method) -> Array:

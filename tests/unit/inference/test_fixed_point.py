@@ -8,11 +8,11 @@ from support.problems import CENSORING, GAUSSIAN, VARIANTS, gp, make_problem, si
 
 from tobitgp.errors import NumericalError
 from tobitgp.inference import METHODS
-from tobitgp.inference.parts import cut
+from tobitgp.inference.fixed_point import seed as seed_with
+from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import split_theta
-from tobitgp.inference.settle import seed as seed_with
-from tobitgp.inference.settle import settle
-from tobitgp.prior.block import Inputs
+from tobitgp.priors.block import Inputs
 
 THETA = np.log([1.2, 0.6, 0.3])
 EASY = {

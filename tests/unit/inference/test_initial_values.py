@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tobitgp.inference.initial_values import neighbours, starts
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.starts import neighbours, starts
 
 
 def parameters(*inputs, given=None):

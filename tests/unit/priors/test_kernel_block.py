@@ -7,9 +7,9 @@ from support.oracles import covariance
 from support.problems import RADIAL, product
 
 from tobitgp.errors import SpecError
-from tobitgp.prior import kernel as kernel_module
-from tobitgp.prior.block import Inputs
-from tobitgp.prior.kernel import FREE_FEATURES, GPPrior, KernelBlock, all_inputs, greedy_inducing
+from tobitgp.priors import kernel_block as kernel_module
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernel_block import FREE_FEATURES, GPPrior, KernelBlock, all_inputs, greedy_inducing
 
 RESIDUAL = 1e-9  # the pivoted Cholesky stops at a relative 1e-10
 THETA = np.log([1.7, 0.5, 0.9])

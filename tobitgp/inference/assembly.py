@@ -17,12 +17,12 @@ from tobitgp.engines import LocalPieces, Pieces, Store
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import search
-from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
-from tobitgp.inference.parts import Part, Whole, cut_parts, examples
+from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.partitioned import Part, Whole, cut_parts, examples
 from tobitgp.likelihoods import Family
-from tobitgp.prior.kernel import all_inputs
-from tobitgp.prior.linear import LinearPrior
+from tobitgp.priors.kernel_block import all_inputs
+from tobitgp.priors.linear import LinearPrior
 from tobitgp.typing import Array, IntArray
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.problems import gp, make_problem, simulate, solve
 
-from tobitgp.inference import METHODS, parts
-from tobitgp.inference.gather import sites_of
-from tobitgp.inference.parts import Sites, cut, examples
-from tobitgp.prior.block import Inputs
+from tobitgp.inference import METHODS, partitioned
+from tobitgp.inference.partitioned import Sites, cut, examples
+from tobitgp.inference.sites import sites_of
+from tobitgp.priors.block import Inputs
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def problem():
 
 @pytest.mark.parametrize("rows", [100, 20, 7, 1])
 def test_parts_hold_every_row_once(problem, rows, monkeypatch):
-    monkeypatch.setattr(parts, "PART_ROWS", rows)
+    monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     whole = cut(problem, [Inputs(problem.X[0], problem.code[0])], Sites(np.arange(50.0), -np.arange(50.0)))
     assert (whole.n, whole.weight, len(whole.parts)) == (50, problem.weight.sum(), max(1, round(50 / rows)))
     assert max(map(len, whole.parts.items)) <= 50 / len(whole.parts) + len(problem.rows)
@@ -36,7 +36,7 @@ def test_parts_hold_every_row_once(problem, rows, monkeypatch):
 def test_sites_come_back_in_the_order_of_the_problem(problem, rows, monkeypatch):
     block = gp(problem)
     want = solve(problem, [block], np.log([1.2, 0.6, 0.4]), METHODS["ep"](tol=1e-11)).sites
-    monkeypatch.setattr(parts, "PART_ROWS", rows)
+    monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     found = solve(problem, [block], np.log([1.2, 0.6, 0.4]), METHODS["ep"](tol=1e-11))
     got = sites_of(found)
     np.testing.assert_allclose(got.lambda1, want.lambda1, rtol=1e-7, atol=1e-9)
@@ -46,7 +46,7 @@ def test_sites_come_back_in_the_order_of_the_problem(problem, rows, monkeypatch)
 @pytest.mark.parametrize("rows", [100, 20, 7, 3])
 @pytest.mark.parametrize("step", [1, 2, 9])
 def test_thinned_rows_are_the_same_however_all_are_cut(problem, step, rows, monkeypatch):
-    monkeypatch.setattr(parts, "PART_ROWS", rows)
+    monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     thin = cut(problem, [Inputs(problem.X[0])]).thinned(step)
     pieces = thin.parts.items
     for t, kind in enumerate(problem.rows):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.engines import LocalPieces
-from tobitgp.inference.parts import Sites
-from tobitgp.inference.passes import final_moments, final_sites, unexplained
+from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import NO_SITES, Posterior
+from tobitgp.inference.site_updates import final_moments, final_sites, unexplained
 from tobitgp.typing import Array
 
 COARSE = 1.0  # nats that basis functions may leave without a warning

@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.inference.parameters import Parameters, default_prior
-from tobitgp.inference.processes import SIGMA, HyperParameter
+from tobitgp.inference.parameters import SIGMA, HyperParameter, Parameters, default_prior
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.typing import Array
 
 FARTHEST = 50.0 * float(np.log(10.0))

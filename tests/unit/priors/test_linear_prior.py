@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import SpecError
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.distributions import LogNormal, Normal
-from tobitgp.prior.linear import LinearPrior, default_sd
+from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.linear import DenseBlock, LinearPrior, default_sd
 
 
 @pytest.fixture

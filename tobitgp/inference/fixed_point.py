@@ -1,4 +1,11 @@
-"""The fixed-point iteration that finds a method's posterior at given parameters, and its evidence (SIT6)."""
+"""Anderson's acceleration of a fixed-point iteration whose points lie in parts.
+
+With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
+``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are
+sums over the parts; all else each part does for itself.
+
+The fixed-point iteration that finds a method's posterior at given parameters, and its evidence (SIT6).
+"""
 
 from __future__ import annotations
 
@@ -9,17 +16,52 @@ import numpy as np
 
 from tobitgp.engines import Pieces, add_up
 from tobitgp.errors import NumericalError
-from tobitgp.inference import passes
-from tobitgp.inference.anderson import weights
+from tobitgp.inference import site_updates
 from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
-from tobitgp.inference.parts import Whole, with_floor
+from tobitgp.inference.partitioned import Whole, with_floor
 from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
-from tobitgp.prior.block import Block
+from tobitgp.priors.block import Block
 from tobitgp.typing import Array
+
+MEMORY = 8
+_RIDGE = 1e-10
+
+# Points and the steps from them, (n,) each, the last one present.
+History = tuple[tuple[Array, Array], ...]
+
+
+def remember(history: History, point: Array, step: Array) -> History:
+    """The history with one more point, the oldest forgotten."""
+    return (*history, (point, step))[-MEMORY - 1 :]
+
+
+def normal_equations(history: History) -> tuple[Array, Array]:
+    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates; ``k = len(history) - 1``."""
+    dG = np.diff([step for _, step in history], axis=0)
+    return dG @ dG.T, dG @ history[-1][1]
+
+
+def weights(gram: Array, right: Array) -> Array:
+    """``gamma`` (k,) from the equations summed over all coordinates."""
+    if not (np.isfinite(gram).all() and np.isfinite(right).all()):
+        raise NumericalError("The sites of the rows are not finite.")
+    gram = gram.copy()
+    gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
+    return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-14)[0], dtype=np.float64)
+
+
+def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
+    """Next point (n,); the plain step of length ``rho`` where there is but one."""
+    point, step = history[-1]
+    if len(history) == 1:
+        return point + rho * step
+    dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
+    return point + rho * step - gamma @ (dX + rho * dG)
+
 
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
 # stepped over, not one approached.
@@ -53,7 +95,7 @@ def settle(
         # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
         all_seen = windows and (likelihood.log_concave or whole.warm)
         found = settle(whole, blocks, theta, warm_up, likelihood, windows=all_seen)
-        whole = whole.starting(found.rows.map(passes.ended))
+        whole = whole.starting(found.rows.map(site_updates.ended))
     *first, last = method.attempts(likelihood)
     for attempt in first:
         try:
@@ -70,8 +112,8 @@ def settle(
 def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
     """The rows with the sites to which the posterior of some of them leads; what is near it settles soon from there."""
     likelihood = Spread(method.view(likelihood.over(whole.kinds).at(posterior.theta)))
-    setting = passes.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
-    return whole.starting(whole.parts.map(passes.seeded, setting, posterior.q))
+    setting = site_updates.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
+    return whole.starting(whole.parts.map(site_updates.seeded, setting, posterior.q))
 
 
 def _settle(
@@ -81,14 +123,14 @@ def _settle(
     likelihood = Spread(method.view(likelihood.at(theta)))
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
-    setting = passes.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
+    setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     keep = CACHE_BYTES // max(1, whole.n * layout.row_features * 8)
-    states = whole.parts.map(passes.begin, setting, keep, windows)
+    states = whole.parts.map(site_updates.begin, setting, keep, windows)
     base = _known_rows(states, layout)
     end = _iterate(states, base, method, likelihood)
     w, factor = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
-    D = end.D + (sum(end.states.collect(passes.known_evidence, w)) if keep else base.D - base.misfit(w))
+    D = end.D + (sum(end.states.collect(site_updates.known_evidence, w)) if keep else base.D - base.misfit(w))
     evidence = D - 0.5 * float(w @ w) - 0.5 * factor.log_det()
     return Posterior(theta, at, layout, w, factor, evidence, end.sweeps, end.residual, end.converged, end.states)
 
@@ -115,7 +157,7 @@ class _Base:
 
 def _known_rows(states: Pieces, layout: Layout) -> _Base:
     eye = identity(layout.p, layout.m, layout.size)
-    total = add_up(states.collect(passes.sums_of))
+    total = add_up(states.collect(site_updates.sums_of))
     if not total:
         return _Base(eye, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0)
     *B, r, yy, D = total
@@ -151,8 +193,8 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
     rho, longest, merit, residual, mixed = method.damping, 1.0, -np.inf, np.inf, False
     progress = _Progress()
     for sweep in range(1, method.max_sweeps + 1):
-        moved = states.map(passes.visit, q, rho)
-        n, squares, D, dots, *sums = add_up(moved.collect(passes.sums_of))
+        moved = states.map(site_updates.visit, q, rho)
+        n, squares, D, dots, *sums = add_up(moved.collect(site_updates.sums_of))
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or sweep == method.max_sweeps:
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
@@ -164,8 +206,8 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         if method.ascends:
             if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho
-                states, mixed = states.map(passes.retake, rho), False
-                q = base.posterior(add_up(states.collect(passes.site_sums)))
+                states, mixed = states.map(site_updates.retake, rho), False
+                q = base.posterior(add_up(states.collect(site_updates.site_sums)))
                 continue
             merit = value
         else:
@@ -176,7 +218,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
         residual, states = gap, moved
         if accelerated:
             states, mixed = _accelerate(states, rho, floor)
-            sums = add_up(states.collect(passes.sums_of))
+            sums = add_up(states.collect(site_updates.sums_of))
         try:
             q = base.posterior(sums)
         except NumericalError:
@@ -208,29 +250,29 @@ def _slack(merit: float) -> float:
 
 def _first(states: Pieces, base: _Base) -> tuple[Pieces, Gaussian, bool]:
     """Posterior of the sites given, flattened where they leave none; and whether there are any to seek."""
-    sums = add_up(states.collect(passes.site_sums))
+    sums = add_up(states.collect(site_updates.site_sums))
     try:
         return states, base.posterior(sums), bool(sums)
     except NumericalError:
-        states = states.map(passes.flatten)
-        return states, base.posterior(add_up(states.collect(passes.site_sums))), bool(sums)
+        states = states.map(site_updates.flatten)
+        return states, base.posterior(add_up(states.collect(site_updates.site_sums))), bool(sums)
 
 
 def _accelerate(states: Pieces, rho: float, floor: float) -> tuple[Pieces, bool]:
     """Take the accelerated step; False where that is the plain one for want of a past."""
-    states = states.map(passes.record)
-    equations = add_up(states.collect(passes.sums_of))
+    states = states.map(site_updates.record)
+    equations = add_up(states.collect(site_updates.sums_of))
     gamma = weights(*equations) if equations else np.zeros(0)
-    return states.map(passes.mix, gamma, rho, floor), bool(equations)
+    return states.map(site_updates.mix, gamma, rho, floor), bool(equations)
 
 
 def _shorten(base: _Base, states: Pieces, rho: float) -> tuple[Pieces, Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:
         rho *= SHORTEN
-        shorter = states.map(passes.retake, rho)
+        shorter = states.map(site_updates.retake, rho)
         try:
-            return shorter, base.posterior(add_up(shorter.collect(passes.site_sums))), rho
+            return shorter, base.posterior(add_up(shorter.collect(site_updates.site_sums))), rho
         except NumericalError:
             pass
     raise NumericalError("The sites of the rows leave no posterior.")
