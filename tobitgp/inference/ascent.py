@@ -1,7 +1,4 @@
-"""The curvature of the objective, from differences of its gradient.
-
-Ways uphill: to the maximum of the evidence times its prior, with the curvature found there.
-"""
+"""Ascent to a maximum of the evidence times its prior, and the curvature there from differences of the gradient."""
 
 from __future__ import annotations
 

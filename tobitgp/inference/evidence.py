@@ -1,6 +1,4 @@
-"""The evidence lower bound of any Gaussian posterior over the features.
-
-Gradient of the evidence in all unconstrained parameters, one pass over the rows.
+"""The evidence lower bound of a posterior, and the gradient of the evidence in all unconstrained parameters.
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``,
 ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with

@@ -1,9 +1,4 @@
-"""The levels of processes that linear columns hold as well: found once a fit has ended, as (FEA10) has them.
-
-From a problem and its terms to a fitted process: the maximum, the posterior there, integration around it.
-
-The evidence at given hyper-parameters, and its gradient.
-"""
+"""From a problem and its terms to a fitted process: the maximum, the posterior there, integration around it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Designs for integrating over hyper-parameters.
-
-What a fit is asked to do, and what it hands on.
-"""
+"""What a fit is asked to do and what it hands on, and the designs for integrating over hyper-parameters."""
 
 from __future__ import annotations
 

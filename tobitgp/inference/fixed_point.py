@@ -1,11 +1,4 @@
-"""Anderson's acceleration of a fixed-point iteration whose points lie in parts.
-
-With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
-``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are
-sums over the parts; all else each part does for itself.
-
-The fixed-point iteration that finds a method's posterior at given parameters, and its evidence (SIT6).
-"""
+"""The fixed-point iteration that finds a method's posterior at given parameters, and its evidence (SIT6)."""
 
 from __future__ import annotations
 
@@ -21,47 +14,12 @@ from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import Whole, with_floor
 from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
+from tobitgp.inference.site_updates import weights
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
 from tobitgp.priors.block import Block
 from tobitgp.typing import Array
-
-MEMORY = 8
-_RIDGE = 1e-10
-
-# Points and the steps from them, (n,) each, the last one present.
-History = tuple[tuple[Array, Array], ...]
-
-
-def remember(history: History, point: Array, step: Array) -> History:
-    """The history with one more point, the oldest forgotten."""
-    return (*history, (point, step))[-MEMORY - 1 :]
-
-
-def normal_equations(history: History) -> tuple[Array, Array]:
-    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates; ``k = len(history) - 1``."""
-    dG = np.diff([step for _, step in history], axis=0)
-    return dG @ dG.T, dG @ history[-1][1]
-
-
-def weights(gram: Array, right: Array) -> Array:
-    """``gamma`` (k,) from the equations summed over all coordinates."""
-    if not (np.isfinite(gram).all() and np.isfinite(right).all()):
-        raise NumericalError("The sites of the rows are not finite.")
-    gram = gram.copy()
-    gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
-    return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-14)[0], dtype=np.float64)
-
-
-def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
-    """Next point (n,); the plain step of length ``rho`` where there is but one."""
-    point, step = history[-1]
-    if len(history) == 1:
-        return point + rho * step
-    dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
-    return point + rho * step - gamma @ (dX + rho * dG)
-
 
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
 # stepped over, not one approached.

@@ -1,9 +1,4 @@
-"""Where a search for hyper-parameters starts: levels of every role, neighbours, and periods seen in the data.
-
-Where a search for hyper-parameters starts.
-
-Where to look for an unknown period: the peaks of a periodogram.
-"""
+"""Where a search for hyper-parameters starts: levels of every role, neighbours, and periods seen in the data."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
 """Several starts of one search on the same rows: where each ends, and how precisions grow with the rows.
 
-How the precision of each parameter grows with the rows: what a sample foretells of all of them.
-
-Precisions of noise grow as the rows do; of a smooth curve more rows soon tell little more, and of groups nothing once
-there are several rows in each, which few rows do not foretell.
-
-Where the starts of a search end: which of them lead somewhere, and which are maxima of their own.
-
-What a search tries, on the same rows: each start with inducing inputs of its own.
+Precisions of noise grow in proportion to the rows; those of a smooth curve soon hardly grow, and those of groups not at
+all once there are several rows in each, which a small sample cannot predict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The processes of a formula: their covariances, and the names of their hyper-parameters.
-
-Hyper-parameters: names, units, priors, what is free; all positive, handled as logarithms.
-"""
+"""Hyper-parameters: names, units, priors, what is free; all positive, handled as logarithms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Rows as Gaussian pseudo-observations of one process, summed into cells of nearly equal inputs: (HYP9).
-
-Length-scales that a maximum may have missed, screened on all rows with the sites of that maximum.
+"""Length-scales that a maximum may have missed, screened on all rows with the sites of that maximum.
 
 With its sites frozen every row is a Gaussian pseudo-observation, so the evidence of any other covariance is linear
 algebra. Rows whose inputs differ by less than a quarter of a length-scale are summed into cells, and cells are cut into

@@ -5,7 +5,7 @@ length-scales, where the kernel has them; ``contract(X, Z, shape, K, G)`` gives 
 logarithm of every length-scale and then of every shape parameter, and ``contract_inputs(X, Z, shape, K, G)`` gives
 ``sum_n G_nm dK_nm / dz_m``, neither forming an array of size n x M x d.
 
-The covariance of a process: kernels over parts of its inputs, multiplied.
+The covariance of a process is a product of kernels over parts of its inputs.
 """
 
 from __future__ import annotations

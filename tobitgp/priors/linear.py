@@ -1,7 +1,4 @@
-"""Dense columns with independent Gaussian priors: the linear terms.
-
-Gaussian priors of linear coefficients, and the way from whitened weights back to them.
-"""
+"""Linear terms: dense columns with independent Gaussian priors, and the way from whitened weights to coefficients."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.inference.fixed_point import MEMORY, mixed, normal_equations, remember, weights
+from tobitgp.inference.site_updates import MEMORY, mixed, normal_equations, remember, weights
 
 
 class Mixer:
