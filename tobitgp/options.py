@@ -18,8 +18,8 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
-from tobitgp.mixture.families import resolve_mixture_family
 from tobitgp.mixture.family import Family as MixtureFamily
+from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.draws import generator
 from tobitgp.prior.distributions import LogNormal, Normal

@@ -13,12 +13,12 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.engines import add_up
-from tobitgp.inference.anderson import History, mixed, normal_equations, remember
 from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.parts import Part, Sites, spans
 from tobitgp.inference.posterior import Gaussian
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.anderson import History, mixed, normal_equations, remember
 from tobitgp.numerics.arrow import Loadings, by_group
 from tobitgp.prior.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array

@@ -10,13 +10,13 @@ import numpy as np
 from tobitgp.engines import Pieces, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import passes
-from tobitgp.inference.anderson import weights
 from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.parts import Whole, with_floor
 from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.spread import Spread
+from tobitgp.numerics.anderson import weights
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array

@@ -1,4 +1,4 @@
-r"""Covariance of the parameters of a fitted mixture.
+r"""Covariance of the parameters of a fitted mixture, and their intervals.
 
 A posterior of variational Bayes counts a censored row as one that was seen, so that its variances are too small: with
 one exponential component by the factor (a_0 + exact rows) / (a_0 + rows). Linear response mends this. With L the bound
@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import block_diag, null_space
+from scipy.special import ndtri
 
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.mixture.ascent import evaluate
+from tobitgp.mixture.ascent import chunks_of, evaluate
 from tobitgp.mixture.fitted import MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
-from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.numerics.differences import slope
 from tobitgp.typing import Array, BoolArray
@@ -142,3 +142,27 @@ def _slopes(fit: MixtureFit) -> Array:
         for p in range(len(fit.state.components)):
             G[k * (1 + r) + np.arange(k), m + p * k + order] = of_components[r, p, order]
     return G
+
+
+def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
+    """Central intervals of all parameters.
+
+    A covariance says how wide an interval is, not what shape it has. With few exact rows the posterior of a mean has
+    long tails and that of a scale is skew, so each family keeps the shape of its own posterior with the information
+    that the covariance says is left; weights are normal on the logit scale. (LR6) and (LR7) of the theory pages.
+
+    Shapes: V (p, p); gives (p, 2).
+    """
+    error = np.sqrt(np.diag(V))
+    of_weights = _logit_interval(fit.weights, error[: fit.k], level)
+    values = np.array(list(fit.parameters.values()))
+    low, high = fit.model.family.interval(values, error[fit.k :].reshape(values.shape), level)
+    return np.concatenate([of_weights, np.column_stack([low.ravel(), high.ravel()])])
+
+
+def _logit_interval(weight: Array, error: Array, level: float) -> Array:
+    inside = (weight > 0.0) & (weight < 1.0)
+    variance = np.where(inside, weight * (1.0 - weight), 1.0)
+    away = np.exp(ndtri(0.5 + 0.5 * level) * error / variance)
+    ends = np.column_stack([weight / (weight + (1.0 - weight) * way) for way in (away, 1.0 / away)])
+    return np.where(inside[:, None], ends, weight[:, None])

@@ -10,19 +10,18 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.ascent import Climb, Stop, climb, evaluate
-from tobitgp.mixture.checks import check_number
-from tobitgp.mixture.families import read_prior, resolve_mixture_family
+from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, evaluate, partial_fit, run
+from tobitgp.mixture.exponential import Exponential
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import MixtureFit, describe, order_components
+from tobitgp.mixture.gaussian import Gaussian
+from tobitgp.mixture.lognormal import Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
-from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows, subset
-from tobitgp.mixture.starts import moved, starts
-from tobitgp.mixture.sticks import tidy
-from tobitgp.mixture.stochastic import Stream, partial_fit, run
-from tobitgp.mixture.units import choose_units, crude_values
+from tobitgp.mixture.poisson import Poisson
+from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
+from tobitgp.mixture.starts import choose_units, crude_values, moved, starts, tidy
+from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
 from tobitgp.numerics.weights import words_for_heavy
@@ -34,6 +33,32 @@ _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell whic
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _GAIN = 1e-3  # nats for which a round was not in vain
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
+
+MIXTURE_FAMILIES: dict[str, Family] = {
+    family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
+}
+
+
+def resolve_mixture_family(name: object) -> Family:
+    """The family of a name."""
+    if isinstance(name, str) and name in MIXTURE_FAMILIES:
+        return MIXTURE_FAMILIES[name]
+    allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
+    raise SpecError(f"family={name!r} is not offered for mixtures; choose one of {allowed}.")
+
+
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
+    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
+    if prior is None:
+        return family.default_prior(typical, k)
+    names = family.hyperparameters
+    if set(prior) != set(names):
+        raise SpecError(f"prior={dict(prior)!r}: a {family.name} mixture needs {', '.join(map(repr, names))}.")
+    values = np.array([prior[name] for name in names], dtype=np.float64)
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value) or (name != "mean" and value <= 0.0):
+            raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
+    return family.prior_to_working(values, units)
 
 
 def fit_mixture(

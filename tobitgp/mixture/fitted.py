@@ -8,10 +8,9 @@ import numpy as np
 from scipy.special import gammaln
 
 from tobitgp.engines import row_chunks
-from tobitgp.mixture.ascent import Climb
+from tobitgp.mixture.ascent import Climb, chunks_of, probabilities, sum_over
 from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, Model, State
-from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows
 from tobitgp.mixture.weights import DirichletProcess
@@ -102,13 +101,13 @@ class MixtureFit:
         return int((self.counts > max(1.0, 0.01 * self.total)).sum())
 
     def predictive(self) -> Predictive:
-        """Law of a new value: parameters integrated over their posterior, or at their estimates."""
-        return Predictive(self.weights, self.model.law(State(self.state.weights, self._ordered), self.units))
+        """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
+        return Predictive(self.weights, self.model.distribution(State(self.state.weights, self._ordered), self.units))
 
     def plug_in(self) -> Predictive:
-        """Law of a new value at the estimated parameters."""
+        """Distribution of a new value at the estimated parameters."""
         theta = self.model.view(State(self.state.weights, self._ordered)).theta
-        return Predictive(self.weights, self.model.family.point_law(theta, self.units))
+        return Predictive(self.weights, self.model.family.distribution(theta, self.units))
 
     def responsibilities(self, lower: Array, upper: Array) -> Array:
         """Probability of each component for rows in (lower, upper], under q.
@@ -138,6 +137,33 @@ def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
     return [(part, np.flatnonzero(kinds == code)) for code, part in zip(np.unique(kinds), working.parts, strict=True)]
 
 
+def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
+    r"""Mean and variance of the values of rows in (lower, upper].
+
+    A row's posterior q(y, z) is a mixture, by responsibility, of the components' distributions at their plug-in
+    parameters inside the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k +
+    m_k^2) - (E y)^2`; (MIX16) of the theory pages.
+
+    Shapes: lower, upper (n,); gives mean, variance (n,).
+    """
+    lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    r = fit.responsibilities(lower, upper).T
+    exact = lower == upper
+    mean, variance = lower.copy(), np.zeros(len(lower))
+    low, high, r = lower[~exact], upper[~exact], r[:, ~exact]
+    with np.errstate(all="ignore"):
+        first, within = fit.plug_in().distribution.truncated_moments(low, high)
+        mean[~exact] = _weighted(r, first)
+        variance[~exact] = _weighted(r, within + (first - mean[~exact]) ** 2)
+    variance[np.isinf(mean)] = np.inf
+    return mean, variance
+
+
+def _weighted(r: Array, values: Array) -> Array:
+    """Sums over components, of which those without a share may be infinite."""
+    return np.asarray(np.where(r > 0.0, r * values, 0.0).sum(axis=0))
+
+
 def order_components(model: Model, state: State, counts: Array) -> IntArray:
     """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last.
 
@@ -162,8 +188,8 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
         sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
         for kind in ("exact", "interval")
     )
-    law = model.family.point_law(theta[:, order], working.units)
-    medians = np.array([Predictive(alone, law).ppf(0.5) for alone in np.eye(len(order))])
+    alone = model.family.distribution(theta[:, order], working.units)
+    medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
     return MixtureFit(
         model,
         method,
@@ -197,7 +223,7 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        notes.append(f"Not settled after {passes}; raise max_iter (now {method.max_iter} an ascent).")
+        notes.append(f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent).")
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:

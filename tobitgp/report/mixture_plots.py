@@ -40,13 +40,13 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     if right.any() and (right | (lower == upper)).all():
         x = _times(results, ends)
         draw_kaplan_meier(ax, *ends)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_sf(x)), step=_discrete(results))
+        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_sf(x)), step=_discrete(results))
         ax.set_ylabel("survival")
         ax.set_ylim(0.0, 1.03)
     else:
         x = _values(results, ends)
         bars = _draw_histogram(ax, results, ends, x)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_density(x)), step=False, top=bars)
+        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_density(x)), step=False, top=bars)
         _mark_censored(ax, ends)
         ax.set_ylabel("probability" if _discrete(results) else "density")
     return _finish(ax, results)

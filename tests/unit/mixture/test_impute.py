@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.mixture import EMCM, fit_mixture
-from tobitgp.mixture.impute import impute
+from tobitgp.mixture.fitted import impute
 from tobitgp.mixture.model import State
 
 INF = np.inf
@@ -22,7 +22,7 @@ def test_moments_are_integrals_of_the_plugged_in_density(name):
     lower = np.array([2.0, -INF, 4.0, 12.0, 3.0, 0.0, -INF])
     upper = np.array([5.0, 1.0, INF, INF, 3.0, 9.0, INF])
     mean, variance = impute(fit, lower, upper)
-    r, law = fit.responsibilities(lower, upper), fit.plug_in().law
+    r, law = fit.responsibilities(lower, upper), fit.plug_in().distribution
     for i, (low, high) in enumerate(zip(lower, upper, strict=True)):
         if low == high:
             assert (mean[i], variance[i]) == (low, 0.0)
@@ -34,7 +34,7 @@ def test_moments_are_integrals_of_the_plugged_in_density(name):
                 p = np.exp(law.log_density(values))[k]
                 sums = [p.sum(), p @ values, p @ values**2]
             else:
-                ends = np.clip((low, high), *law.quantile(np.array([1e-14, 1 - 1e-14]))[k])
+                ends = np.clip((low, high), *law.ppf(np.array([1e-14, 1 - 1e-14]))[k])
                 ends = np.linspace(min(ends[0], high), max(ends[1], low), 9)
                 sums = [
                     sum(

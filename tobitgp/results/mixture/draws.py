@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv, ndtr
+from scipy.special import betaincinv, ndtr
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
-from tobitgp.mixture.inside import draw_inside
 from tobitgp.mixture.model import Bayes
-from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
+from tobitgp.mixture.predictive import draw_between
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.mixture.slopes import natural_slopes, plug_in_theta
 from tobitgp.results.trust.posterior_draws import chunks, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 _LEAST_KNOWN = 1.0
-_SMALLEST = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class ComponentDraws:
     def _laws(self) -> Iterator[Predictive]:
         fit = self.parts.fit
         for w, theta in zip(self.weights, self.theta, strict=True):
-            yield Predictive(w, fit.model.family.point_law(theta, fit.units))
+            yield Predictive(w, fit.model.family.distribution(theta, fit.units))
 
 
 def draw_components(
@@ -94,8 +92,8 @@ def draw_rows(
     weights, thetas = draw_parameters(fit, V, draws, rng)
     out = np.empty((n, draws))
     for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
-        law = Predictive(w, fit.model.family.point_law(theta, fit.units))
-        out[:, j] = law.rvs(n, rng) if ends is None else draw_inside(law, *ends, rng)
+        law = Predictive(w, fit.model.family.distribution(theta, fit.units))
+        out[:, j] = law.rvs(n, rng) if ends is None else draw_between(law, *ends, rng)
     return out
 
 
@@ -122,20 +120,21 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     k, D = fit.k, len(theta)
     T = np.zeros((k + D * k, k + D * k))
     T[:k, :k] = np.diag(1.0 / np.maximum(weights, 1e-300))
-    shaped = "shape" in fit.model.family.parameters
-    inverse = _log_slopes(fit) if shaped else np.linalg.inv(np.moveaxis(slopes, 2, 0))
+    values = np.stack(list(fit.parameters.values()))
+    inverse = fit.model.family.unbounded_slopes(values, slopes)
     for d in range(D):
         for r in range(D):
             T[k * (1 + d) + np.arange(k), k * (1 + r) + np.arange(k)] = inverse[:, d, r]
-    values, vectors = np.linalg.eigh(T @ V @ T.T)
-    moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    variances, vectors = np.linalg.eigh(T @ V @ T.T)
+    moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(variances, 0.0))).T
     size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
     z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
-    error, ways = np.sqrt(np.maximum(np.diag(V), 0.0)), moves[:, k:].reshape(draws, D, k)
-    w = _beta_weights(weights, error[:k], z[:, :k])
-    if fit.model.family.support == "counts":
-        return w, _gamma_rates(fit, theta, error[k:], z[:, k:])[:, None]
-    return w, np.stack([_with_shape(theta, way) for way in ways]) if shaped else theta + ways
+    error, shape = np.sqrt(np.maximum(np.diag(V), 0.0)), (draws, D, k)
+    prior = fit.model.prior if isinstance(fit.model, Bayes) else None
+    drawn = fit.model.family.drawn(
+        theta, moves[:, k:].reshape(shape), z[:, k:].reshape(shape), values, error[k:].reshape(D, k), prior
+    )
+    return _beta_weights(weights, error[:k], z[:, :k]), drawn
 
 
 def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
@@ -150,25 +149,3 @@ def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
     w[:, free] = betaincinv(known * mean[free], known * (1.0 - mean[free]), ndtr(z[:, free]))
     total = w.sum(axis=1, keepdims=True)
     return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), mean)
-
-
-def _gamma_rates(fit: MixtureFit, theta: Array, error: Array, z: Array) -> Array:
-    """Logarithms of rates (draws, K) at the normal scores z, of gamma laws that know no less than a prior."""
-    rate, free = fit.values[fit.k :], error > 0.0
-    least = fit.model.prior[0] if isinstance(fit.model, Bayes) else 0.0
-    a = np.maximum((rate[free] / error[free]) ** 2, least)
-    times = np.tile(rate / fit.model.family.point_estimates(theta, fit.units)[0][0], (len(z), 1))
-    times[:, free] *= gammaincinv(a, ndtr(z[:, free])) / a
-    return np.asarray(theta[0] + np.log(np.maximum(times, _SMALLEST)))
-
-
-def _log_slopes(fit: MixtureFit) -> Array:
-    """Derivatives (K, D, D) of the logarithms of the user's parameters in themselves."""
-    values = np.stack(list(fit.parameters.values()))
-    return np.asarray(np.einsum("dk,dr->kdr", 1.0 / values, np.eye(len(values))))
-
-
-def _with_shape(theta: Array, way: Array) -> Array:
-    """Weibull (u, shape), moved along log scale and log shape: shapes are positive, and u is no parameter by itself."""
-    shape = np.clip(theta[1] * np.exp(way[1]), SMALLEST_SHAPE, LARGEST_SHAPE)
-    return np.stack([shape * (theta[0] / theta[1] - way[0]), shape])

@@ -44,5 +44,5 @@ class MixtureEstimates:
         return self.V
 
     def interval(self, alpha: float) -> Array:
-        """Ends (p, 2); see :func:`tobitgp.mixture.intervals.intervals`."""
+        """Ends (p, 2); see :func:`tobitgp.mixture.covariance.intervals`."""
         return intervals(self.fit, self.V, 1.0 - alpha)

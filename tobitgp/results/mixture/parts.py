@@ -109,7 +109,7 @@ def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
         )
     if unknown.any():
         remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
-        remedy = remedy if fit.converged else " The fit had not settled: raise max_iter first."
+        remedy = remedy if fit.converged else " The fit had not converged: raise max_iter first."
         notes.append(
             f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
             f"what depends on them, are NaN.{remedy}"

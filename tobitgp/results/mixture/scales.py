@@ -18,10 +18,8 @@ from scipy.special import expit, ndtri
 
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.mixture import MixtureFit, Predictive, impute
-from tobitgp.mixture.impute import MOMENTS
-from tobitgp.mixture.law import Law
+from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.model import Bayes
-from tobitgp.mixture.predictive import log_masses
 from tobitgp.regression.scales import Link
 from tobitgp.results.mixture.slopes import delta_errors, log_slopes, mixture_slopes
 from tobitgp.typing import Array, BoolArray
@@ -80,7 +78,7 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
         words = "is infinite" if np.isposinf(value) else "does not exist"
         over = "with parameters integrated over their posterior, " if isinstance(fit.model, Bayes) else ""
         warnings.warn(
-            f"The mean of this law {words}: {over}the {fit.model.family.name} components have tails too heavy for "
+            f"The mean of this distribution {words}: {over}the {fit.model.family.name} components have tails too heavy for "
             f"one; {instead}.",
             ApproximationWarning,
             stacklevel=user_level(),
@@ -91,7 +89,7 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
 def mean(fit: MixtureFit) -> MixtureQuantity:
     """Mean of a new value; infinite or NaN where a component has none, which is warned of by `finite_mean`."""
     value = np.array([finite_mean(fit, "what='median' and what='quantile' are finite")])
-    return _on_scale(fit, value, lambda: mixture_slopes(fit, lambda law: law.moments()[0][:, None]))
+    return _on_scale(fit, value, lambda: mixture_slopes(fit, lambda law: law.mean()[:, None]))
 
 
 def quantile(fit: MixtureFit, q: float) -> MixtureQuantity:
@@ -190,14 +188,14 @@ def _on_scale(fit: MixtureFit, value: Array, slopes: Callable[[], Array]) -> Mix
 def observed(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
     """Mean of a new value clipped at limits (n,), infinite where there is none."""
 
-    def of(law: Law) -> Array:
-        inside = np.exp(log_masses(law, lower, upper)) * MOMENTS[type(law)](law, lower, upper)[0]
+    def of(law: ComponentDistribution) -> Array:
+        inside = np.exp(law.log_interval(lower, upper)) * law.truncated_moments(lower, upper)[0]
         below, above = np.exp(law.log_cdf(lower)), np.exp(law.log_sf(upper))
         out = inside + np.where(np.isfinite(lower), lower, 0.0) * below
         return np.asarray(out + np.where(np.isfinite(upper), upper, 0.0) * above)
 
     with np.errstate(all="ignore"):
-        value = fit.weights @ of(fit.plug_in().law)
+        value = fit.weights @ of(fit.plug_in().distribution)
     return MixtureQuantity(value, value, lambda: mixture_slopes(fit, of), "identity")
 
 
@@ -211,12 +209,12 @@ def conditional(fit: MixtureFit, lower: Array, upper: Array) -> MixtureQuantity:
         G = np.zeros((len(value), len(fit.names)))
         ends = low[~exact], high[~exact]
         plug_in = fit.plug_in()
-        share = np.exp(log_masses(plug_in.law, *ends) - plug_in.log_mass(*ends)).T
+        share = np.exp(plug_in.distribution.log_interval(*ends) - plug_in.log_mass(*ends)).T
         with np.errstate(all="ignore"):
-            away = MOMENTS[type(plug_in.law)](plug_in.law, *ends)[0].T - value[~exact][:, None]
+            away = plug_in.distribution.truncated_moments(*ends)[0].T - value[~exact][:, None]
         # the mass far out moves by powers of ten where its logarithm is smooth
-        of_mass = mixture_slopes(fit, lambda law: log_masses(law, *ends))
-        of_mean = mixture_slopes(fit, lambda law: MOMENTS[type(law)](law, *ends)[0])
+        of_mass = mixture_slopes(fit, lambda law: law.log_interval(*ends))
+        of_mean = mixture_slopes(fit, lambda law: law.truncated_moments(*ends)[0])
         each = of_mass.shape[1] // fit.k
         share, away = np.tile(share, each), np.tile(away, each)
         with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tobitgp.mixture import MixtureFit
-from tobitgp.mixture.law import Law
+from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.model import State
 from tobitgp.numerics.differences import slope
 from tobitgp.typing import Array
@@ -20,7 +20,7 @@ from tobitgp.typing import Array
 _STEP = 0.02  # of a standard deviation of a component, or of the logarithm of a parameter
 _NOTHING = 1e-12
 
-OfLaws = Callable[[Law], Array]
+OfLaws = Callable[[ComponentDistribution], Array]
 
 
 def plug_in_theta(fit: MixtureFit) -> Array:
@@ -30,10 +30,7 @@ def plug_in_theta(fit: MixtureFit) -> Array:
 
 def natural_slopes(fit: MixtureFit, theta: Array) -> tuple[Array, Array]:
     """Derivatives (D, D, K) of the user's parameters in theta, and steps (D, K) of theta that suit each."""
-    values, slopes = fit.model.family.point_estimates(theta, fit.units)
-    names = fit.model.family.parameters
-    reach = np.stack([values[names.index("sd")] if name == "mean" else values[r] for r, name in enumerate(names)])
-    return slopes, reach / np.einsum("rrk->rk", slopes)
+    return fit.model.family.point_estimates(theta, fit.units)[1], fit.model.family.steps(theta)
 
 
 def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
@@ -42,12 +39,12 @@ def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
     family, units = fit.model.family, fit.units
     slopes, unit = natural_slopes(fit, theta)
     with np.errstate(all="ignore"):
-        value = of(family.point_law(theta, units))
+        value = of(family.distribution(theta, units))
         by_theta = []
         for d in range(len(theta)):
             way = np.zeros_like(theta)
             way[d] = unit[d]
-            moved = slope(lambda s, way=way: of(family.point_law(theta + s * way, units)), _STEP)  # type: ignore[misc]
+            moved = slope(lambda s, way=way: of(family.distribution(theta + s * way, units)), _STEP)  # type: ignore[misc]
             by_theta.append(moved / unit[d][:, None])
         inverse = np.linalg.inv(np.moveaxis(slopes, 2, 0))
     by_natural = np.einsum("dkn,kdr->rkn", np.stack(by_theta), inverse) * fit.weights[:, None]
@@ -57,7 +54,7 @@ def mixture_slopes(fit: MixtureFit, of: OfLaws) -> Array:
 def log_slopes(fit: MixtureFit, of: OfLaws) -> Array:
     r"""Derivatives (n, p) of :math:`\log \sum_k w_k \exp(of_k)`, far out too, where the sum underflows."""
     with np.errstate(all="ignore"):
-        each = of(fit.plug_in().law)
+        each = of(fit.plug_in().distribution)
         share = np.exp(each - np.logaddexp.reduce(each + np.log(fit.weights)[:, None], axis=0)).T
         moved = mixture_slopes(fit, of)
         out = np.where(share[:, None] > 0.0, share[:, None] * moved.reshape(len(share), -1, fit.k), 0.0)

@@ -426,7 +426,9 @@ def test_laws_without_a_mean_say_so():
     """The exponential of Student's t has none; the remedies that the words name are finite."""
     data = {"y": np.exp(np.random.default_rng(0).normal(size=40))}
     res = tg.fit("y ~ mixture(1)", data, family="lognormal")
-    with pytest.warns(ApproximationWarning, match=r"mean of this law is infinite: .* lognormal .* what='median'"):
+    with pytest.warns(
+        ApproximationWarning, match=r"mean of this distribution is infinite: .* lognormal .* what='median'"
+    ):
         assert np.isposinf(res.predict()).all()
     with pytest.warns(ApproximationWarning, match=r"predict_median\(\) and predict_percentile"):
         assert np.isposinf(res.predict_expectation()).all()

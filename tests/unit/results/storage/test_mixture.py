@@ -49,12 +49,12 @@ def check(res, loaded, data):
     assert loaded.model.spec == res.model.spec
 
 
-@pytest.mark.filterwarnings("ignore:The mean of this law is infinite")
+@pytest.mark.filterwarnings("ignore:The mean of this distribution is infinite")
 @pytest.mark.parametrize("family", MIXTURE_FAMILIES)
 @pytest.mark.parametrize(
     "method", [tg.VBCM(n_init=3), tg.SVBCM(n_steps=200), tg.EMCM(floor=0.01)], ids=lambda m: m.name
 )
-@pytest.mark.filterwarnings("ignore:The mean of this law is infinite")
+@pytest.mark.filterwarnings("ignore:The mean of this distribution is infinite")
 def test_families_and_methods(family, method, data, tmp_path):
     res = quiet("y ~ mixture(2) | censor(2, 25)", data, family=family, method=method)
     check(res, again(res, tmp_path), data)

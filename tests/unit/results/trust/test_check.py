@@ -161,7 +161,7 @@ def test_what_the_data_leave_open_is_said():
 
 def test_a_fit_that_did_not_settle_is_said():
     y = np.random.default_rng(0).normal(size=80)
-    with pytest.warns(tg.errors.ConvergenceWarning, match="Not settled"):
+    with pytest.warns(tg.errors.ConvergenceWarning, match="No convergence"):
         res = tg.fit("y ~ mixture(2)", {"y": y}, method=tg.VBCM(n_init=1, max_iter=2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tg.errors.BoundaryWarning)

@@ -4,10 +4,8 @@ from support.mixtures import NAMES, random_rows
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, VBCM, DirichletProcess, fit_mixture
-from tobitgp.mixture.anderson import Past
-from tobitgp.mixture.ascent import Stop, climb
+from tobitgp.mixture.ascent import Extrapolation, Stop, chunks_of, climb
 from tobitgp.mixture.model import Points, State
-from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import arrange, read_rows
 
 INF = np.inf
@@ -47,7 +45,7 @@ def test_a_linear_step_is_solved_by_as_many_jumps_as_it_has_directions():
         sizes = staticmethod(lambda state, counts: np.ones(3))
         admit = staticmethod(lambda state: state)
 
-    state, past = State(np.zeros(0), np.full((3, 1), 7.0)), Past()
+    state, past = State(np.zeros(0), np.full((3, 1), 7.0)), Extrapolation()
     for _ in range(8):
         goal = State(state.weights, (A @ state.components[:, 0] + c)[:, None])
         state = past.propose(Line(), state, goal, np.ones(1)) or goal
@@ -55,7 +53,7 @@ def test_a_linear_step_is_solved_by_as_many_jumps_as_it_has_directions():
 
 
 def test_a_jump_that_was_refused_is_followed_by_a_shorter_one():
-    past = Past(size=4.0)
+    past = Extrapolation(size=4.0)
     past.judge(higher=False)
     assert past.radius == 1.0
     past.size = 0.9
@@ -75,4 +73,4 @@ def test_a_process_jumps_too():
 def test_an_empty_component_stops_no_ascent():
     model = Points(fit_mixture(np.arange(1.0, 9.0), np.arange(1.0, 9.0), k=1).model.family, 2, 1e-3)
     state = State(np.array([1.0, 0.0]), np.zeros((2, 2)))
-    assert Past().propose(model, state, state, np.array([8.0, 0.0])) is None
+    assert Extrapolation().propose(model, state, state, np.array([8.0, 0.0])) is None

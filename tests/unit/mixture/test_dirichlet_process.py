@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.mixture import VBCM, DirichletProcess, fit, fit_mixture, sticks
+from tobitgp.mixture import VBCM, DirichletProcess, fit, fit_mixture, starts
 from tobitgp.mixture.ascent import climb
 
 
@@ -21,7 +21,7 @@ def test_passes_of_trials_are_counted(monkeypatch):
     y = np.concatenate([rng.normal(-3, 1, 100), rng.normal(3, 1, 100)])
     one = fit_mixture(y, y, k=1, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=1))
     assert one.passes == 1
-    assert one.notes[0] == "Not settled after 1 pass; raise max_iter (now 1 an ascent)."
+    assert one.notes[0] == "No convergence after 1 pass; raise max_iter (now 1 an ascent)."
     ascents = []
 
     def counted(*given):
@@ -29,7 +29,7 @@ def test_passes_of_trials_are_counted(monkeypatch):
         return ascents[-1]
 
     monkeypatch.setattr(fit, "climb", counted)
-    monkeypatch.setattr(sticks, "climb", counted)
+    monkeypatch.setattr(starts, "climb", counted)
     many = fit_mixture(y, y, k=4, weights=DirichletProcess(), method=VBCM(n_init=1, max_iter=30))
     assert len(ascents) > 3
     assert many.passes == sum(ascent.passes for ascent in ascents)

@@ -1,8 +1,13 @@
-"""Anderson's acceleration of a fixed-point iteration whose points lie in parts.
+"""Anderson's acceleration of a fixed-point iteration, whose points may lie in partitions.
 
 With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
-``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are
-sums over the parts; all else each part does for itself.
+``x + rho g - (dX + rho dG) gamma``. Of partitioned points only ``dG dG'`` and ``dG g`` are summed; all else each
+partition does for itself.
+
+References
+----------
+Walker and Ni (2011), Anderson acceleration for fixed-point iterations, *SIAM Journal on Numerical Analysis* 49,
+1715-1735, section 2.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from tobitgp.typing import Array
 MEMORY = 8
 _RIDGE = 1e-10
 
-# Points and the steps from them, (n,) each, the last one present.
+# Points and the steps from them, (n,) each, the present ones last.
 History = tuple[tuple[Array, Array], ...]
 
 
@@ -48,3 +53,16 @@ def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array
         return point + rho * step
     dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
     return point + rho * step - gamma @ (dX + rho * dG)
+
+
+def extrapolated(history: History, scale: Array, rcond: float) -> Array:
+    """Next point (n,) of points that lie in one place, with steps measured in units of ``1 / scale`` (n,).
+
+    Differences that the others span but for a fraction ``rcond`` are left out.
+    """
+    step = history[-1][1] * scale
+    dG = np.diff([one for _, one in history], axis=0) * scale
+    size = np.sqrt((dG * dG).sum(axis=1))
+    size[size == 0.0] = 1.0
+    gamma = np.linalg.lstsq((dG / size[:, None]).T, step, rcond=rcond)[0] / size
+    return mixed(history, gamma, 1.0)
