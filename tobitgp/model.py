@@ -45,8 +45,7 @@ from tobitgp.options import (
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.mixture.fit import fit_components
-from tobitgp.results.mixture.options import choose_mixture_method, refuse_with_mixture
+from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.evidence import Evidence, evidence_at
 from tobitgp.results.process.fit import fit_process

@@ -100,14 +100,19 @@ class MixtureFit:
         """Number of components that hold more than a row and more than a hundredth of the rows."""
         return int((self.counts > max(1.0, 0.01 * self.total)).sum())
 
+    @property
+    def theta(self) -> Array:
+        """Plug-in parameters of the components, (D, K), on the scale that is modelled."""
+        return self.model.view(self.state).theta[:, self.order]
+
     def predictive(self) -> Predictive:
         """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
-        return Predictive(self.weights, self.model.distribution(State(self.state.weights, self._ordered), self.units))
+        state = State(self.state.weights, self.state.components[:, self.order])
+        return Predictive(self.weights, self.model.distribution(state, self.units))
 
     def plug_in(self) -> Predictive:
         """Distribution of a new value at the estimated parameters."""
-        theta = self.model.view(State(self.state.weights, self._ordered)).theta
-        return Predictive(self.weights, self.model.family.distribution(theta, self.units))
+        return Predictive(self.weights, self.model.family.distribution(self.theta, self.units))
 
     def responsibilities(self, lower: Array, upper: Array) -> Array:
         """Probability of each component for rows in (lower, upper], under q.
@@ -124,10 +129,6 @@ class MixtureFit:
                 r = probabilities(part[rows], family, theta, log_weight)
                 out[raw.position[at[rows]]] = r[self.order].T
         return out
-
-    @property
-    def _ordered(self) -> Array:
-        return self.state.components[:, self.order]
 
 
 def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:

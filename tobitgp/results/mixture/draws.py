@@ -13,7 +13,6 @@ from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
-from tobitgp.results.mixture.slopes import natural_slopes, plug_in_theta
 from tobitgp.results.trust.posterior_draws import chunks, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
@@ -48,19 +47,19 @@ class ComponentDraws:
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        laws = list(self._laws())
+        predictives = list(self._predictives())
         for rows in chunks(len(self.ends[0])):
             lower, upper = (end[rows] for end in self.ends)
-            yield rows, on_grid(np.column_stack([law.log_mass(lower, upper) for law in laws]))
+            yield rows, on_grid(np.column_stack([predictive.log_mass(lower, upper) for predictive in predictives]))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        laws = list(self._laws())
+        predictives = list(self._predictives())
         for rows, seed in zip(chunks(len(self.ends[0])), self.seeds, strict=True):
             rng = np.random.default_rng(seed)
-            yield rows, np.column_stack([law.rvs(rows.stop - rows.start, rng) for law in laws])
+            yield rows, np.column_stack([predictive.rvs(rows.stop - rows.start, rng) for predictive in predictives])
 
-    def _laws(self) -> Iterator[Predictive]:
+    def _predictives(self) -> Iterator[Predictive]:
         fit = self.parts.fit
         for w, theta in zip(self.weights, self.theta, strict=True):
             yield Predictive(w, fit.model.family.distribution(theta, fit.units))
@@ -92,8 +91,8 @@ def draw_rows(
     weights, thetas = draw_parameters(fit, V, draws, rng)
     out = np.empty((n, draws))
     for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
-        law = Predictive(w, fit.model.family.distribution(theta, fit.units))
-        out[:, j] = law.rvs(n, rng) if ends is None else draw_between(law, *ends, rng)
+        predictive = Predictive(w, fit.model.family.distribution(theta, fit.units))
+        out[:, j] = predictive.rvs(n, rng) if ends is None else draw_between(predictive, *ends, rng)
     return out
 
 
@@ -101,10 +100,11 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
     """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
 
     Normal numbers with the correlations of V (of parameters on the scale on which they are unbounded, which is that of
-    logarithms for positive ones) say where in its own law each parameter lies. That law has the variance of V: a weight
-    is beta, about its estimate, and weights are made to sum to 1 again; a rate of counts is gamma, as its interval is
-    (LR6); all else is normal on the unbounded scale. Normal logarithms of what has an error larger than itself, as of
-    the weight of a component that is not needed, would lie far beyond what V says. What stands at a bound stays there.
+    logarithms for positive ones) say where in its own distribution each parameter lies, which has the variance of V: a
+    weight is beta, about its estimate, and weights are made to sum to 1 again; a rate of counts is gamma, as its
+    interval is (LR6); all else is normal on the unbounded scale. Normal logarithms of what has an error larger than
+    itself, as of the weight of a component that is not needed, would lie far beyond what V says. What stands at a bound
+    stays there.
     """
     held = held_parameters(fit)
     V = np.where(held | held[:, None], 0.0, V)
@@ -115,8 +115,8 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
             f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
             "single values at the estimates by predictive.rvs()."
         )
-    theta, weights = plug_in_theta(fit), fit.weights
-    slopes, _ = natural_slopes(fit, theta)
+    theta, weights = fit.theta, fit.weights
+    slopes = fit.model.family.point_estimates(theta, fit.units)[1]
     k, D = fit.k, len(theta)
     T = np.zeros((k + D * k, k + D * k))
     T[:k, :k] = np.diag(1.0 / np.maximum(weights, 1e-300))
@@ -138,7 +138,7 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
 
 
 def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
-    """Weights (draws, K) at the normal scores z, of beta laws with these means (K,) and errors (K,), summing to 1.
+    """Weights (draws, K) at normal scores z, of beta distributions with means (K,) and errors (K,), summing to 1.
 
     The variance w (1 - w) / (A + 1) of a weight w has a bound, of which linear response knows nothing: A is at least 1.
     """

@@ -1,4 +1,4 @@
-"""What one may ask a fitted mixture: predictions, draws, residuals, the fit of new rows."""
+"""What one may ask a fitted mixture: its distribution, predictions, draws, residuals, scores and figures."""
 
 from __future__ import annotations
 
@@ -10,25 +10,33 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
+from tobitgp.mixture import Predictive
 from tobitgp.numerics.draws import generator, random_points
+from tobitgp.results.curves import Curves, Excluded
 from tobitgp.results.lazy import is_dask, predict_lazily
-from tobitgp.results.mixture.curves import MixtureCurves
 from tobitgp.results.mixture.draws import ComponentDraws, draw_components, draw_rows
+from tobitgp.results.mixture.estimates import MixtureInference
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.predict import check_flag
 from tobitgp.results.prediction import Predictions
 from tobitgp.results.rows import ask
+from tobitgp.results.scores import Scores
+from tobitgp.results.survival import TimeRows
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.results.trust.validation import Rng, Validation
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
+
+_NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
+
 
 DRAWN = ("uncensored", "observed", "conditional")
 
 
-class MixtureQuestions(MixtureCurves, Predictions, Validation):
+class MixtureQuestions(MixtureInference, Curves, Predictions, Validation):
     """The questions that :class:`MixtureResults` answers."""
 
     _parts: MixtureParts
+    _curve_label = "mixture"
 
     @property
     def parts(self) -> MixtureParts:
@@ -37,7 +45,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)
-        return draw_components(self._settled, draws, rng, question=question)
+        return draw_components(self._with_covariance, draws, rng, question=question)
 
     def predict(
         self,
@@ -67,7 +75,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
             where a component has none. ``"median"``. ``"observed"``: mean after clipping at the limits, at the
             estimates. ``"conditional"``: mean given what was seen of each row. ``"component"``: probability of each
             component given what was seen, columns 1 to K; the weights without the response. ``"quantile"`` and
-            ``"prob"`` (strictly below, or above) of the predictive law.
+            ``"prob"`` (strictly below, or above) of the predictive distribution.
         interval : float, optional
             Probability of an interval of the quantity, normal on its own scale: of logarithms for positive families,
             of logits for probabilities.
@@ -120,13 +128,13 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         if is_dask(new):
             options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
             return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
-        parts = self._settled if check_flag("se", se) or interval is not None else self._parts
+        parts = self._with_covariance if check_flag("se", se) or interval is not None else self._parts
         return predict_mixture(
             parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
         )
 
     def _without_rows(self) -> Any:
-        return type(self)(replace(self._settled, training=None, covariates=None))  # type: ignore[call-arg]
+        return type(self)(replace(self._with_covariance, training=None, covariates=None))  # type: ignore[call-arg]
 
     def sample(
         self,
@@ -138,10 +146,10 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
     ) -> pd.DataFrame:
         """Draw rows, all of a draw together: uncertainty about the parameters is in every draw.
 
-        A draw takes the parameters first, with the covariance of ``cov_params()``: weights from beta laws, rates of
-        counts from gamma laws, all else from normal laws on unbounded scales. ``predictive.rvs`` draws single values
-        from the exact predictive law. Of components that are not needed ``cov_params()`` is a first approximation, so
-        that draws may spread a little further than the predictive law; fewer components mend that.
+        A draw takes the parameters first, with the covariance of ``cov_params()``: weights from beta distributions,
+        rates of counts from gamma ones, all else from normal ones on unbounded scales. ``predictive.rvs`` draws single
+        values from the exact predictive distribution. Of components that are not needed ``cov_params()`` is a first
+        approximation, so that draws vary a little more than the predictive distribution; fewer components mend that.
 
         Parameters
         ----------
@@ -195,13 +203,15 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
             lower, upper, known = ends_of_rows(self._parts, new, asked)
             asked, ends = asked.among(known), (lower, upper)
         stream = generator(rng)
-        y = draw_rows(self._parts.fit, covariance_of(self._settled), int(asked.usable.sum()), size, stream, ends)
+        y = draw_rows(
+            self._parts.fit, covariance_of(self._with_covariance), int(asked.usable.sum()), size, stream, ends
+        )
         if limits is not None:
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
 
     def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
-        """Residuals of the training rows, censored ones included, under the predictive law.
+        """Residuals of the training rows, censored ones included, under the predictive distribution.
 
         Parameters
         ----------
@@ -240,10 +250,56 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
         1    0.45
         Name: quantile, dtype: float64
         """
-        from tobitgp.results.mixture.residuals import residuals
+        from tobitgp.results.mixture.predict import residuals
 
         asked = ask(self._parts)
         uniform = random_points(rng, len(asked.usable))[asked.usable]
         lower, upper, _ = training_ends(self._parts)
         values = residuals(self._parts.fit, kind, lower, upper, uniform)
         return pd.Series(asked.spread(values), index=asked.index, name=kind)
+
+    @property
+    def predictive(self) -> Predictive:
+        """Distribution of a new value, as scipy's: ``pdf, logpdf, cdf, sf, hazard, ppf, rvs, mean, var``.
+
+        Exact: parameters are integrated over their posterior, which makes components Student's t, Lomax, Burr (at the
+        estimated shape) or negative binomial; by maximum likelihood components are at their estimates.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        eqs. 34 and 46-47.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> print(res.predictive.sf([100.0, 365.0]).round(3))
+        [0.856 0.434]
+        """
+        return self._parts.fit.predictive()
+
+    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
+        from tobitgp.results.mixture.predict import times_of_rows
+
+        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude)
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        return training_ends(self._parts)
+
+    def _concordance(self) -> float:
+        raise SpecError(_NO_ORDER)
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        from tobitgp.results.mixture.predict import ends_of_rows
+
+        if scoring_method == "concordance_index":
+            raise SpecError(_NO_ORDER)
+        asked = ask(self._parts, df)
+        lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
+        if not len(lower):
+            raise SpecError("score() needs rows of which something is known, and these data have none.")
+        known = asked.usable.copy()
+        known[known] = among
+        at_once = np.full(len(lower), -np.inf)
+        return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))

@@ -17,7 +17,7 @@ from tobitgp.mixture import SVBCM, Predictive, Stream, partial_fit, start_stream
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.model import State
 from tobitgp.numerics.draws import generator
-from tobitgp.results.mixture.options import read_mixture_priors
+from tobitgp.results.mixture.fit import read_mixture_priors
 from tobitgp.results.mixture.parts import known_ends
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Frame

@@ -6,8 +6,8 @@ import scipy.stats as st
 from support.mixtures import DRAWS, NAMES
 
 from tobitgp.mixture import EMCM, fit_mixture, linear_response
-from tobitgp.results.mixture import scales
-from tobitgp.results.mixture.slopes import delta_errors, mixture_slopes
+from tobitgp.results.mixture import quantities
+from tobitgp.results.mixture.quantities import delta_errors, mixture_slopes
 
 LAWS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),
@@ -77,11 +77,11 @@ def survival_quantities(name, fit, x):
     density = (lambda law: law.pmf(x)) if name == "poisson" else (lambda law: law.pdf(x))
     before = x - 1.0 if name == "poisson" else x
     return {
-        "survival": (scales.survival(fit, x[1:] - after, after), lambda p: ratio(p, sf(x[1:]), sf(after))),
-        "cumulative": (scales.cumulative_hazard(fit, x), lambda p: -np.log(value(name, fit.k, p, sf(x)))),
-        "hazard": (scales.hazard(fit, x), lambda p: ratio(p, density, sf(before))),
+        "survival": (quantities.survival(fit, x[1:] - after, after), lambda p: ratio(p, sf(x[1:]), sf(after))),
+        "cumulative": (quantities.cumulative_hazard(fit, x), lambda p: -np.log(value(name, fit.k, p, sf(x)))),
+        "hazard": (quantities.hazard(fit, x), lambda p: ratio(p, density, sf(before))),
         "below": (
-            scales.probability(fit, x[1], above=False),
+            quantities.probability(fit, x[1], above=False),
             lambda p: value(
                 name, fit.k, p, lambda law: law.cdf(np.ceil(x[1:2]) - 1.0 if name == "poisson" else x[1:2])
             ),
@@ -108,7 +108,7 @@ def test_quantiles_move_as_differences_say(fit):
     name, fit, _ = fit
     if name == "poisson":
         return
-    quantity = scales.quantile(fit, 0.3)
+    quantity = quantities.quantile(fit, 0.3)
     np.testing.assert_allclose(value(name, fit.k, fit.values, lambda law: law.cdf(quantity.value)), 0.3, rtol=1e-10)
     at = quantity.value
     density = value(name, fit.k, fit.values, lambda law: law.pdf(at))
@@ -129,11 +129,11 @@ def test_clipped_means_are_integrals(fit):
         p = (np.arange(200_000) + 0.5) / 200_000
         return np.atleast_1d(np.clip(law.ppf(p), low, high).mean())
 
-    quantity = scales.observed(fit, low, high)
+    quantity = quantities.observed(fit, low, high)
     np.testing.assert_allclose(quantity.value, value(name, fit.k, fit.values, clipped), rtol=2e-5)
     exact = differences(name, fit, clipped)
     np.testing.assert_allclose(quantity.slopes(), exact, rtol=1e-2, atol=1e-3 * np.abs(exact).max())
-    open_ends = scales.observed(fit, np.array([-np.inf]), np.array([np.inf]))
+    open_ends = quantities.observed(fit, np.array([-np.inf]), np.array([np.inf]))
     mean = value(name, fit.k, fit.values, lambda law: np.atleast_1d(law.mean()))
     np.testing.assert_allclose(open_ends.value, mean, rtol=1e-6)
 
@@ -157,7 +157,7 @@ def test_conditional_means_and_derivatives(fit):
 
         return of
 
-    quantity = scales.conditional(fit, low, high)
+    quantity = quantities.conditional(fit, low, high)
     slopes = quantity.slopes()
     for i in range(3):
 
@@ -175,7 +175,7 @@ def test_errors_are_those_of_the_covariance(rng):
     y = rng.normal(size=50)
     fit = fit_mixture(y, y, k=1, method=EMCM())
     V = linear_response(fit, y, y)
-    mean = scales.mean(fit).statistics(V, 0.95, se=True)
+    mean = quantities.mean(fit).statistics(V, 0.95, se=True)
     np.testing.assert_allclose(mean["se"], y.std() / np.sqrt(50), rtol=1e-3)
     np.testing.assert_allclose(mean["upper"] - mean["mean"], 1.959964 * mean["se"], rtol=1e-6)
 
@@ -205,16 +205,16 @@ def test_bands_of_far_survival_are_those_of_its_logarithm(sds):
         (st.norm.logsf(at, mean, sd + h) - st.norm.logsf(at, mean, sd - h))[0] / (2.0 * h),
     ]
     error, log_sf = np.sqrt(slopes @ V[1:, 1:] @ slopes), st.norm.logsf(at, mean, sd)
-    quantity = scales.survival(fit, at)
+    quantity = quantities.survival(fit, at)
     np.testing.assert_allclose(delta_errors(quantity.slopes(), V), error / st.norm.cdf(sds), rtol=1e-5)
     bands = quantity.statistics(V, 0.9, se=True)
     reach = st.norm.ppf(0.95) * error
     if sds > 5.0:
         np.testing.assert_allclose(bands["upper"], np.exp(log_sf + reach), rtol=1e-4)
         np.testing.assert_allclose(bands["lower"], np.exp(log_sf - reach), rtol=1e-4)
-    cumulative = scales.cumulative_hazard(fit, at).statistics(V, 0.9, se=True)
+    cumulative = quantities.cumulative_hazard(fit, at).statistics(V, 0.9, se=True)
     np.testing.assert_allclose(cumulative["se"], error, rtol=1e-5)
-    hazard = scales.hazard(fit, at).statistics(V, 0.9, se=True)
+    hazard = quantities.hazard(fit, at).statistics(V, 0.9, se=True)
     ends = [(mean + h, sd), (mean - h, sd), (mean, sd + h), (mean, sd - h)]
     values = np.array([log_hazard(*end, at)[0] for end in ends])
     inside = (values[::2] - values[1::2]) / (2.0 * h)
@@ -229,7 +229,7 @@ def test_what_is_certain_has_no_error():
     y = np.random.default_rng(8).exponential(size=50)
     fit = fit_mixture(y, y, family="weibull", k=1)
     V = linear_response(fit, y, y)
-    at = scales.survival(fit, np.zeros(1)).statistics(V, 0.9, se=True)
+    at = quantities.survival(fit, np.zeros(1)).statistics(V, 0.9, se=True)
     assert [at[name][0] for name in ("mean", "se", "lower", "upper")] == [1.0, 0.0, 1.0, 1.0]
-    at = scales.cumulative_hazard(fit, np.zeros(1)).statistics(V, 0.9, se=True)
+    at = quantities.cumulative_hazard(fit, np.zeros(1)).statistics(V, 0.9, se=True)
     assert [at[name][0] for name in ("mean", "se", "lower", "upper")] == [0.0, 0.0, 0.0, 0.0]

@@ -100,7 +100,7 @@ def test_parts_that_do_not_belong_together_are_refused(field, data, tmp_path):
     from dataclasses import replace
 
     res = quiet("y ~ mixture(2) | censor(2, 25)", data)
-    parts = replace(res._settled, fit=replace(res.parts.fit, **{field: BROKEN[field](res.parts.fit)}))
+    parts = replace(res._with_covariance, fit=replace(res.parts.fit, **{field: BROKEN[field](res.parts.fit)}))
     tg.MixtureResults(parts).save(tmp_path / "broken.tgp")
     with pytest.raises(DataError, match="cannot be loaded"):
         tg.load(tmp_path / "broken.tgp")
