@@ -1,4 +1,4 @@
-"""How well a fit foretells new rows: their log likelihood, and the order of their times."""
+"""How well a fit predicts new rows: their log likelihood, and the order of their times."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
 
 SCORES = ("log_likelihood", "concordance_index")
+NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 
 
 class Scored(NamedTuple):

@@ -13,15 +13,15 @@ from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
-from tobitgp.results.trust.posterior_draws import chunks, on_grid, streams, training_rows
+from tobitgp.results.trust.posterior_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 _LEAST_KNOWN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentDraws:
-    """Draws of a mixture's parameters; keeps the protocol of ``Draws``."""
+class ComponentDraws(Draws):
+    """Draws of a mixture's parameters."""
 
     parts: MixtureParts
     ends: tuple[Array, Array]  # (n,), the values lie in (lower, upper]

@@ -23,7 +23,7 @@ from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_end
 from tobitgp.results.mixture.quantities import Quantity, finite_mean
 from tobitgp.results.predict import check_level, check_what
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.survival import STATISTICS, TimeRows, left_area
+from tobitgp.results.survival import STATISTICS, TimeLaw, TimeRows, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -144,7 +144,7 @@ CURVES: dict[str, Curve] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureTimes:
+class MixtureTimes(TimeLaw):
     """Keeps the protocol of ``TimeLaw``: n rows that are all the same."""
 
     parts: MixtureParts

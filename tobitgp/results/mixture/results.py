@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.mixture import Predictive
+from tobitgp.numerics.draws import random_points
 from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
-from tobitgp.results.mixture.parts import MixtureParts, training_ends
-from tobitgp.results.mixture.questions import MixtureQuestions
-from tobitgp.results.outside import PluginHooks
-from tobitgp.results.predict import check_alpha
-from tobitgp.results.saving import Saving
-from tobitgp.results.trust.check import Checked, mixture_findings
+from tobitgp.results.estimates import Linear
+from tobitgp.results.mixture import estimates, questions
+from tobitgp.results.mixture.draws import ComponentDraws, draw_components
+from tobitgp.results.mixture.estimates import MixtureEstimates
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of, errors_in_words, training_ends
+from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, residuals, times_of_rows
+from tobitgp.results.predict import check_flag
+from tobitgp.results.results import Results
+from tobitgp.results.rows import ask
+from tobitgp.results.scores import NO_ORDER, Scores
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.trust.check import mixture_findings
 from tobitgp.results.trust.findings import Finding
+from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS
+from tobitgp.typing import Array, Frame
+
+NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
 
 
-class MixtureResults(MixtureQuestions, Checked, Saving, PluginHooks):
+class MixtureResults(Results):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
@@ -54,6 +69,47 @@ class MixtureResults(MixtureQuestions, Checked, Saving, PluginHooks):
 
     def __init__(self, parts: MixtureParts):
         self._parts = parts
+
+    @property
+    def _linear(self) -> Linear:
+        return NO_LINEAR
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def _names(self) -> list[str]:
+        return list(self._parts.fit.names)
+
+    @property
+    def _rest(self) -> MixtureEstimates:
+        return self._estimates("linear_response")
+
+    def _estimates(self, kind: CovKind) -> MixtureEstimates:
+        default = isinstance(kind, str) and kind == "linear_response"
+        parts = self._with_covariance if default else self._parts
+        return MixtureEstimates(parts.fit, covariance_of(parts, kind))
+
+    @property
+    def _with_covariance(self) -> MixtureParts:
+        """Parts that hold their covariance, which takes some passes over the rows; says once what has no errors."""
+        if self._parts.covariance is None:
+            V = covariance_of(self._parts)
+            self._parts = replace(self._parts, covariance=V)
+            for note in errors_in_words(self._parts.fit, V):
+                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+        return self._parts
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """``weight[1]``, ..., then the parameters of the components: a Series by name, in the user's units."""
+        return pd.Series(self._parts.fit.values, index=self._names)
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        """All of ``params`` as a dict, in the user's units; a mixture takes no ``fixed=``, its use elsewhere."""
+        return dict(zip(self._names, self._parts.fit.values.tolist(), strict=True))
 
     @property
     def components(self) -> pd.DataFrame:
@@ -200,137 +256,78 @@ class MixtureResults(MixtureQuestions, Checked, Saving, PluginHooks):
             return "Log likelihood", f"{self.llf:.2f}"
         return "Log evidence", f"{self.log_evidence:.2f}"
 
-    def summary(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> Any:
-        """Tables to read or to paste into a report.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals.
-        kind : {"linear_response", "vb"}
-            As in :meth:`cov_params`.
-
-        Returns
-        -------
-        statsmodels.iolib.summary.Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull", tol=1e-12)
-        >>> print(res.summary().tables[2])
-        ==============================================================================
-                              value          std err           [0.025           0.975]
-        ------------------------------------------------------------------------------
-        weight[1]            0.0575           0.1039           0.0014           0.7231
-        weight[2]            0.9425           0.1039           0.2769           0.9986
-        scale[1]           148.4739         129.3557          26.9186         818.9309
-        scale[2]           431.1018          38.8617         361.2835         514.4125
-        shape[1]             0.9056           0.3907           0.3888           2.1096
-        shape[2]             1.3916           0.1682           1.0981           1.7635
-        ==============================================================================
-        """
-        from tobitgp.report.mixture import summarise_mixture
-
-        return summarise_mixture(self, check_alpha(alpha), kind)
-
-    def plot_components(self, ax: Any = None) -> Any:
-        """The mixture and its components over the data.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> ax = res.plot_components()
-        >>> len(ax.get_legend_handles_labels()[1])
-        5
-        """
-        from tobitgp.report.mixture_plots import plot_components
-
-        return plot_components(self, training_ends(self._parts), ax)
-
-    plot = plot_components
-
-    def plot_evidence(self, ax: Any = None) -> Any:
-        """Evidence of the numbers of components tried, or of one number the ascent of its bound.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> ax = res.plot_evidence()
-        >>> ax.get_xlabel()
-        'accepted pass of the last ascent'
-        """
-        from tobitgp.report.mixture_plots import plot_mixture_evidence
-
-        return plot_mixture_evidence(self, ax)
-
-    def plot_residuals(self, ax: Any = None) -> Any:
-        """Quantile residuals against normal quantiles, with a 95% envelope.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> ax = res.plot_residuals()
-        >>> ax.get_xlabel()
-        'normal quantile'
-        """
-        from tobitgp.report.mixture_plots import plot_scores
-
-        return plot_scores(self, ax)
-
-    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+    def _findings(self, rng: Any) -> Iterator[Finding]:
         return mixture_findings(self)
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    conf_int = estimates.conf_int
+    cov_params = estimates.cov_params
+    t_test = estimates.t_test
+    wald_test = estimates.wald_test
+    summary_frame = estimates.summary_frame
+    summary = estimates.summary
+    sample = questions.sample
+    plot = plot_components = questions.plot_components
+    plot_evidence = questions.plot_evidence
+    plot_residuals = questions.plot_residuals
+
+    @property
+    def predictive(self) -> Predictive:
+        """Distribution of a new value, as scipy's: ``pdf, logpdf, cdf, sf, hazard, ppf, rvs, mean, var``.
+
+        Exact: parameters are integrated over their posterior, which makes components Student's t, Lomax, Burr (at the
+        estimated shape) or negative binomial; by maximum likelihood components are at their estimates.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        eqs. 34 and 46-47.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> print(res.predictive.sf([100.0, 365.0]).round(3))
+        [0.856 0.434]
+        """
+        return self._parts.fit.predictive()
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        bands = check_flag("se", options["se"]) or options["interval"] is not None
+        return predict_mixture(self._with_covariance if bands else self._parts, new, what, **options)
+
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+        asked = ask(self._parts)
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
+        lower, upper, _ = training_ends(self._parts)
+        values = residuals(self._parts.fit, kind, lower, upper, uniform)
+        return pd.Series(asked.spread(values), index=asked.index, name=kind)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
+        training_rows(self._parts, question)
+        return draw_components(self._with_covariance, draws, rng, question=question)
+
+    def _without_rows(self) -> Any:
+        return type(self)(replace(self._with_covariance, training=None, covariates=None))
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude)
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        return training_ends(self._parts)
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        if scoring_method == "concordance_index":
+            raise SpecError(NO_ORDER)
+        asked = ask(self._parts, df)
+        lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
+        if not len(lower):
+            raise SpecError("score() needs rows of which something is known, and these data have none.")
+        known = asked.usable.copy()
+        known[known] = among
+        at_once = np.full(len(lower), -np.inf)
+        return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

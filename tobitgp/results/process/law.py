@@ -14,15 +14,15 @@ from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
 from tobitgp.results.conditional import CHUNK, Seen, normal_draws, seen_in_training
 from tobitgp.results.imputed import latent_quantiles
-from tobitgp.results.joint import draw_within
+from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLaw:
-    """Of f in several rows; keeps the protocol of ``JointLaw``."""
+class ProcessLaw(JointLaw):
+    """Of f in several rows."""
 
     parts: Parts
 

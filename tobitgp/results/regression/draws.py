@@ -16,13 +16,13 @@ from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.law import estimate_root, plus_noise
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
-from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateDraws:
-    """Draws of a regression's parameters; keeps the protocol of ``Draws``."""
+class EstimateDraws(Draws):
+    """Draws of a regression's parameters."""
 
     parts: TobitParts
     known: Outcome  # of the n rows

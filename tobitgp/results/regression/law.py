@@ -13,7 +13,7 @@ from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
-from tobitgp.results.joint import draw_within
+from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
@@ -21,8 +21,8 @@ from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateLaw:
-    """Of the linear predictor eta in several rows; keeps the protocol of ``JointLaw``."""
+class EstimateLaw(JointLaw):
+    """Of the linear predictor eta in several rows."""
 
     parts: TobitParts
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.facts import Facts, held_rows
+from tobitgp.data.facts import Facts
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
@@ -20,13 +20,14 @@ from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.regression import Maximum, null_log_likelihood
 from tobitgp.regression.covariance import hide
 from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.views import Source
 from tobitgp.typing import Array
 
 SIGMA, DF = "sigma", "df"
 
 
 @dataclass(frozen=True, slots=True)
-class TobitParts:
+class TobitParts(Source):
     """A fitted regression."""
 
     spec: ModelSpec
@@ -83,11 +84,6 @@ class TobitParts:
     def names(self) -> list[str]:
         """All parameters."""
         return [*self.columns, *self.scale_names]
-
-    @property
-    def rows(self) -> TrainingData:
-        """Training rows."""
-        return held_rows(self.training)
 
     @property
     def llf(self) -> float:
