@@ -46,7 +46,7 @@ _SHRINK, _GROW = 0.25, 2.0
 
 
 def chunks_of(working: Working, k: int) -> list[Rows]:
-    """Views of the rows in pieces of one kind."""
+    """Views of the rows, in chunks of one kind."""
     size = max(256, CHUNK_ENTRIES // k)
     return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
 
@@ -329,7 +329,7 @@ def step_along(
     settings: SVBCM,
     rng: np.random.Generator,
 ) -> State:
-    """One step by a batch of which each row stands for ``size`` rows."""
+    """One step by a batch of which each row represents ``size`` rows."""
     theta, log_weight, _ = model.view(state)
     some = Working(tuple(batch), Units(), 0.0, 0.0, 0.0)
     assign = rng if settings.statistics == "sampled" else None

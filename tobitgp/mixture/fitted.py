@@ -12,8 +12,9 @@ from tobitgp.mixture.ascent import Climb, chunks_of, probabilities, sum_over
 from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows
+from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.mixture.weights import DirichletProcess
+from tobitgp.numerics.arithmetic import weighted
 from tobitgp.typing import Array, BoolArray, IntArray
 
 HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
@@ -122,20 +123,15 @@ class MixtureFit:
         lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         family = self.model.family
         raw = read_rows(family, lower, upper)
+        kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], 3)
         out = np.tile(self.weights, (len(lower), 1))
         theta, log_weight, _ = self.model.view(self.state)
-        for part, at in parts_of(self, raw):
+        parts = arrange(family, raw, self.units, collapse=False).parts
+        for part, kind in zip(parts, np.unique(kinds), strict=True):
+            position = raw.position[kinds == kind]
             for rows in row_chunks(0, len(part), _CHUNK):
-                r = probabilities(part[rows], family, theta, log_weight)
-                out[raw.position[at[rows]]] = r[self.order].T
+                out[position[rows]] = probabilities(part[rows], family, theta, log_weight)[self.order].T
         return out
-
-
-def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
-    """Rows of each kind, and their positions among the raw ones."""
-    working = arrange(fit.model.family, raw, fit.units, collapse=False)
-    kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], default=3)
-    return [(part, np.flatnonzero(kinds == code)) for code, part in zip(np.unique(kinds), working.parts, strict=True)]
 
 
 def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -154,15 +150,10 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
     low, high, r = lower[~exact], upper[~exact], r[:, ~exact]
     with np.errstate(all="ignore"):
         first, within = fit.plug_in().distribution.truncated_moments(low, high)
-        mean[~exact] = _weighted(r, first)
-        variance[~exact] = _weighted(r, within + (first - mean[~exact]) ** 2)
+        mean[~exact] = weighted(first, r).sum(axis=0)
+        variance[~exact] = weighted(within + (first - mean[~exact]) ** 2, r).sum(axis=0)
     variance[np.isinf(mean)] = np.inf
     return mean, variance
-
-
-def _weighted(r: Array, values: Array) -> Array:
-    """Sums over components, of which those without a share may be infinite."""
-    return np.asarray(np.where(r > 0.0, r * values, 0.0).sum(axis=0))
 
 
 def order_components(model: Model, state: State, counts: Array) -> IntArray:
@@ -241,14 +232,14 @@ def _notes(
             notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
         elif not ends.min() - slack <= medians[i] <= ends.max() + slack:
             by = f"its shape {'and the prior place' if bayes else 'alone places'} it"
-            notes.append(f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, medians[i])}{by}.")
+            notes.append(
+                f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, ends, medians[i])}{by}."
+            )
     return tuple(notes)
 
 
-def _outside(model: Model, raw: Raw, median: float) -> str:
-    """Where a median lies that is outside of all values and limits."""
-    ends = np.concatenate([raw.lower, raw.upper])
-    ends = ends[np.isfinite(ends)]
+def _outside(model: Model, raw: Raw, ends: Array, median: float) -> str:
+    """Where a median lies that is outside of all values and limits, ``ends``."""
     if model.family.support == "real" or median > ends.max():
         return f"lies beyond the data ({ends.min():.4g} to {ends.max():.4g}): "
     there = float(raw.weight[np.isneginf(raw.lower) & (raw.upper == ends.min())].sum())

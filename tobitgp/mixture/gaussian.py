@@ -166,7 +166,7 @@ class NormalGammaFamily(Family):
         """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision.
 
         The precision is worth two rows whose squares add up to 1 / k^2, where the variance of all rows is 1: components
-        share the spread of the rows. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
+        share it. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
         """
         return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
 

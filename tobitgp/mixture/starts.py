@@ -4,7 +4,7 @@ References
 ----------
 Ueda, Nakano, Ghahramani and Hinton (2000), SMEM algorithm for mixture models, *Neural Computation* 12, 2109-2128, and
 Verbeek, Vlassis and Kröse (2003), Efficient greedy learning of Gaussian mixture models, *Neural Computation* 15,
-469-485, whose new components stand for parts of the rows too.
+469-485, whose new components take parts of the rows too.
 Hughes and Sudderth (2013), Memoized online variational inference for Dirichlet process mixture models, NIPS, whose
 deletion of components is tried here on all rows at once.
 """
@@ -83,8 +83,8 @@ def _crude_units(family: Family, raw: Raw) -> Units:
         return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
     _refuse_size(float(np.abs(values).max()), _LEAST)
     centre = float(np.average(values, weights=weight))
-    spread = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
-    return Units(centre, spread if spread > 1e-12 * abs(centre) else 1.0)
+    sd = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+    return Units(centre, sd if sd > 1e-12 * abs(centre) else 1.0)
 
 
 def _refuse_size(size: float, least: float) -> None:

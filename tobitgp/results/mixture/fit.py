@@ -51,7 +51,7 @@ def refuse_with_mixture(given: Mapping[str, Any]) -> None:
 def choose_mixture_method(
     method: Any, *, n_starts: int | None = None, max_iter: int | None = None, tol: float | None = None
 ) -> Method:
-    """The method that ``method=`` of :func:`tobitgp.fit` stands for, with the settings given beside it."""
+    """The method that ``method=`` of :func:`tobitgp.fit` names, with the settings given beside it."""
     given: dict[str, Any] = {"n_init": n_starts, "max_iter": max_iter, "tol": tol}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(method, (VBCM, SVBCM, EMCM)):
@@ -180,7 +180,7 @@ def _warn(fit: MixtureFit) -> None:
 
 
 def _warn_constant(lower: Array, upper: Array, bayes: bool) -> None:
-    """Warn where all rows are exact and hold one value, which says nothing of a spread."""
+    """Warn where all rows are exact and hold one value, which says nothing of their standard deviation."""
     if (lower == upper).all() and np.ptp(lower) == 0.0:
         held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
         message = f"{held}: spread and number of components rest on {'the prior' if bayes else 'nothing in the data'}."

@@ -45,7 +45,7 @@ class MixtureStream:
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError.
     total : float, optional
-        Frequency weights of all rows there will be, summed, where it is known; what was seen stands for it otherwise.
+        Frequency weights of all rows there will be, summed, where it is known; what was seen replaces it otherwise.
     rng : int or numpy Generator, optional
         None is deterministic.
 
