@@ -118,9 +118,12 @@ def fit_components(
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
     lower, upper = known_ends(spec, family, training.response)
     seed = rng if rng is None or not isinstance(rng, np.random.Generator) else int(rng.integers(2**32))
-    found: list[MixtureResults] = []
-    base = _parts_without_fit(spec, training, data)
-    for k in _numbers(spec, len(lower)):
+    numbers, found = spec.mixture.numbers, list[MixtureResults]()
+    if len(numbers) > 1 and numbers[-1] > len(lower):
+        raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
+    covariates = keep_covariates(spec, training, data)
+    facts = remember(training, named_columns([spec], data), covariates)
+    for k in numbers:
         fit = fit_mixture(
             lower,
             upper,
@@ -133,27 +136,14 @@ def fit_components(
             rng=seed,
             labels=training.labels,
         )
-        found.append(MixtureResults(base(fit)))
+        parts = MixtureParts(spec, training.state, facts, fit, training=training, covariates=covariates)
+        found.append(MixtureResults(parts))
         if on_step is not None:
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
     best = _best(found, method)
     _warn(best.parts.fit)
     _warn_constant(lower, upper, best.parts.bayes)
     return best
-
-
-def _numbers(spec: ModelSpec, rows: int) -> tuple[int, ...]:
-    assert spec.mixture is not None
-    numbers = spec.mixture.numbers
-    if len(numbers) > 1 and numbers[-1] > rows:
-        raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {rows} rows.")
-    return numbers
-
-
-def _parts_without_fit(spec: ModelSpec, training: TrainingData, data: Frame) -> Callable[[MixtureFit], MixtureParts]:
-    covariates = keep_covariates(spec, training, data)
-    facts = remember(training, named_columns([spec], data), covariates)
-    return lambda fit: MixtureParts(spec, training.state, facts, fit, training=training, covariates=covariates)
 
 
 def _best(found: list[MixtureResults], method: Method) -> MixtureResults:

@@ -17,10 +17,10 @@ from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import Linear
 from tobitgp.results.mixture import estimates, questions
-from tobitgp.results.mixture.draws import ComponentDraws, draw_components
 from tobitgp.results.mixture.estimates import MixtureEstimates
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, errors_in_words, training_ends
 from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, residuals, times_of_rows
+from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
 from tobitgp.results.rows import ask
