@@ -162,7 +162,7 @@ class Extrapolation:
         with np.errstate(all="ignore"):
             if not len(self.scale):
                 self.positive = model.positive(state)
-                self.scale = np.where(self.positive, _flat(state), 1.0) / model.sizes(state, counts)
+                self.scale = np.where(self.positive, state.flat(), 1.0) / model.sizes(state, counts)
             x, g = self._unbound(state), self._unbound(goal)
             if not np.isfinite(x + g + self.scale).all():
                 return None
@@ -180,18 +180,13 @@ class Extrapolation:
         self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
 
     def _unbound(self, state: State) -> Array:
-        x = _flat(state)
+        x = state.flat()
         return np.log(x, out=x, where=self.positive)
 
     def _bind(self, model: Model, x: Array, like: State) -> State | None:
         x = np.exp(x, out=x, where=self.positive)
-        m = len(like.weights)
-        state = State(x[:m], x[m:].reshape(like.components.shape))
+        state = like.moved(x)
         return model.admit(state) if np.isfinite(x).all() else None
-
-
-def _flat(state: State) -> Array:
-    return np.concatenate([state.weights, state.components.ravel()])
 
 
 def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float, Sums]:

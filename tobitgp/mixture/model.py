@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag, null_space
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums
 from tobitgp.mixture.rows import Units
@@ -23,6 +24,15 @@ class State(NamedTuple):
 
     weights: Array  # (M,), posterior of the weights (see `tobitgp.mixture.weights`), or the weights themselves
     components: Array  # (P, K), posteriors of the components, or their point parameters
+
+    def flat(self) -> Array:
+        """All coordinates, (M + P K,)."""
+        return np.concatenate([self.weights, self.components.ravel()])
+
+    def moved(self, x: Array) -> State:
+        """The state with coordinates x, (M + P K,)."""
+        m = len(self.weights)
+        return State(x[:m], x[m:].reshape(self.components.shape))
 
 
 class View(NamedTuple):
@@ -83,10 +93,23 @@ class Bayes:
 
     def sizes(self, state: State, counts: Array) -> Array:
         """Rough standard deviations of the coordinates, flat; ``counts`` (K,) are expected rows."""
-        of_weights = np.diag(self.weights.information(state.weights))
-        of_components = np.einsum("ppk->pk", self.family.information(state.components)).ravel()
-        information = np.concatenate([of_weights, of_components])
+        information = np.diag(self.information(state))
         return np.asarray(1.0 / np.sqrt(np.where(information > _NOTHING, information, 1.0)))
+
+    def information(self, state: State) -> Array:
+        """Fisher's information of the posterior, in flat coordinates."""
+        of_components = np.einsum("pqk,kj->pkqj", self.family.information(state.components), np.eye(self.k))
+        return block_diag(self.weights.information(state.weights), of_components.reshape(2 * (state.components.size,)))
+
+    def free(self, state: State) -> BoolArray:
+        """Which coordinates, flat, are estimated: not the weight of a single component, nor what stands at a bound."""
+        free = np.ones(len(state.flat()), dtype=np.bool_)
+        free[: len(state.weights)] = self.weights.free(state.weights)
+        return free
+
+    def directions(self, state: State, unit: Array) -> Array:
+        """Orthonormal directions (coordinates, r) in which a state may move, coordinates in steps of ``unit``."""
+        return np.eye(len(unit))[:, self.free(state)]
 
     def gradient(self, state: State, sums: Sums) -> Array:
         """Derivative of the objective in the coordinates of the state, flat."""
@@ -150,6 +173,21 @@ class Points:
         of_components = self.family.sizes(state.components) / np.sqrt(np.maximum(counts, 1.0))
         of_weights = np.sqrt(np.maximum(state.weights * (1.0 - state.weights), _NOTHING) / counts.sum())
         return np.concatenate([of_weights, of_components.ravel()])
+
+    def free(self, state: State) -> BoolArray:
+        held = self.family.held(state.components, self.floor).ravel()
+        return np.concatenate([(state.weights > _NOTHING) & (self.k > 1), ~held])
+
+    def directions(self, state: State, unit: Array) -> Array:
+        """Weights keep their sum."""
+        free = self.free(state)
+        basis = np.eye(len(unit))[:, free]
+        weights = free[: self.k]
+        if not weights.any():
+            return basis
+        return np.asarray(
+            basis @ block_diag(null_space(unit[None, : self.k][:, weights]), np.eye(int(free[self.k :].sum())))
+        )
 
     def gradient(self, state: State, sums: Sums) -> Array:
         """Of the weights in the direction that keeps their sum."""

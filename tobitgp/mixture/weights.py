@@ -19,7 +19,7 @@ from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import gamma_divergence
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,10 @@ class Dirichlet:
     def information(self, w: Array) -> Array:
         """Fisher's information of the posterior, (M, M)."""
         return np.asarray(np.diag(polygamma(1, w)) - polygamma(1, w.sum()))
+
+    def free(self, w: Array) -> BoolArray:
+        """Which coordinates of a posterior are estimated, (M,)."""
+        return np.full(len(w), len(w) > 1)
 
     def permute(self, w: Array, order: IntArray) -> Array | None:
         """The posterior with components in another order; None where the order is part of the model."""
@@ -141,6 +145,11 @@ class DirichletProcess:
         out[np.arange(m), np.arange(m) + m] = out[np.arange(m) + m, np.arange(m)] = -both
         out[-1, -1] = (self.shape + m) / w[-1] ** 2
         return np.asarray(out)
+
+    def free(self, w: Array) -> BoolArray:
+        free = np.full(len(w), len(w) > 1)
+        free[-1] &= self.concentration is None
+        return free
 
     def permute(self, w: Array, order: IntArray) -> Array | None:
         return None
