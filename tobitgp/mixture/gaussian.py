@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, ndtri, ndtri_exp, stdtrit
+from scipy.special import digamma, ndtri, stdtrit
 
+from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics import student_t
@@ -65,13 +67,8 @@ class Normal(ComponentDistribution):
 
     def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
         """From logarithms of the smaller tail."""
-        a, b = self._standardised(lower), self._standardised(upper)
-        with np.errstate(all="ignore"):
-            right = a + b > 0.0
-            low, high = log_cdf(np.where(right, -a, a)), log_cdf(np.where(right, -b, b))
-            z = ndtri_exp(np.minimum(np.logaddexp(np.log1p(-share) + low, np.log(share) + high), 0.0))
-            z = np.where(np.isfinite(z), np.where(right, -z, z), np.clip(0.0, a, b))
-            return self.loc[:, None] + self.scale[:, None] * np.clip(z, a, b)
+        z = quantile_inside(StandardNormal(), share, self._standardised(lower), self._standardised(upper))
+        return self.loc[:, None] + self.scale[:, None] * z
 
     def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         loc, scale = self.loc[:, None], self.scale[:, None]

@@ -11,9 +11,9 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.inside import quantile_inside
-from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.draws import generator
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, Limits, ask
@@ -255,7 +255,7 @@ def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
         )
 
 
-def draw_within(law: Law, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
+def draw_within(law: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
     """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
 
     Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).

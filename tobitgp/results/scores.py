@@ -9,8 +9,8 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.conditional import log_predictive, predicted_rows, what_was_seen, with_response
 from tobitgp.results.regression.parts import TobitParts

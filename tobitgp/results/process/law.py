@@ -76,10 +76,10 @@ class ProcessLaw(JointLaw):
             law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
             sigma = asked.design.noise(point.sigma)
             free = noise and known is None and window is None
-            if free and law.name == "normal":
+            if free and law.gaussian:
                 variance = variance + np.square(sigma)
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-            if free and law.name != "normal":
+            if free and not law.gaussian:
                 f += np.reshape(sigma, (-1, 1)) * law.ppf(open_uniform(rng, f.shape))
             if seen is None:
                 y = offset[:, None] + scale * f

@@ -14,9 +14,9 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
+from tobitgp.distributions.base import Distribution
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.regression import Maximum, null_log_likelihood
 from tobitgp.regression.covariance import hide
 from tobitgp.results.estimates import Linear, ScaleEstimates
@@ -75,10 +75,10 @@ class TobitParts(Source):
         return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
 
     @property
-    def law(self) -> Law:
-        """Law of the noise, with the degrees of freedom that were estimated."""
+    def law(self) -> Distribution:
+        """Distribution of the noise, with the degrees of freedom that were estimated."""
         df = self.maximum.df
-        return self.family.law if df is None else Student(df)
+        return self.family.law if df is None else self.family.law.with_shape(df)
 
     @property
     def names(self) -> list[str]:
