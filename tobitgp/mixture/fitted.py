@@ -35,10 +35,10 @@ class MixtureFit:
     ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
     converged: bool
     passes: int  # passes of the last ascent, with those of trials that followed it
-    counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
-    exact_counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
-    total: float  # weight of all rows that say something, and of the exact ones
-    exact: float  # weight of all rows that say something, and of the exact ones
+    counts: Array  # (K,), expected weight of rows of each component
+    exact_counts: Array  # (K,), of exact rows
+    total: float  # weight of all rows that say something
+    exact: float  # weight of the exact rows
     notes: tuple[str, ...]  # what a user should be warned of
 
     @property

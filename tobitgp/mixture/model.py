@@ -185,9 +185,8 @@ class Points:
         weights = free[: self.k]
         if not weights.any():
             return basis
-        return np.asarray(
-            basis @ block_diag(null_space(unit[None, : self.k][:, weights]), np.eye(int(free[self.k :].sum())))
-        )
+        keep_sum = null_space(unit[None, : self.k][:, weights])
+        return np.asarray(basis @ block_diag(keep_sum, np.eye(int(free[self.k :].sum()))))
 
     def gradient(self, state: State, sums: Sums) -> Array:
         """Of the weights in the direction that keeps their sum."""

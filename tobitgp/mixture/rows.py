@@ -36,7 +36,7 @@ class Rows:
 
     kind: Kind
     lower: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
-    upper: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
+    upper: Array  # (n,)
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away
     weight: Array  # (n,), frequency weights, > 0
 
@@ -67,8 +67,8 @@ class Working:
     parts: tuple[Rows, ...]  # one for each kind that occurs
     units: Units
     constant: float  # what the log likelihood of these rows needs to be that of the response as written
-    total: float  # weight of all rows and of the exact ones
-    exact: float  # weight of all rows and of the exact ones
+    total: float  # weight of all rows
+    exact: float  # weight of the exact rows
 
 
 def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:

@@ -58,10 +58,9 @@ def choose_units(family: Family, raw: Raw) -> Units:
 def _of_one_component(family: Family, raw: Raw, crude: Units) -> Units:
     model, working = Points(family, 1, _UNIT_FLOOR), subset(arrange(family, raw, crude), _UNIT_ROWS)
     start = starts(model, working, 1, 1, np.random.default_rng(0))[0]
+    stop = Stop(_UNIT_GAIN * working.total, _UNIT_PASSES)
     with np.errstate(all="ignore"):
-        theta = climb(
-            model, chunks_of(working, 1), start, Stop(_UNIT_GAIN * working.total, _UNIT_PASSES)
-        ).state.components[:, 0]
+        theta = climb(model, chunks_of(working, 1), start, stop).state.components[:, 0]
     if family.free_of == "location and scale":
         shift, ratio = theta[0], np.exp(theta[1])
     else:
