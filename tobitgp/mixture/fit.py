@@ -20,7 +20,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.poisson import Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
-from tobitgp.mixture.starts import choose_units, crude_values, moved, starts, tidy
+from tobitgp.mixture.starts import choose_units, crude_values, moved, starts, drop_components
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
@@ -188,7 +188,7 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
         climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
     best = _highest(climbs)
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
-        best = tidy(model, chunks, best, stop)
+        best = drop_components(model, chunks, best, stop)
     if staged:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])

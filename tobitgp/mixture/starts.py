@@ -220,7 +220,7 @@ def _smooth(label: IntArray, k: int) -> Array:
     return r
 
 
-def tidy(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
     """Go on with components in the order of their size, which suits sticks, and without each where that is better."""
     best = _better(best, climb(model, chunks, _by_size(model, best), stop))
     smallest = np.flatnonzero(best.sums.counts > _HELD)
