@@ -20,7 +20,7 @@ from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.poisson import Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
-from tobitgp.mixture.starts import choose_units, crude_values, moved, starts, drop_components
+from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
