@@ -17,7 +17,7 @@ from scipy.special import digamma
 from tobitgp.mixture.family import ComponentDistribution, RateFamily, Sums, Terms
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
-from tobitgp.numerics.decay import share
+from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
 

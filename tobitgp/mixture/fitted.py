@@ -14,7 +14,7 @@ from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.mixture.weights import DirichletProcess
-from tobitgp.numerics.arithmetic import weighted
+from tobitgp.numerics.log_arithmetic import weighted
 from tobitgp.typing import Array, BoolArray, IntArray
 
 HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one

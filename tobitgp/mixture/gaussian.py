@@ -25,8 +25,8 @@ from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics import student_t
-from tobitgp.numerics.ends import between, lower_tail
 from tobitgp.numerics.normal import log_cdf
+from tobitgp.numerics.truncated import between, lower_tail
 from tobitgp.typing import Array, BoolArray
 
 _FEWEST_DF = 1.0

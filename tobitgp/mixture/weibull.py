@@ -16,7 +16,7 @@ from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
-from tobitgp.numerics.decay import share
+from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
