@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, gammaincinv, ndtr
 
+from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.inside import draw_inside
@@ -15,7 +16,6 @@ from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.mixture.slopes import natural_slopes, plug_in_theta
-from tobitgp.results.trust.posterior_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 _LEAST_KNOWN = 1.0

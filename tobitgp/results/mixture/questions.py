@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.draws import read_draws, training_rows
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator, random_points
 from tobitgp.results.mixture.curves import MixtureCurves
@@ -15,8 +17,6 @@ from tobitgp.results.mixture.draws import ComponentDraws, draw_components, draw_
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.predict import check_flag
 from tobitgp.results.rows import ask
-from tobitgp.results.trust.posterior_draws import read_draws, training_rows
-from tobitgp.results.trust.validation import Rng
 from tobitgp.typing import Frame
 
 DRAWN = ("uncensored", "observed", "conditional")

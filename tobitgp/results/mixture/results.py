@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.check import mixture_findings
+from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.errors import SpecError
-from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
 from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of
+from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of
 from tobitgp.results.mixture.pictures import MixturePictures
 from tobitgp.results.mixture.questions import MixtureQuestions
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.results import Results
-from tobitgp.results.trust.check import mixture_findings
-from tobitgp.results.trust.findings import Finding
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
