@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tobitgp.selection.folds import deal
+from tobitgp.selection.cross_validation import deal
 
 import tobitgp as tg
 from benchmarks.mixtures.tables import Row, mean_and_error, show
