@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tobitgp.selection.cross_validation import deal
 
 import tobitgp as tg
 from benchmarks.mixtures.tables import Row, mean_and_error, show
+from tobitgp.selection.cross_validation import deal
 
 REFERENCE = "lifelines WeibullAFT"
 _TIMES = 100
