@@ -23,7 +23,7 @@ from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
-from tobitgp.selection.run import attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.cross_validation import attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 

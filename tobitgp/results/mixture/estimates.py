@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.mixture import MixtureFit, intervals
-from tobitgp.report.protocols import CovKind
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
+from tobitgp.results.mixture.parts import CovKind
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array

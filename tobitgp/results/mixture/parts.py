@@ -17,10 +17,10 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
-from tobitgp.report.protocols import CovKind
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
+CovKind = Literal["linear_response", "vb"]
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, ndtr
 
+from tobitgp.diagnostics.draws import Draws, chunks, on_grid, read_draws, streams, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.model import Bayes
@@ -17,7 +18,6 @@ from tobitgp.mixture.predictive import draw_between
 from tobitgp.numerics.draws import generator
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.rows import ask
-from tobitgp.results.trust.posterior_draws import Draws, chunks, on_grid, read_draws, streams, training_rows
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.check import mixture_findings
+from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
 from tobitgp.numerics.draws import random_points
-from tobitgp.report.protocols import CovKind
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import Linear
 from tobitgp.results.mixture import estimates, questions
 from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of, errors_in_words, training_ends
+from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of, errors_in_words, training_ends
 from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, residuals, times_of_rows
 from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
@@ -26,10 +29,6 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import ask
 from tobitgp.results.scores import NO_ORDER, Scores
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.trust.check import mixture_findings
-from tobitgp.results.trust.findings import Finding
-from tobitgp.results.trust.posterior_draws import training_rows
-from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array, Frame
 

@@ -10,6 +10,11 @@ import pandas as pd
 
 from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.check import process_findings
+from tobitgp.diagnostics.k_hat import KHat, process_k_hat
+from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
@@ -30,11 +35,6 @@ from tobitgp.results.scores import Scored, process_likelihoods
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.tables import predict_table
 from tobitgp.results.terms import columns_together
-from tobitgp.results.trust import validation
-from tobitgp.results.trust.check import process_findings
-from tobitgp.results.trust.findings import Finding
-from tobitgp.results.trust.k_hat import KHat, process_k_hat
-from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import (
     Parts,
     describe,
@@ -297,7 +297,7 @@ class GPResults(Results):
         >>> ax.get_ylabel()
         'log posterior density'
         """
-        from tobitgp.report.diagnostics import plot_evidence
+        from tobitgp.report.residuals import plot_evidence
 
         return plot_evidence(self, ax)
 
@@ -373,7 +373,7 @@ class GPResults(Results):
         return process_findings(self, rng)
 
     def _without_rows(self) -> GPResults:
-        from tobitgp.results.storage.rowless import process_without_rows
+        from tobitgp.results.rowless import process_without_rows
 
         return GPResults.from_parts(process_without_rows(self._parts))
 
