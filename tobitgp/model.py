@@ -19,7 +19,7 @@ from tobitgp.data.table import column_names
 from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.given import Given, read_mapping

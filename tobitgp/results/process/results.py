@@ -10,7 +10,6 @@ import pandas as pd
 
 from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
-from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -139,7 +138,7 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         units = gp.problem.units
         for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
             if term.inputs and isinstance(block, KernelFeatures):
-                names = list(map(label_of, term.inputs))
+                names = [item.label for item in term.inputs]
                 out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)
         return out
 
