@@ -176,7 +176,7 @@ def _linear_fields(
 
 def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, taken: set[str]) -> tuple[str, ...]:
     """All columns but those used elsewhere and those taken out."""
-    said = "'.' stands for all other columns, but"
+    said = "'.' means all other columns, but"
     if columns is None:
         raise FormulaError(f"{said} no columns are known here", formula, dot)
     for column in columns:

@@ -310,14 +310,14 @@ def _process(term: GPTerm) -> str:
     if not kernels:
         slopes, kernels = [], slopes
     inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))
-    pieces = [f"zero-mean Gaussian process over {inputs}"]
+    words = [f"zero-mean Gaussian process over {inputs}"]
     if slopes:
         slope = " times ".join(factor.inputs[0].text for factor in slopes)
-        pieces = [f"slope of {slope} that varies along {inputs}, a zero-mean Gaussian process"]
+        words = [f"slope of {slope} that varies along {inputs}, a zero-mean Gaussian process"]
     named = [f"{factor.kernel} over {_inputs(factor)}{_bracketed(_scales(factor))}" for factor in kernels]
     own = ", ".join([f"kernel {kernels[0].kernel}", *_scales(kernels[0])])
-    pieces.append(f"product of the kernels {' and '.join(named)}" if len(kernels) > 1 else own)
-    text = f"{term.name}: {', '.join(pieces)}"
+    words.append(f"product of the kernels {' and '.join(named)}" if len(kernels) > 1 else own)
+    text = f"{term.name}: {', '.join(words)}"
     if group:
         text += f"; a curve for each level of {group}, hyper-parameters shared"
     if term.read_as:

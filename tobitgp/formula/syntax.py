@@ -288,9 +288,9 @@ def _with_role(formula: str, before: Token | None, token: Token, after: Token | 
         _fail(formula, token, f"'=' only names an argument inside a call; {remedy}")
     if token.text == ".":
         if after is not None and (after.kind != "operator" or after.text in "([{"):
-            _fail(formula, token, "'.' stands for all other columns; an operator is missing after it")
+            _fail(formula, token, "'.' means all other columns; an operator is missing after it")
         if not grouped:
-            _fail(formula, token, "'.' stands for all other columns as terms, and cannot stand inside a call")
+            _fail(formula, token, "'.' means all other columns as terms, and cannot stand inside a call")
         return Token("operator", ".", token.start, "dot")
     return token
 
