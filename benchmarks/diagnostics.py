@@ -20,7 +20,8 @@ import tobitgp as tg
 
 ROWS = 200
 KEYS = ["kind", "truth", "model"]
-TESTS = ("calibration", "symmetry", "tails", "spread", "pattern", "influence")
+TESTS = ("calibration", "symmetry", "tails", "spread", "pattern", "influence", "structure")
+STREAM = 34  # thresholds were chosen on the data sets of another
 Data = dict[str, np.ndarray]
 
 
@@ -236,7 +237,7 @@ CASES = [
 
 def flagged(case: Case, seed: int) -> dict[str, Any]:
     """Whether each diagnostic of one data set is flagged; those along columns together."""
-    data = case.draw(np.random.default_rng([seed, 33]))
+    data = case.draw(np.random.default_rng([seed, STREAM]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         verdicts = tg.fit(case.model, data, **case.options).check().table["verdict"]

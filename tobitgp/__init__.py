@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tobitgp import datasets, errors
+from tobitgp import datasets, distributions, errors
 from tobitgp.api import fit
 from tobitgp.formula import formula_functions
 from tobitgp.inference import EP, VI, Laplace
@@ -23,7 +23,7 @@ from tobitgp.selection import Selection, cross_validate, select
 from tobitgp.survival_model import SurvivalModel
 
 if TYPE_CHECKING:
-    from tobitgp import distributions, metrics, sklearn
+    from tobitgp import metrics, sklearn
 
 __version__ = "0.1.0"
 
@@ -59,7 +59,7 @@ __all__ = [
     "sklearn",
 ]
 
-_LAZY = ("distributions", "metrics", "sklearn")
+_LAZY = ("metrics", "sklearn")
 
 if not TYPE_CHECKING:
 

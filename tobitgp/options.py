@@ -150,8 +150,8 @@ def choose_method(method: str | Method | MixtureMethod, bound: str | None = None
 
 def refuse_noise(method: Method, family: Family) -> None:
     """Refuse a bound beside noise that it knows nothing of."""
-    if method.gaussian_only and family.law.name != "normal":
-        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.name == "normal")
+    if method.gaussian_only and not family.law.gaussian:
+        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.gaussian)
         raise SpecError(
             f"bound={method.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "
             f"family={family.name!r}. bound='exact' takes every family."

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from support.differences import gradient
+from support.laws import LAWS
 from support.problems import (
     GAUSSIAN,
     RADIAL,
@@ -17,9 +18,9 @@ from support.problems import (
     with_instrument,
 )
 
+from tobitgp.distributions.student import Student
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference.gradient import evidence_gradient
-from tobitgp.likelihoods.laws import LAWS, Student
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.side import SideNoise
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from support.differences import gradient
+from support.laws import LAWS
 from support.problems import GAUSSIAN, VARIANTS, dense, gp, make_problem, product, simulate, solve, tight
 
 from tobitgp.inference.gradient import evidence_gradient
-from tobitgp.likelihoods.laws import LAWS
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.prior.kernels import KERNELS
 from tobitgp.prior.moving import MovingBlock

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.differences import derivative
+from support.laws import LAWS
 from support.problems import make_rows
 
+from tobitgp.distributions.student import Student
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.laws import LAWS, Student
 from tobitgp.likelihoods.noise import Noise
 
 # Closed forms, every law by quadrature, and a law whose peak is sharp.

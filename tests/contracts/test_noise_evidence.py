@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.laws import LAWS
 from support.problems import gp, make_problem, solve, tight
 
+from tobitgp.distributions.student import Student
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.laws import LAWS, Student
 from tobitgp.likelihoods.noise import Noise
 
 LAWS_OF_SCIPY = {

@@ -6,7 +6,8 @@ from scipy import stats as st
 from scipy.special import gamma
 
 import tobitgp as tg
-from tobitgp.likelihoods.laws import Gumbel, Logistic
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
 from tobitgp.results.distribution import probability_scale
 from tobitgp.results.normals import Mixture
 from tobitgp.results.process.survival import times_of_rows

@@ -8,7 +8,8 @@ from scipy.stats import gamma, norm
 from support.problems import make_rows
 
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
-from tobitgp.likelihoods.laws import Gumbel, Logistic
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.results.clipped import clipped_mean, smoothed_variance
 from tobitgp.results.distribution import probability_scale

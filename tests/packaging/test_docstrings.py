@@ -75,13 +75,14 @@ def sections(name):
 
 
 def arguments(name):
-    """Names in a signature, stars included."""
+    """Names in a signature, stars included; of a method without what it is a method of."""
     try:
         parameters = inspect.signature(name.function).parameters.values()
     except ValueError:
         return []
+    own = ("self", "cls", "results") if name.kind == "method" else ("self", "cls")
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return [stars.get(p.kind, "") + p.name for p in parameters if p.name not in ("self", "cls")]
+    return [stars.get(p.kind, "") + p.name for p in parameters if p.name not in own]
 
 
 def is_answer(name):
@@ -295,7 +296,7 @@ def test_forwarding_methods_take_the_same_arguments(once):
     forwarded = [(name, forwards_to(name)) for name in once if forwards_to(name) is not None]
     assert forwarded
     for name, other in forwarded:
-        ours, theirs = (inspect.signature(of).parameters.values() for of in (name.function, other))
+        ours, theirs = (list(inspect.signature(of).parameters.values())[1:] for of in (name.function, other))
         assert [(p.name, p.default) for p in ours] == [(p.name, p.default) for p in theirs], name.name
 
 

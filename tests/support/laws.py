@@ -2,7 +2,12 @@
 
 import mpmath as mp
 
-from tobitgp.likelihoods.laws import LAWS, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
+
+LAWS = {law.name: law for law in (Normal(), Student(), Logistic(), Gumbel())}
 
 EVERY = [*LAWS.values(), Student(0.5), Student(30.0)]
 IDS = [repr(law) for law in EVERY]

@@ -5,7 +5,10 @@ import numpy as np
 from support.reference import load
 from support.responses import response
 from tobitgp import datasets
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 
 TOBIN, AFFAIRS, LUNG, INTERVAL = map(
     load, ("tobin_tobit.json", "affairs_tobit.json", "lung_aft.json", "lung_interval.json")

@@ -1,476 +1,194 @@
-"""What a censored and a truncated normal distribution have in common."""
+r"""Standardised noise: what ``(y - eta) / sigma`` is drawn from.
+
+A distribution gives its log density and the logarithms of both tails, each formed where it is small; nothing is
+``1 - cdf``. Whatever else is asked of it has a default here, by quadrature, bisection or differences, which a
+distribution with closed forms overrides in its own file. Densities have one mode.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Self
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from tobitgp.distributions.read import broadcast, read_numbers, read_parameters
-from tobitgp.distributions.segment import FAR
-from tobitgp.distributions.window import Window, window
-from tobitgp.errors import SpecError
-from tobitgp.typing import Array, BoolArray
+from tobitgp.distributions.intervals import Slice, integrate_between, invert_tail
+from tobitgp.numerics.differences import derivatives
+from tobitgp.typing import Array
+
+_FARTHEST, _BISECTIONS = 1e3, 60
+_HEAVY = 0.05  # slope of the log density at ``_FARTHEST`` that is none
 
 
-class LimitedNormal(ABC):
-    """A normal distribution with limits, as scipy's frozen distributions: every question is a method."""
+class Tail(NamedTuple):
+    """Log probability of one tail, and its first two derivatives in z, (n,) each."""
 
-    __slots__ = ("_window", "loc", "lower", "scale", "upper")
+    log_p: Array
+    d1: Array
+    d2: Array
 
-    loc: Array  # mean and standard deviation of the normal distribution behind the limits
-    scale: Array  # mean and standard deviation of the normal distribution behind the limits
-    lower: Array  # limits, infinite where there is none
-    upper: Array  # limits, infinite where there is none
-    _window: Window
 
-    def __init__(
-        self, mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
-    ) -> None:
-        self.loc, self.scale, self.lower, self.upper = read_parameters(mean, sd, lower, upper)
-        self._window = window(self.loc, self.scale, self.lower, self.upper)
+class Distribution:
+    """Standardised noise; every method works element by element on arrays of any shape.
 
-    def __repr__(self) -> str:
-        names = ("mean", "sd", "lower", "upper")
-        values = (self.loc, self.scale, self.lower, self.upper)
-        shown = (f"{v:g}" if v.ndim == 0 else f"array{v.shape}" for v in values)
-        return f"{type(self).__name__}({', '.join(map('='.join, zip(names, shown, strict=True)))})"
+    A new one gives ``name``, ``logpdf``, ``log_cdf`` and ``log_sf``, and is a row of ``FAMILIES``.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    gaussian: ClassVar[bool] = False  # its sum with a normal variable is normal
+    exponential_hazard: ClassVar[bool] = False  # log S(z) = -exp(z)
+    symmetric: ClassVar[bool] = False
+    log_concave: ClassVar[bool] = False  # then the log mass of every interval is concave in its ends
+    bends: ClassVar[tuple[float, ...]] = (0.0,)  # where log densities and tails bend
+    shape_name: ClassVar[str | None] = None  # of its one shape parameter
+
+    def logpdf(self, z: Array) -> Array:
+        """Log density."""
+        return self.log_density(z, 0)[0]
+
+    def log_density(self, z: Array, order: int = 3) -> tuple[Array, ...]:
+        """Log density and its first ``order`` <= 3 derivatives."""
+        return derivatives(self.logpdf, z, order)
+
+    def log_cdf(self, z: Array) -> Array:
+        """Log cdf."""
+        raise NotImplementedError
+
+    def log_sf(self, z: Array) -> Array:
+        """Log survival function."""
+        raise NotImplementedError
+
+    def lower_tail(self, z: Array) -> Tail:
+        """Log cdf with two derivatives; the second carries the rounding error of the first."""
+        log_p = self.log_cdf(z)
+        log_f, slope = self.log_density(z, 1)
+        d1 = np.exp(log_f - log_p)
+        return Tail(log_p, d1, d1 * (slope - d1))
+
+    def upper_tail(self, z: Array) -> Tail:
+        """Log survival function with two derivatives."""
+        if self.symmetric:
+            log_p, d1, d2 = self.lower_tail(-z)
+            return Tail(log_p, -d1, d2)
+        log_p = self.log_sf(z)
+        log_f, slope = self.log_density(z, 1)
+        d1 = -np.exp(log_f - log_p)
+        return Tail(log_p, d1, d1 * (slope - d1))
+
+    # -- its shape ----------------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the parameters broadcast together."""
-        return self._window.e.shape
+    def shape(self) -> float:
+        """Value of the shape parameter."""
+        raise AttributeError(f"The {self.name} distribution has no shape parameter.")
 
-    def pdf(self, x: ArrayLike) -> Array:
-        """Density at x per unit, 0 outside the limits; on a limit of a censored variable the probability of its atom.
+    def with_shape(self, value: float) -> Distribution:
+        """The distribution with another value of its shape parameter."""
+        raise AttributeError(f"The {self.name} distribution has no shape parameter, and {value} is none of it.")
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
+    @property
+    def reach(self) -> float:
+        """Distance over which log densities and tails bend: 1 of the normal, whose singularities are 2.8 away."""
+        return 0.5
 
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
+    @property
+    def mode(self) -> float:
+        """Where the density is largest."""
+        return _mode(self)
 
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+    @property
+    def largest_tilt(self) -> float:
+        """E exp(s Z) is finite for s below this."""
+        decay = -float(self.log_density(np.array([_FARTHEST]), 1)[1][0])
+        return decay if decay > _HEAVY else 0.0
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.pdf([-0.6, 0.0, 2.0]).round(4)
-        array([0.0993, 0.5199, 0.    ])
+    def steepness(self, z: Array) -> Array:
+        """Slope of the log density, its size at z."""
+        return np.abs(self.log_density(np.clip(z, -1e100, 1e100), 1)[1])
+
+    def densest(self, width: Array) -> Array:
+        """Lower ends of the intervals of some widths that hold most."""
+        if self.symmetric:
+            return -0.5 * width
+        low, high = self.mode - width, np.full_like(width, self.mode)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            rises = self.logpdf(middle + width) > self.logpdf(middle)
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        return 0.5 * (low + high)
+
+    # -- moments ------------------------------------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> float:
+        """Mean, NaN where there is none."""
+        return _moments(self)[0]
+
+    @property
+    def variance(self) -> float:
+        """Variance; infinite or NaN where there is none."""
+        return _moments(self)[1]
+
+    def mgf(self, s: Array) -> tuple[Array, Array]:
+        """``E exp(s Z)``, infinite from ``largest_tilt`` on, and the derivative of its logarithm in log s."""
+        end = np.full(s.shape, np.inf)
+        finite = s < self.largest_tilt
+        part = self.between(-end.ravel(), end.ravel(), np.where(finite, s, 0.0).ravel())
+        log_m, mean = part.log_mass.reshape(s.shape), part.mean.reshape(s.shape)
+        return np.where(finite, np.exp(log_m), np.inf), s * mean
+
+    def between(self, a: Array, b: Array, tilt: Array | None = None) -> Slice:
+        """Mass and mean of Z in (a, b], tilted by ``exp(tilt z)``, (n,) each."""
+        return integrate_between(self, a, b, np.zeros_like(a) if tilt is None else tilt)
+
+    def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
+        r"""By how much Z passes a limit on average, (n,), beside its tail; None without a closed form.
+
+        With a tilt s (None for 0) and :math:`A(z) = \int_z^\infty S(x) e^{sx}\,dx`,
+        :math:`B(z) = \int_{-\infty}^z F(x) e^{sx}\,dx`: ``log A - log S`` or ``log B - log F``, infinite where the
+        integral is.
         """
-        return np.exp(self.logpdf(x))
+        return None
 
-    def logpdf(self, x: ArrayLike) -> Array:
-        """Log density at x in nats, -inf outside the limits.
+    # -- quantiles ----------------------------------------------------------------------------------------------------
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
+    def ppf(self, q: Array) -> Array:
+        """Quantiles of probabilities q."""
+        with np.errstate(divide="ignore"):
+            return np.where(q < 0.5, self.inverse_log_cdf(np.log(q)), self.inverse_log_sf(np.log1p(-q)))
 
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
+    def inverse_log_cdf(self, log_p: Array) -> Array:
+        """Quantiles of logarithms of probabilities."""
+        return invert_tail(self.log_cdf, log_p, rises=True)
 
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+    def inverse_log_sf(self, log_p: Array) -> Array:
+        """Quantiles of logarithms of probabilities of larger values."""
+        return -self.inverse_log_cdf(log_p) if self.symmetric else invert_tail(self.log_sf, log_p, rises=False)
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.logpdf([0.0, 2.0]).round(4)
-        array([-0.6541,    -inf])
-        """
-        x = self._read("x", x)
-        with np.errstate(over="ignore", invalid="ignore"):
-            inside = (x >= self.lower) & (x <= self.upper) & np.isfinite(x)
-            return _plain(np.where(np.isnan(x), np.nan, np.where(inside, self._log_density(x), -np.inf)))
 
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at or below x, right-continuous.
+@lru_cache
+def _mode(distribution: Distribution) -> float:
+    low, high = -_FARTHEST, _FARTHEST
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        rises = distribution.log_density(np.array([middle]), 1)[1][0] > 0.0
+        low, high = (middle, high) if rises else (low, middle)
+    return 0.5 * (low + high)
 
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
 
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
+@lru_cache
+def _moments(distribution: Distribution) -> tuple[float, float]:
+    """Mean and variance by quadrature on both sides of the mode."""
+    from scipy.integrate import quad
 
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
+    def moment(power: int, centre: float) -> float:
+        def value(z: float) -> float:
+            return float((z - centre) ** power * np.exp(distribution.logpdf(np.array([z]))[0]))
 
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.cdf([-0.6, 0.0, 1.1]).round(4)
-        array([0.0993, 0.3341, 1.    ])
-        """
-        return np.exp(self.logcdf(x))
+        ends = ((-np.inf, distribution.mode), (distribution.mode, np.inf))
+        return sum(float(quad(value, *end, epsabs=1e-13, epsrel=1e-12, limit=200)[0]) for end in ends)
 
-    def sf(self, x: ArrayLike) -> Array:
-        """Probability of a value above x: ``1 - cdf(x)``, with relative precision.
-
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.sf([-0.6, 0.0, 1.1]).round(4)
-        array([0.9007, 0.6659, 0.    ])
-        """
-        return np.exp(self.logsf(x))
-
-    def logcdf(self, x: ArrayLike) -> Array:
-        """Log of `cdf` in nats, with relative precision in both tails.
-
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(CensoredNormal(0, 1, upper=9).logcdf(-40.0).round(3))
-        -804.608
-        """
-        return _plain(self._log_tails(self._read("x", x))[0])
-
-    def logsf(self, x: ArrayLike) -> Array:
-        """Log of `sf` in nats, with relative precision in both tails.
-
-        Parameters
-        ----------
-        x : float or array
-            In the units of the variable; broadcasts with the parameters.
-
-        Returns
-        -------
-        float or array
-            Of the shape of x and the parameters together.
-
-        Raises
-        ------
-        DataError
-            If x is not numeric or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(CensoredNormal(0, 1, lower=-9).logsf(40.0).round(3))
-        -804.608
-        """
-        return _plain(self._log_tails(self._read("x", x))[1])
-
-    def ppf(self, q: ArrayLike) -> Array:
-        """Quantile: the smallest x within the limits whose `cdf` is at least q.
-
-        Parameters
-        ----------
-        q : float or array
-            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
-
-        Returns
-        -------
-        float or array
-            Of the shape of q and the parameters together, in the units of the variable.
-
-        Raises
-        ------
-        DataError
-            If q is not numeric or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.ppf([0.05, 0.5, 0.95]).round(4)
-        array([-0.6,  0.3,  1.1])
-        """
-        q = self._read("q", q)
-        return self._quantile(q, 1.0 - q)
-
-    def isf(self, q: ArrayLike) -> Array:
-        """Quantile of the upper tail, ``ppf(1 - q)`` without the rounding of ``1 - q``.
-
-        Parameters
-        ----------
-        q : float or array
-            Probabilities, which broadcast with the parameters; NaN is returned for those outside 0 to 1.
-
-        Returns
-        -------
-        float or array
-            Of the shape of q and the parameters together, in the units of the variable.
-
-        Raises
-        ------
-        DataError
-            If q is not numeric or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(CensoredNormal(0, 1, lower=-9).isf(1e-30).round(4))
-        11.464
-        """
-        q = self._read("q", q)
-        return self._quantile(1.0 - q, q)
-
-    @abstractmethod
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Array:
-        """Random values; see the distributions."""
-
-    def mean(self) -> Array:
-        """Mean, within the limits, in the units of the variable.
-
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
-
-        References
-        ----------
-        (INF2) of the theory pages, clipped; Johnson, Kotz and Balakrishnan (1994), section 13.10.1, truncated.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.mean().round(4))
-        0.2887
-        """
-        return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
-
-    def var(self) -> Array:
-        """Variance.
-
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters, in squared units.
-
-        References
-        ----------
-        (INF3) of the theory pages, clipped; Johnson, Kotz and Balakrishnan (1994), section 13.10.1, truncated.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.var().round(4))
-        0.3144
-        """
-        return self.std() ** 2
-
-    def std(self) -> Array:
-        """Standard deviation.
-
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters, in the units of the variable.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.std().round(4))
-        0.5607
-        """
-        first, second = self._moments()
-        return _plain(self.scale * np.sqrt(np.maximum(second - first * first, 0.0)))
-
-    def entropy(self) -> Array:
-        """Entropy in nats, ``-E log pdf(X)``, in closed form: see the notes of the class.
-
-        Returns
-        -------
-        float or array
-            Of the shape of the parameters.
-
-        References
-        ----------
-        (INF4) of the theory pages, clipped; (INF8) with itself, truncated.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.entropy().round(4))
-        1.0824
-        """
-        return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
-
-    def cross_entropy(self, other: Self) -> Array:
-        """Cross-entropy in nats, ``-E log other.pdf(X)``, in closed form: see the notes of the class.
-
-        Parameters
-        ----------
-        other : distribution of the same class
-            Its parameters broadcast with these.
-
-        Returns
-        -------
-        float or array
-            Of the shape of all parameters; inf where values of this distribution are impossible under the other.
-
-        Raises
-        ------
-        SpecError
-            If ``other`` is of another class or does not broadcast.
-
-        References
-        ----------
-        (INF5) and (INF6) of the theory pages, clipped; (INF8), truncated.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
-        >>> float(law.cross_entropy(other).round(4))
-        1.1971
-        """
-        self._check(other)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = self._inside() * np.log(other.scale) + self._surprise(other)
-            return _plain(np.where(self._within(other), value, np.inf))
-
-    def kl(self, other: Self) -> Array:
-        """Kullback-Leibler divergence to another distribution in nats, ``E log(pdf(X) / other.pdf(X))`` (INF7).
-
-        Parameters
-        ----------
-        other : distribution of the same class
-            Its parameters broadcast with these.
-
-        Returns
-        -------
-        float or array
-            Of the shape of all parameters; at least 0, and 0 for equal ones, to about 1e-15 of the terms that make it
-            up.
-
-        Raises
-        ------
-        SpecError
-            If ``other`` is of another class or does not broadcast.
-
-        Examples
-        --------
-        >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
-        >>> float(law.kl(other).round(4))
-        0.1147
-        """
-        self._check(other)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = self._inside() * np.log(other.scale / self.scale) + (self._surprise(other) - self._surprise(self))
-            return _plain(np.where(self._within(other), np.maximum(value, 0.0), np.inf))
-
-    def _read(self, name: str, value: ArrayLike) -> Array:
-        """Read an argument, which broadcasts with the parameters."""
-        x = read_numbers(name, value)
-        broadcast(self.shape, name, x.shape)
-        return x
-
-    def _check(self, other: Any) -> None:
-        """Refuse what cannot be compared with."""
-        if type(other) is not type(self):
-            raise SpecError(f"other={other!r}: a {type(self).__name__} is needed.")
-        broadcast(self.shape, "other", other.shape, SpecError)
-
-    def _quantile(self, q: Array, p: Array) -> Array:
-        """Quantile at q = 1 - p, within the limits."""
-        possible = (q >= 0.0) & (q <= 1.0) & (p >= 0.0) & (p <= 1.0)
-        x = self._unlimited_quantile(np.where(possible, q, 0.5), np.where(possible, p, 0.5))
-        x = np.where(q == 0.0, self.lower, np.where(p == 0.0, self.upper, np.clip(x, self.lower, self.upper)))
-        return _plain(np.where(possible, x, np.nan))
-
-    def _standardised(self, origin: Array, unit: Array) -> tuple[Array, Array]:
-        """Means of ``z = (x - origin) / unit`` and of its square inside the window."""
-        with np.errstate(over="ignore"):
-            ratio = np.minimum(self.scale / unit, FAR)
-            first = np.clip((self._window.anchor - origin) / unit + ratio * self._window.first, -FAR, FAR)
-        return first, ratio * ratio * self._window.variance + first * first
-
-    @abstractmethod
-    def _log_density(self, x: Array) -> Array:
-        """Log density at x within the limits."""
-
-    @abstractmethod
-    def _log_tails(self, x: Array) -> tuple[Array, Array]:
-        """Log probabilities of lying at or below x, and above."""
-
-    @abstractmethod
-    def _unlimited_quantile(self, q: Array, p: Array) -> Array:
-        """Quantile before rounding is kept within the limits."""
-
-    @abstractmethod
-    def _moments(self) -> tuple[Array, Array]:
-        """Means of t and its square, t the standardised distance from the window's anchor."""
-
-    @abstractmethod
-    def _inside(self) -> Array:
-        """Probability that has a density."""
-
-    @abstractmethod
-    def _surprise(self, other: Self) -> Array:
-        """Cross-entropy where the other distribution's scale is the unit."""
-
-    @abstractmethod
-    def _within(self, other: Self) -> BoolArray:
-        """Whether whatever is possible here is possible there."""
-
-
-def _plain(values: Array) -> Array:
-    """A scalar instead of an array without dimensions."""
-    return np.asarray(values)[()]
+    mean = moment(1, 0.0)
+    return mean, moment(2, mean)

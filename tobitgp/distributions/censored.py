@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.distributions.base import LimitedNormal
+from tobitgp.distributions.limited_normal import LimitedNormal
 from tobitgp.distributions.read import read_rng, read_size
 from tobitgp.distributions.segment import FAR
 from tobitgp.distributions.window import HALF_LOG_2PI

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from tobitgp.distributions.base import LimitedNormal
+from tobitgp.distributions.limited_normal import LimitedNormal
 from tobitgp.distributions.read import read_rng, read_size
 from tobitgp.distributions.window import log_tails, quantile
 from tobitgp.numerics.draws import open_uniform

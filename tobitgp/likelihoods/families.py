@@ -7,9 +7,13 @@ from numbers import Real
 
 import numpy as np
 
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.likelihoods import laws
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
@@ -31,19 +35,19 @@ class Family:
     """A row of the registry."""
 
     name: str
-    law: laws.Law  # of the noise of the response, or of its logarithm
+    law: Distribution  # of the noise of the response, or of its logarithm
     log_time: bool = False  # the response is positive and modelled on the log scale
     known_sigma: float | None = None  # noise scale where the family fixes it; None where it is estimated
     estimate_df: bool = False  # the degrees of freedom of the law are estimated
 
-    def law_at(self, theta: Array) -> laws.Law:
+    def law_at(self, theta: Array) -> Distribution:
         """The law at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
-        return laws.Student(float(np.exp(theta[-2]))) if self.estimate_df else self.law
+        return self.law.with_shape(float(np.exp(theta[-2]))) if self.estimate_df else self.law
 
     @property
     def likelihood(self) -> Likelihood:
         """The likelihood under a Gaussian process."""
-        return GaussianNoise() if self.law.name == "normal" else Noise(self.law, self.estimate_df)
+        return GaussianNoise() if self.law.gaussian else Noise(self.law, self.estimate_df)
 
 
 FEWEST_DF, MOST_DF = 0.2, 1e10
@@ -84,14 +88,14 @@ class Student:
 FAMILIES: dict[str, Family] = {
     row.name: row
     for row in (
-        Family("gaussian", laws.Normal()),
-        Family("student", laws.Student(), estimate_df=True),
-        Family("logistic", laws.Logistic()),
-        Family("gumbel", laws.Gumbel()),
-        Family("lognormal", laws.Normal(), log_time=True),
-        Family("loglogistic", laws.Logistic(), log_time=True),
-        Family("weibull", laws.Gumbel(), log_time=True),
-        Family("exponential", laws.Gumbel(), log_time=True, known_sigma=1.0),
+        Family("gaussian", Normal()),
+        Family("student", StudentNoise(), estimate_df=True),
+        Family("logistic", Logistic()),
+        Family("gumbel", Gumbel()),
+        Family("lognormal", Normal(), log_time=True),
+        Family("loglogistic", Logistic(), log_time=True),
+        Family("weibull", Gumbel(), log_time=True),
+        Family("exponential", Gumbel(), log_time=True, known_sigma=1.0),
     )
 }
 
@@ -99,7 +103,7 @@ FAMILIES: dict[str, Family] = {
 def resolve_family(family: object) -> Family:
     """The family that a name, or a value such as ``Student(df=4)``, stands for."""
     if isinstance(family, Student):
-        return Family("student", laws.Student(float(family.df)))
+        return Family("student", StudentNoise(float(family.df)))
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]
     allowed = f"choose one of {', '.join(map(repr, FAMILIES))}, or Student(df=4) where the degrees of freedom are known"

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from tobitgp.data.problem import Rows
+from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.base import Expected, Point, Tilted
-from tobitgp.likelihoods.laws import Normal
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.numerics.expectation import expected_interval, expected_one_sided
 from tobitgp.numerics.interval import interval

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.data.problem import Rows
-from tobitgp.likelihoods.laws import Gumbel
+from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.typing import Array
 
 _LARGEST = 300.0

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tobitgp.data.problem import Rows
+from tobitgp.distributions.base import Distribution
 from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.gumbel import exponential_part, gentle_part
-from tobitgp.likelihoods.laws import Gumbel, Law, Student
 from tobitgp.likelihoods.rows import Terms, mass_terms, row_terms, subtract
 from tobitgp.likelihoods.tilting import ORDERS, SMOOTH, Rule, tilted_rules
 from tobitgp.numerics.differences import slope
@@ -35,7 +35,7 @@ _LEAST = 1e-12  # of sigma: a spread that changes nothing
 class Noise:
     """Noise whose law is known, or known up to its degrees of freedom."""
 
-    law: Law
+    law: Distribution
     free_df: bool = False  # the law is Student's, and log df stands before log sigma at the end of theta
     windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
@@ -46,18 +46,18 @@ class Noise:
 
     @property
     def steep(self) -> bool:
-        """Whether the law has an exponential in its log density."""
-        return isinstance(self.law, Gumbel)
+        """Whether the distribution has an exponential in its log density."""
+        return self.law.exponential_hazard
 
     def over(self, rows: Sequence[Rows]) -> Noise:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
-        windows = [] if self.law.name == "normal" else [part.window for part in rows if part.window is not None]
-        bent = self.law.name != "gumbel" or any(np.isfinite(window.exit).any() for window in windows)
+        windows = [] if self.law.gaussian else [part.window for part in rows if part.window is not None]
+        bent = not self.law.exponential_hazard or any(np.isfinite(window.exit).any() for window in windows)
         return replace(self, windowed=bool(windows) and bent)
 
     def at(self, theta: Array) -> Noise:
         """With the degrees of freedom of ``theta``."""
-        return replace(self, law=Student(float(np.exp(theta[-2])))) if self.free_df else self
+        return replace(self, law=self.law.with_shape(float(np.exp(theta[-2])))) if self.free_df else self
 
     def is_conjugate(self, rows: Rows) -> bool:
         """No rows are: quadrature knows no closed forms."""
@@ -131,7 +131,7 @@ class Noise:
 
     def _expected_terms(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
         """Expected value, slope, bend and derivative in log sigma, (4, n)."""
-        stacked = gentle_part if isinstance(self.law, Gumbel) else self._stacked
+        stacked = gentle_part if self.law.exponential_hazard else self._stacked
         out = np.empty((4, len(mean)))
         ends, unit = self._bends(rows, sigma), sigma * self.law.reach
         for smooth, order in by_order(sd / unit, ORDERS):
@@ -145,7 +145,7 @@ class Noise:
             f = mean[i][line][:, None] + unit * v
             at = rows[i[np.repeat(line, f.shape[1])]]
             out[:, i] = row_sums(stacked(at, f.ravel(), sigma), weight, line, len(i))
-        return out + exponential_part(rows, mean, sd, sigma) if isinstance(self.law, Gumbel) else out
+        return out + exponential_part(rows, mean, sd, sigma) if self.law.exponential_hazard else out
 
     def _stacked(self, rows: Rows, f: Array, sigma: float) -> Array:
         terms = self.terms(rows, f, sigma)
@@ -178,11 +178,10 @@ class Noise:
 
     def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
         """Derivative of what is asked in log df."""
-        assert isinstance(self.law, Student)
-        df = self.law.df
+        df = self.law.shape
 
         def at(x: float) -> Array:
-            return ask(replace(self, law=Student(df * float(np.exp(x))), free_df=False))
+            return ask(replace(self, law=self.law.with_shape(df * float(np.exp(x))), free_df=False))
 
         return slope(at, _DF_STEP)
 

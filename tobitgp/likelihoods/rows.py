@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.typing import Array, IntArray
 
 Kind = Literal["exact", "left", "right", "interval", "open"]
@@ -51,7 +51,7 @@ def kind_of(lower: Array, upper: Array) -> IntArray:
     return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
 
 
-def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+def row_terms(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
     """Log likelihood of rows of one kind, and derivatives to second order.
 
     Shapes: lower, upper, width, eta, tau (n,).
@@ -73,7 +73,7 @@ def row_terms(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, et
     return Terms(*(np.zeros_like(eta) for _ in Terms._fields))
 
 
-def mass_terms(law: Law, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+def mass_terms(law: Distribution, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
     """`row_terms` of the log mass between ends that may be infinite, in some rows or in all."""
     codes = kind_of(lower, upper)
     found = np.flatnonzero(np.bincount(codes, minlength=len(KINDS)))
@@ -98,7 +98,7 @@ def _chain(z: Array, value: Array, d1: Array, d2: Array, sigma: Array) -> Terms:
     return Terms(value, -d1 / sigma, -z * d1, d2 / (sigma * sigma), mixed / sigma, z * mixed)
 
 
-def _interval(law: Law, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
+def _interval(law: Distribution, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
     """Rows inside (a, b), half-width r, all in units of sigma."""
     sigma = np.broadcast_to(sigma, a.shape)
     out = Terms(*(np.empty_like(a) for _ in Terms._fields))
@@ -136,7 +136,7 @@ def _difference(P: Terms, Q: Terms) -> Terms:
     )
 
 
-def _louis(law: Law, c: Array, r: Array, sigma: Array) -> Terms:
+def _louis(law: Distribution, c: Array, r: Array, sigma: Array) -> Terms:
     """Rows inside c +- r, by quadrature of the exact row's derivatives."""
     z = c + r * _NODES
     g, g1, g2 = law.log_density(z, 2)

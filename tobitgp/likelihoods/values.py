@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.likelihoods.rows import KINDS, Kind, Terms, kind_of, mass_terms, row_terms
 from tobitgp.typing import Array
 
 
-def log_likelihoods(law: Law, known: Outcome, f: Array, tau: Array) -> Array:
+def log_likelihoods(law: Distribution, known: Outcome, f: Array, tau: Array) -> Array:
     """Log likelihood of one copy of each row: a density where the value is known, a probability elsewhere.
 
     That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
@@ -34,7 +34,7 @@ def log_likelihoods(law: Law, known: Outcome, f: Array, tau: Array) -> Array:
     return out
 
 
-def _values(law: Law, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+def _values(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
     if kind == "interval":
         return _flat(partial(row_terms, law, kind), lower, upper, width, f, tau)
     if kind == "open":

@@ -1,6 +1,6 @@
 """Draws of values that are known to lie between two ends, under the laws of a mixture's components.
 
-As in `tobitgp.likelihoods.inside`, in logarithms of the smaller tail. Components are those of point parameters: normal
+As in `tobitgp.distributions.intervals`, in logarithms of the smaller tail. Components have point parameters: normal
 or log-normal, Weibull or exponential, whose logarithms follow the minimum-extreme-value law, and Poisson.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tobitgp.likelihoods.inside import quantile_inside
-from tobitgp.likelihoods.laws import Gumbel
-from tobitgp.likelihoods.laws import Normal as StandardNormal
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.normal import Normal as StandardNormal
 from tobitgp.mixture.count_laws import PoissonLaw
 from tobitgp.mixture.law import Law, Normal, Weibull
 from tobitgp.mixture.predictive import Predictive

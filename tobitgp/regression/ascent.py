@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.regression import diagnose
 from tobitgp.regression.newton import Climb, Step, climb, guarded_step, olsen_step
 from tobitgp.regression.starts import concave_start, starts
@@ -16,7 +16,7 @@ from tobitgp.typing import Array
 
 
 def ascend(
-    working: Working, law: Law, max_iter: int
+    working: Working, law: Distribution, max_iter: int
 ) -> tuple[list[Climb], Callable[[Array], State], Callable[[State], Step]]:
     """Climb from one start where the problem is concave, from each of some where it is not and rows are few."""
 

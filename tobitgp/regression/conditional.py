@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.likelihoods.mass import log_mass
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.numerics.differences import slope
 from tobitgp.regression.scales import Predictor, Quantity, observed
-from tobitgp.regression.truncated import between
 from tobitgp.typing import Array
 
 _STEP = 0.01  # of eta in units of sigma, and of log sigma
@@ -101,7 +100,7 @@ def _values(rows: Predictor, lower: Array, upper: Array) -> Array:
     """From the end where the mass lies, so that the mean keeps its distance from it."""
     sigma = rows.sigma
     a, b = (lower - rows.eta) / sigma, (upper - rows.eta) / sigma
-    part = between(rows.law, a, b)
+    part = rows.law.between(a, b)
     with np.errstate(invalid="ignore"):
         low, high = part.centre - a, b - part.centre
         from_lower, from_upper = lower + sigma * (low + part.drift), upper - sigma * (high - part.drift)
@@ -113,9 +112,9 @@ def _values(rows: Predictor, lower: Array, upper: Array) -> Array:
 def _times(rows: Predictor, lower: Array, upper: Array) -> Array:
     sigma = rows.sigma
     a, b = (lower - rows.eta) / sigma, (upper - rows.eta) / sigma
-    none = np.isposinf(b) & (rows.law.name == "logistic") & (sigma >= 1.0)
+    none = np.isposinf(b) & (sigma >= rows.law.largest_tilt)
     end = np.where(none, np.maximum(a, 0.0) + 1.0, b)
     with np.errstate(over="ignore"):
-        ratio = between(rows.law, a, end, sigma).log_mass - between(rows.law, a, end).log_mass
+        ratio = rows.law.between(a, end, sigma).log_mass - rows.law.between(a, end).log_mass
         value = np.where(none, np.inf, np.exp(rows.eta + ratio))
         return np.clip(value, np.exp(lower), np.exp(upper))

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit, ndtri
 
-from tobitgp.likelihoods.laws import Student
 from tobitgp.numerics.differences import slope
 from tobitgp.regression.covariance import known
 from tobitgp.regression.scales import Link, Predictor, Quantity
@@ -22,9 +21,8 @@ def df_slope(ask: Callable[[Predictor], Quantity], rows: Predictor) -> Array:
 
     Gives (n,).
     """
-    assert isinstance(rows.law, Student)
-    df = rows.law.df
-    return slope(lambda move: ask(replace(rows, law=Student(df * float(np.exp(move))))).value, _STEP)
+    df = rows.law.shape
+    return slope(lambda move: ask(replace(rows, law=rows.law.with_shape(df * float(np.exp(move))))).value, _STEP)
 
 
 def delta_se(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.likelihoods.rows import KINDS, Kind, Terms, kind_of, row_terms, subtract
 from tobitgp.regression.scales import Predictor
 from tobitgp.typing import Array, IntArray
@@ -45,33 +45,32 @@ def deviance(rows: Predictor, seen: Outcome) -> Array:
     return out
 
 
-def _terms(law: Law, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array) -> Terms:
+def _terms(law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array) -> Terms:
     """Log likelihood of rows of one kind, less that of their windows, (m,)."""
     return subtract(*_parts(law, seen, at, kinds, eta, tau))
 
 
 def _parts(
-    law: Law, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
+    law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
 ) -> tuple[Terms, Terms]:
     """Log likelihood of rows of one kind, and that of their windows, (m,)."""
     row = row_terms(law, kinds[0], seen.lower[at], seen.upper[at], seen.width[at], eta, tau)
     return row, row_terms(law, kinds[1], seen.entry[at], seen.exit[at], seen.span[at], eta, tau)
 
 
-def _best(law: Law, kind: Kind, width: Array, tau: Array) -> Array:
+def _best(law: Distribution, kind: Kind, width: Array, tau: Array) -> Array:
     """Largest log likelihood of rows over eta, (m,), without windows."""
     zero = np.zeros_like(tau)
     if kind == "exact":
-        return np.asarray(law.log_density(zero, 0)[0] - tau)  # every law has its mode at 0
+        return np.asarray(law.logpdf(zero + law.mode) - tau)
     if kind != "interval":
         return zero
     w = np.maximum(width * np.exp(-tau), _SMALLEST)
-    if law.name == "gumbel":
-        return np.asarray(np.log(-np.expm1(-w)) - w / np.expm1(w))
-    return row_terms(law, "interval", -0.5 * w, 0.5 * w, w, zero, zero).value
+    a = law.densest(w)
+    return row_terms(law, "interval", a, a + w, w, zero, zero).value
 
 
-def _best_in_window(law: Law, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], tau: Array) -> Array:
+def _best_in_window(law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], tau: Array) -> Array:
     """Largest log likelihood of rows over eta, (m,), inside windows: on a grid, then by golden sections."""
     lower, upper = seen.lower[at], seen.upper[at]
     out = np.zeros_like(tau)

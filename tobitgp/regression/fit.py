@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.normal import Normal
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import DataError, SpecError
-from tobitgp.likelihoods.laws import Law, Normal, Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.ascent import ascend
 from tobitgp.regression.causes import LARGE_DF, Names, explain
@@ -26,7 +26,7 @@ def maximise(
     outcome: Outcome,
     H: Array,
     *,
-    law: Law | None = None,
+    law: Distribution | None = None,
     offset: Array | None = None,
     W: Array | None = None,
     scale_offset: Array | None = None,
@@ -48,8 +48,8 @@ def maximise(
     Shapes: H (n, p), offset (n,), W (n, q), scale_offset (n,), fixed_coefficients, fixed_gamma (p,).
     """
     law = Normal() if law is None else law
-    if estimate_df and not isinstance(law, Student):
-        raise SpecError(f"Only Student's law has degrees of freedom, not {law.name!r}.")
+    if estimate_df and law.shape_name is None:
+        raise SpecError(f"The {law.name} distribution has no degrees of freedom to estimate.")
     n = len(outcome)
     if not n:
         raise DataError("There are no rows to fit.")
@@ -67,7 +67,7 @@ def maximise(
         best, many_df = _climb(working, law, max_iter)
         fit = _describe(best, outcome, design, law, working, scores, called)
         if many_df:
-            normal = replace(cast(Student, law), df=diagnose.LARGEST_DF)
+            normal = law.with_shape(diagnose.LARGEST_DF)
             working = replace(working, free_df=False)
             other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
@@ -75,7 +75,7 @@ def maximise(
         return fit
 
 
-def _climb(working: Working, law: Law, max_iter: int) -> tuple[Verdict, bool]:
+def _climb(working: Working, law: Distribution, max_iter: int) -> tuple[Verdict, bool]:
     """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
     ends, function, step = ascend(working, law, max_iter)
     verdicts = [diagnose.verdict(end, working, function, step) for end in ends]
@@ -85,7 +85,7 @@ def _climb(working: Working, law: Law, max_iter: int) -> tuple[Verdict, bool]:
 
 
 def _describe(
-    found: Verdict, outcome: Outcome, design: Designs, law: Law, working: Working, scores: bool, names: Names
+    found: Verdict, outcome: Outcome, design: Designs, law: Distribution, working: Working, scores: bool, names: Names
 ) -> Maximum:
     """The maximum in the user's units, or in words why there is none."""
     message = found.cause
@@ -97,7 +97,7 @@ def _describe(
 def null_log_likelihood(
     outcome: Outcome,
     *,
-    law: Law | None = None,
+    law: Distribution | None = None,
     offset: Array | None = None,
     W: Array | None = None,
     scale_offset: Array | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.regression import diagnose
 from tobitgp.regression.designs import Designs
 from tobitgp.regression.newton import Climb
@@ -49,7 +49,7 @@ class Maximum:
 def in_users_units(
     end: Climb,
     working: Working,
-    law: Law,
+    law: Distribution,
     design: Designs,
     converged: bool,
     message: str,
@@ -135,7 +135,7 @@ def _open_and_flat(state: State, working: Working, A: Array) -> tuple[Array, Arr
     return told @ told.T, directions[:, flat] @ directions[:, flat].T
 
 
-def _scores(working: Working, law: Law, x: Array, design: Designs, free: BoolArray) -> Array:
+def _scores(working: Working, law: Distribution, x: Array, design: Designs, free: BoolArray) -> Array:
     """Scores (n, k) in the order of the rows given."""
     out = np.zeros((len(working.order), len(free)))
     columns = np.flatnonzero(free)
@@ -148,5 +148,5 @@ def _scores(working: Working, law: Law, x: Array, design: Designs, free: BoolArr
         out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * design.H[rows]
         out[np.ix_(rows, columns[p : p + q])] = terms.tau[:, None] * design.W[rows]
         if working.free_df:
-            out[rows, -1] = df_terms(chunk, working, x, terms)[0]
+            out[rows, -1] = df_terms(chunk, working, law, x, terms)[0]
     return out

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri_exp
 
-from tobitgp.likelihoods.mass import log_mass
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.regression.conditional import conditional_mean, latent_mean
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.typing import Array, BoolArray

@@ -22,10 +22,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gamma
 
-from tobitgp.likelihoods.laws import Law
-from tobitgp.regression.truncated import between
+from tobitgp.distributions.base import Distribution
 from tobitgp.typing import Array, BoolArray
 
 Link = Literal["identity", "log", "logit"]
@@ -33,11 +31,11 @@ Link = Literal["identity", "log", "logit"]
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """Law of the response in n rows."""
+    """Distribution of the response in n rows."""
 
     eta: Array  # (n,), location and log scale, of the logarithm of the response on log time
     tau: Array  # (n,), location and log scale, of the logarithm of the response on log time
-    law: Law
+    law: Distribution
     log_time: bool = False
 
     @property
@@ -92,15 +90,7 @@ def uncensored(rows: Predictor) -> Quantity:
         return Quantity(value, np.where(good, 1.0, np.nan), np.where(good, shift, np.nan), "identity")
     s = rows.sigma
     with np.errstate(all="ignore"):
-        if rows.law.name == "normal":
-            factor, slope = np.exp(0.5 * s * s), s * s
-        elif rows.law.name == "gumbel":
-            factor, slope = gamma(1.0 + s), s * digamma(1.0 + s)
-        elif rows.law.name == "logistic":
-            angle = np.pi * s
-            factor, slope = 1.0 / np.sinc(s), 1.0 - angle / np.tan(angle)
-        else:
-            factor, slope = np.full_like(s, np.inf), s
+        factor, slope = rows.law.mgf(s)
         value = np.where(_no_mean(rows), np.inf, np.exp(rows.eta) * factor)
     return _finite(value, 1.0, slope, "log")
 
@@ -141,14 +131,12 @@ def _finite(value: Array, d_eta: float, d_tau: Array, link: Link) -> Quantity:
 
 def _no_mean(rows: Predictor) -> BoolArray:
     """Rows of log time whose mean is infinite, (n,)."""
-    if rows.law.name == "logistic":
-        return rows.sigma >= 1.0
-    return np.full(rows.eta.shape, rows.law.name == "student")
+    return np.broadcast_to(rows.sigma >= rows.law.largest_tilt, rows.eta.shape)
 
 
 def _observed(rows: Predictor, a: Array, b: Array, lower: Array, upper: Array) -> Quantity:
     """From the nearest finite limit, so that nothing cancels close to it."""
-    inside, sigma, law = between(rows.law, a, b), rows.sigma, rows.law
+    inside, sigma, law = rows.law.between(a, b), rows.sigma, rows.law
     mass = np.exp(inside.log_mass)
     with np.errstate(invalid="ignore", over="ignore"):
         beyond = np.where(np.isfinite(b), (b - a) * np.exp(law.log_sf(b)), 0.0)
@@ -165,7 +153,7 @@ def _observed(rows: Predictor, a: Array, b: Array, lower: Array, upper: Array) -
 def _observed_time(rows: Predictor, a: Array, b: Array, lower: Array, upper: Array) -> Quantity:
     """Sum of three positive parts."""
     law, open_end = rows.law, np.isposinf(b) & _no_mean(rows)
-    inside = between(law, a, np.where(open_end, 0.0 + np.maximum(a, 0.0) + 1.0, b), rows.sigma)
+    inside = law.between(a, np.where(open_end, 0.0 + np.maximum(a, 0.0) + 1.0, b), rows.sigma)
     with np.errstate(over="ignore", invalid="ignore"):
         part = np.exp(rows.eta + inside.log_mass)
         at_lower = np.where(np.isfinite(a), lower * np.exp(law.log_cdf(a)), 0.0)

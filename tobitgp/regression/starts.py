@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.likelihoods.laws import Law, Logistic, Student
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.student import Student
 from tobitgp.regression import diagnose
 from tobitgp.regression.newton import climb, guarded_step, olsen_step
 from tobitgp.regression.sums import State, evaluate
@@ -22,14 +24,14 @@ _MEAN_LOG = -0.635  # of the size of a normal variable
 _TINY = 1e-3
 
 
-def concave_start(working: Working, law: Law) -> Array:
+def concave_start(working: Working, law: Distribution) -> Array:
     """The first fit, and a log sigma at which no exact row is all too unlikely."""
     x = np.zeros(working.p + 1)
     x[-1] = _first_log_sigma(working, law) - float(working.chunks[0].tau0[0])
     return x
 
 
-def starts(working: Working, law: Law) -> Iterator[Array]:
+def starts(working: Working, law: Distribution) -> Iterator[Array]:
     """Points x from which to climb where the problem may have several maxima.
 
     The first is the maximum of the concave problem nearest to this one. Where rows are few, others follow: the scale
@@ -47,7 +49,7 @@ def starts(working: Working, law: Law) -> Iterator[Array]:
         yield np.append(relaxed[:-1], np.log(_LIGHT_DF))
 
 
-def _first_log_sigma(working: Working, law: Law) -> float:
+def _first_log_sigma(working: Working, law: Distribution) -> float:
     """Working log sigma, 0 or more, at which the first fit makes no exact row less likely than e^-50."""
     ends = [(chunk.lower.min(), chunk.lower.max()) for chunk in working.chunks if chunk.kind == "exact"]
     extremes, tau = np.array(ends, dtype=np.float64), 0.0
@@ -56,7 +58,7 @@ def _first_log_sigma(working: Working, law: Law) -> float:
     return tau
 
 
-def relaxed_start(working: Working, law: Law) -> Array:
+def relaxed_start(working: Working, law: Distribution) -> Array:
     """Estimates of the concave problem nearest to this one: one sigma, no window, logistic for Student's law."""
     chunks = tuple(
         replace(c, window="open", V=np.ones((len(c.weight), 1)), tau0=np.zeros_like(c.tau0)) for c in working.chunks
@@ -81,7 +83,7 @@ def relaxed_start(working: Working, law: Law) -> Array:
     rest = [c.V.T @ (x[-1] - c.tau0) for c in working.chunks]
     gram = sum((c.V.T @ c.V for c in working.chunks), np.zeros((working.q, working.q)))
     g = np.linalg.solve(gram, np.sum(rest, axis=0)) if working.q else np.zeros(0)
-    df = np.log([getattr(law, "df", 4.0)]) if working.free_df else np.zeros(0)
+    df = np.log([law.shape]) if working.free_df else np.zeros(0)
     return np.concatenate([x[:-1], g, df])
 
 

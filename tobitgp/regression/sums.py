@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import add_up
-from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.rows import Terms, row_terms, subtract
 from tobitgp.numerics.linalg import gram
 from tobitgp.regression.working import Chunk, Working
@@ -29,7 +29,7 @@ class State:
     hessian: Array  # (k, k)
 
 
-def evaluate(working: Working, law: Law, x: Array) -> State:
+def evaluate(working: Working, law: Distribution, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x = (b, g[, log df])."""
     value, gradient, hessian = add_up(_sums(chunk, working, law, x) for chunk in working.chunks)
     p = working.p
@@ -37,12 +37,12 @@ def evaluate(working: Working, law: Law, x: Array) -> State:
     return State(x, float(value), gradient, 0.5 * (hessian + hessian.T))
 
 
-def law_at(law: Law, working: Working, x: Array) -> Law:
+def law_at(law: Distribution, working: Working, x: Array) -> Distribution:
     """The law at the degrees of freedom of x."""
-    return Student(float(np.exp(x[-1]))) if working.free_df else law
+    return law.with_shape(float(np.exp(x[-1]))) if working.free_df else law
 
 
-def chunk_terms(chunk: Chunk, working: Working, law: Law, x: Array) -> Terms:
+def chunk_terms(chunk: Chunk, working: Working, law: Distribution, x: Array) -> Terms:
     """Terms of a chunk's rows of unit weight, window taken off, in working units."""
     p, q = working.p, working.q
     eta = chunk.Q @ x[:p]
@@ -53,12 +53,15 @@ def chunk_terms(chunk: Chunk, working: Working, law: Law, x: Array) -> Terms:
     return subtract(terms, row_terms(law, chunk.window, chunk.entry, chunk.exit, chunk.span, eta, np.asarray(tau)))
 
 
-def df_terms(chunk: Chunk, working: Working, x: Array, here: Terms) -> tuple[Array, Array, Array, Array]:
+def df_terms(
+    chunk: Chunk, working: Working, law: Distribution, x: Array, here: Terms
+) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in log df, once, twice, and with eta and tau: fourth-order differences.
 
     Shapes: x (k,).
     """
-    at = [chunk_terms(chunk, working, Student(float(np.exp(x[-1] + s * _STEP))), x) for s in (-2.0, -1.0, 1.0, 2.0)]
+    moved = (law.with_shape(float(np.exp(x[-1] + s * _STEP))) for s in (-2.0, -1.0, 1.0, 2.0))
+    at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
 
     def slope(name: str) -> Array:
@@ -70,7 +73,7 @@ def df_terms(chunk: Chunk, working: Working, x: Array, here: Terms) -> tuple[Arr
     return slope("value"), second, slope("eta"), slope("tau")
 
 
-def _sums(chunk: Chunk, working: Working, law: Law, x: Array) -> tuple[float, Array, Array]:
+def _sums(chunk: Chunk, working: Working, law: Distribution, x: Array) -> tuple[float, Array, Array]:
     """One chunk's part of value, gradient and Hessian."""
     here = chunk_terms(chunk, working, law_at(law, working, x), x)
     p, q, w, Q = working.p, working.q, chunk.weight, chunk.Q
@@ -86,7 +89,7 @@ def _sums(chunk: Chunk, working: Working, law: Law, x: Array) -> tuple[float, Ar
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
     if working.free_df:
-        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, x, here))
+        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, law, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V

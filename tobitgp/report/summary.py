@@ -225,7 +225,7 @@ def _censoring_notes(results: Fit) -> list[str]:
     rows = int(counts[["left", "right", "interval"]].sum())
     if not rows:
         kind = "truncated" if only_truncated(results) else "ordinary"
-        noise = "Gaussian " if results.parts.gp.family.law.name == "normal" else ""
+        noise = "Gaussian " if results.parts.gp.family.law.gaussian else ""
         return [f"No row is censored: this is {kind} {noise}regression."]
     if results.evidence_kind != "exact":
         return []

@@ -1,7 +1,7 @@
 r"""A response between limits given f and sigma, for noise of any law: its clipped mean, and its mean where it was seen.
 
 The counterpart of `tobitgp.results.clipped`, which has the closed forms of normal noise. In terms of A and B of
-`tobitgp.likelihoods.excess`, with standardised limits a and b, the clipped mean g satisfies
+`Distribution.log_excess`, with standardised limits a and b, the clipped mean g satisfies
 
 .. math:: g - l = c\,[A(a) - A(b)], \quad u - g = c\,[B(b) - B(a)], \quad c = \sigma,\ \text{or}\ \sigma e^f,
 
@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.likelihoods.excess import log_excess
-from tobitgp.likelihoods.laws import Law
-from tobitgp.likelihoods.mass import log_mass, narrow_rule
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import log_mass, narrow_rule
 from tobitgp.numerics.arithmetic import log_difference, weighted
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
@@ -30,7 +29,7 @@ _NARROW, _WIDE = 4.0, 0.5
 class Rows(NamedTuple):
     """Rows of one law given f, arrays of one shape."""
 
-    law: Law
+    law: Distribution
     f: Array
     sigma: Array
     lower: Array  # limits on the scale of the response
@@ -50,7 +49,7 @@ class Rows(NamedTuple):
         return np.log(self.sigma) + (self.f if self.log_time else 0.0)
 
 
-def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+def clipped_mean(law: Distribution, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
     """``E clip(y*, lower, upper)`` given f."""
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     bounded_below = np.isfinite(rows.lower).any()
@@ -63,7 +62,9 @@ def clipped_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *
     return np.clip(value, rows.lower, rows.upper)
 
 
-def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> tuple[Array, Array]:
+def logit(
+    law: Distribution, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool
+) -> tuple[Array, Array]:
     """``log(g - l) - log(u - g)`` and its derivative in f; the part of an infinite limit is left out."""
     rows = _rows(law, f, sigma, lower, upper, log_time=log_time)
     has_lower, has_upper = bool(np.isfinite(rows.lower).any()), bool(np.isfinite(rows.upper).any())
@@ -79,7 +80,7 @@ def logit(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_t
     return value, slope
 
 
-def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+def seen_mean(law: Distribution, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
     """``E[y* | l < y* <= u]`` given f; ends on the scale of f, the mean on that of the response."""
     f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
     right, left = np.isposinf(upper) & np.isfinite(lower), np.isneginf(lower) & np.isfinite(upper)
@@ -108,12 +109,12 @@ def seen_mean(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, l
 
 def _mean_above(rows: Rows) -> Array | None:
     """Mean of rows known to lie above a limit."""
-    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    excess = rows.law.log_excess(rows.a, rows.tilt, above=True)
     return None if excess is None else rows.lower + np.exp(rows.front + excess)
 
 
 def _mean_below(rows: Rows) -> Array | None:
-    excess = log_excess(rows.law, rows.b, rows.tilt, above=False)
+    excess = rows.law.log_excess(rows.b, rows.tilt, above=False)
     if excess is None:
         return None
     value = rows.upper - np.exp(rows.front + excess)
@@ -130,7 +131,7 @@ def _mean_narrow(rows: Rows) -> Array:
 
 def _mean_wide(rows: Rows) -> Array | None:
     """What the clipped mean owes to the values between the limits; NaN where the law without limits has no mean."""
-    excess = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    excess = rows.law.log_excess(rows.a, rows.tilt, above=True)
     if excess is None:
         return None
     law, gap = rows.law, rows.upper - rows.lower
@@ -141,7 +142,7 @@ def _mean_wide(rows: Rows) -> Array | None:
     return np.where(np.isposinf(excess), np.nan, value)
 
 
-def shown_mean(law: Law, f: Array, sigma: Array, *limits: Array, log_time: bool) -> Array:
+def shown_mean(law: Distribution, f: Array, sigma: Array, *limits: Array, log_time: bool) -> Array:
     """`tobitgp.regression.conditional.shown_mean` given f, of arrays that broadcast together."""
 
     def mean(rows: Predictor, low: Array, high: Array) -> Array:
@@ -160,7 +161,7 @@ def ends(f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) 
     return np.clip((lower - f) / sigma, -_FAR, _FAR), np.clip((upper - f) / sigma, -_FAR, _FAR)
 
 
-def _rows(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Rows:
+def _rows(law: Distribution, f: Array, sigma: Array, lower: Array, upper: Array, *, log_time: bool) -> Rows:
     lower = np.maximum(lower, 0.0) if log_time else lower
     f, sigma, lower, upper = np.broadcast_arrays(f, sigma, lower, upper)
     return Rows(law, f, sigma, lower, upper, *ends(f, sigma, lower, upper, log_time=log_time), log_time)
@@ -168,14 +169,14 @@ def _rows(law: Law, f: Array, sigma: Array, lower: Array, upper: Array, *, log_t
 
 def _log_low(rows: Rows) -> Array:
     """``log(g - l)``."""
-    part = log_excess(rows.law, rows.a, rows.tilt, above=True)
+    part = rows.law.log_excess(rows.a, rows.tilt, above=True)
     if part is None:
         return np.log(_observed(rows) - rows.lower)
     with np.errstate(all="ignore"):
         near = part + rows.law.log_sf(rows.a)
         if np.isposinf(rows.upper).all():
             return rows.front + near
-        beyond = log_excess(rows.law, rows.b, rows.tilt, above=True)
+        beyond = rows.law.log_excess(rows.b, rows.tilt, above=True)
         assert beyond is not None
         far = np.where(np.isposinf(rows.upper), -np.inf, beyond + rows.law.log_sf(rows.b))
         out = rows.front + log_difference(near, far)
@@ -188,14 +189,14 @@ def _log_low(rows: Rows) -> Array:
 
 def _log_high(rows: Rows) -> Array:
     """``log(u - g)``."""
-    part = log_excess(rows.law, rows.b, rows.tilt, above=False)
+    part = rows.law.log_excess(rows.b, rows.tilt, above=False)
     if part is None:
         return np.log(rows.upper - _observed(rows))
     with np.errstate(all="ignore"):
         near = part + rows.law.log_cdf(rows.b)
         if (rows.a <= -_FAR).all():
             return rows.front + near
-        under = log_excess(rows.law, rows.a, rows.tilt, above=False)
+        under = rows.law.log_excess(rows.a, rows.tilt, above=False)
         assert under is not None
         far = np.where(rows.a <= -_FAR, -np.inf, under + rows.law.log_cdf(rows.a))
         return rows.front + log_difference(near, far)

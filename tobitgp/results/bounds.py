@@ -111,7 +111,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
 
 
 def _why_not_exact(parts: Parts) -> str | None:
-    return why_not_exact(parts.gp.problem) if parts.family.law.name == "normal" else "the noise is not Gaussian"
+    return why_not_exact(parts.gp.problem) if parts.family.law.gaussian else "the noise is not Gaussian"
 
 
 def _exact(parts: Parts) -> Answer:
@@ -150,7 +150,7 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
             yield name, own if own.name == name else METHODS[name]()
     for bound in BOUNDS:
         method = own if isinstance(own, VI) and own.bound == bound else VI(bound=bound)
-        if not method.gaussian_only or parts.family.law.name == "normal":
+        if not method.gaussian_only or parts.family.law.gaussian:
             yield f"{VI.name} {bound}", method
 
 

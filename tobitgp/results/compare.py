@@ -13,6 +13,7 @@ from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
 from tobitgp.results.trust.compare_elpd import COLUMNS as COLUMNS
 from tobitgp.results.trust.compare_elpd import compare_elpd, whole
+from tobitgp.results.trust.validation import elpd_of
 from tobitgp.typing import Array
 
 
@@ -148,7 +149,7 @@ def read_value(fit: Any, by: str) -> float:
     """The number of a fit, NaN where it has none."""
     if CRITERIA[by].by_row:
         try:
-            return float(fit._elpd(by).elpd)
+            return float(elpd_of(fit, by).elpd)
         except SpecError:
             return float("nan")
     return float(getattr(fit, by, np.nan))

@@ -20,12 +20,13 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.table import Table, column_names, read_table
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.normal import Normal
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.likelihoods.inside import quantile_inside
-from tobitgp.likelihoods.laws import Law, Normal
 from tobitgp.numerics.interval import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
@@ -52,7 +53,7 @@ class Seen:
     lower: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
     upper: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
     log_time: bool
-    laws: tuple[Law, ...]  # of the noise
+    laws: tuple[Distribution, ...]  # of the noise
     entry: Array  # (n,), window outside which the row could not have been seen, on the scale of f
     exit: Array  # (n,), window outside which the row could not have been seen, on the scale of f
     spread: Array | None = None  # (n,), standard deviation of the rows' noise in units of sigma, where rows differ
@@ -65,7 +66,7 @@ class Seen:
     @property
     def closed(self) -> bool:
         """Whether closed forms serve: all noise is normal, and no row has a window."""
-        return all(law.name == "normal" for law in self.laws) and not self.truncated
+        return all(law.gaussian for law in self.laws) and not self.truncated
 
     @property
     def truncated(self) -> bool:
@@ -154,7 +155,7 @@ def _seen(
     mean: Array,
     sd: Array,
     sigma: Array,
-    laws: tuple[Law, ...],
+    laws: tuple[Distribution, ...],
     spread: Array | None,
 ) -> Seen:
     log_time = gp.family.log_time

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.likelihoods import mass
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions import intervals
+from tobitgp.distributions.base import Distribution
 from tobitgp.numerics.bells import Function, integrals, log_integrals
 from tobitgp.results import predictive
 from tobitgp.results.bounded import seen_mean
@@ -31,7 +31,7 @@ FARTHEST = 38.0  # beyond this many standard deviations a normal probability is 
 class Component(NamedTuple):
     """n rows under one design point."""
 
-    law: Law
+    law: Distribution
     mean: Array  # (n,), of f without the row's own word
     sd: Array  # (n,), of f without the row's own word
     sigma: float
@@ -45,7 +45,7 @@ class Component(NamedTuple):
         """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma for end in ends)
-        return mass.log_mass(self.law, a, b) - mass.log_mass(self.law, first, last)
+        return intervals.log_mass(self.law, a, b) - intervals.log_mass(self.law, first, last)
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,17 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.inside import quantile_inside
-from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.draws import generator
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, Limits, ask
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 DRAWN = ("uncensored", "latent", "observed", "conditional")
 
@@ -38,12 +41,14 @@ class Posterior(NamedTuple):
     covariance: pd.DataFrame
 
 
-class JointLaw(Protocol):
+class JointLaw:
     """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
+
+    __slots__ = ()
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f."""
-        ...
+        raise NotImplementedError
 
     def draw(
         self,
@@ -56,190 +61,188 @@ class JointLaw(Protocol):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of f, or of f plus noise, where it is ``known`` to lie, or inside a window, if given."""
-        ...
+        raise NotImplementedError
 
     @property
     def of_training_rows(self) -> bool:
         """Whether only rows that the fit has seen can be drawn as what they are known to be."""
-        ...
-
-
-class JointQuestions:
-    """What every kind of results answers about rows together."""
-
-    _parts: Any
-
-    @property
-    def _joint(self) -> JointLaw:
         raise NotImplementedError
 
-    def posterior(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
-        """Mean and covariance of f in all rows together.
 
-        Of a process by the law of total covariance over its hyper-parameters. Of a regression, whose f is the linear
-        predictor, from the covariance of its estimates (``cov_params``).
+def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
+    """Mean and covariance of f in all rows together.
 
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        exclude : str or list of str
-            Terms to set to zero.
+    Of a process by the law of total covariance over its hyper-parameters. Of a regression, whose f is the linear
+    predictor, from the covariance of its estimates (``cov_params``).
 
-        Returns
-        -------
-        mean : Series, (n,)
-            ``predict(what="latent")``: on the scale of the response, of its logarithm for log-time families.
-        covariance : DataFrame, (n, n)
-            In squared units of the mean; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
-            cannot be predicted.
+    Parameters
+    ----------
+    new : DataFrame or dict of columns, optional
+        By default the training data.
+    exclude : str or list of str
+        Terms to set to zero.
 
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows and ``new`` is not given.
-        DataError, UnseenLevelError
-            If the new data cannot be used.
+    Returns
+    -------
+    mean : Series, (n,)
+        ``predict(what="latent")``: on the scale of the response, of its logarithm for log-time families.
+    covariance : DataFrame, (n, n)
+        In squared units of the mean; its diagonal is the square of ``predict(se=True)["se"]``. NaN in rows that
+        cannot be predicted.
 
-        References
-        ----------
-        (PRE1) and (PRE2) of the theory pages for processes, the covariance (REG8) of the estimates for regressions.
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows and ``new`` is not given.
+    DataError, UnseenLevelError
+        If the new data cannot be used.
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
-        >>> covariance.round(2)
-               0     1
-        0  12.20 -6.26
-        1  -6.26  7.95
-        """
-        asked = ask(self._parts, new, exclude)
-        mean, V = self._joint.moments(asked)
-        covariance = np.full((len(asked.usable),) * 2, np.nan)
-        covariance[np.ix_(asked.usable, asked.usable)] = V
-        index = asked.index
-        return Posterior(
-            pd.Series(asked.spread(mean), index=index, name="latent"),
-            pd.DataFrame(covariance, index=index, columns=index),
-        )
+    References
+    ----------
+    (PRE1) and (PRE2) of the theory pages for processes, the covariance (REG8) of the estimates for regressions.
 
-    def sample(
-        self,
-        new: Frame | None = None,
-        draws: int = 100,
-        *,
-        what: str = "uncensored",
-        exclude: str | Sequence[str] = (),
-        rng: int | np.random.Generator | None = None,
-    ) -> pd.DataFrame:
-        """Draw rows, all of a draw together: uncertainty about the model is in every draw.
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> mean, covariance = res.posterior({"age": [30.0, 60.0]})
+    >>> covariance.round(2)
+           0     1
+    0  12.20 -6.26
+    1  -6.26  7.95
+    """
+    asked = ask(results.parts, new, exclude)
+    mean, V = results._joint.moments(asked)
+    covariance = np.full((len(asked.usable),) * 2, np.nan)
+    covariance[np.ix_(asked.usable, asked.usable)] = V
+    index = asked.index
+    return Posterior(
+        pd.Series(asked.spread(mean), index=index, name="latent"),
+        pd.DataFrame(covariance, index=index, columns=index),
+    )
 
-        A draw takes the parameters first, of a process from its posterior, of a regression (coefficients, scale and
-        degrees of freedom) from the normal law of its estimates; new responses add noise of the family.
 
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        draws : int
-            How many.
-        what : {"uncensored", "latent", "observed", "conditional"}
-            New responses y*, f, or responses inside the window, clipped at the limits. ``"conditional"``: what the
-            rows' own responses may have been, as multiple imputation needs them: a value that was seen, and for a
-            censored row f, then y* given f inside what is known of the row. Of a process the rows are those of the fit,
-            whose censoring its posterior holds; each row has the law of which ``predict(what="conditional")`` is the
-            mean, and rows hang together as the approximate posterior of f does.
-            Of a regression ``new`` may bring columns of response, censoring and window.
-        exclude : str or list of str
-            Terms to set to zero; none with ``"conditional"``.
-        rng : int or numpy Generator, optional
-            None is deterministic.
+def sample(
+    results: Results,
+    new: Frame | None = None,
+    draws: int = 100,
+    *,
+    what: str = "uncensored",
+    exclude: str | Sequence[str] = (),
+    rng: int | np.random.Generator | None = None,
+) -> pd.DataFrame:
+    """Draw rows, all of a draw together: uncertainty about the model is in every draw.
 
-        Returns
-        -------
-        DataFrame
-            A row for each row of the data, a column for each draw.
+    A draw takes the parameters first, of a process from its posterior, of a regression (coefficients, scale and
+    degrees of freedom) from the normal law of its estimates; new responses add noise of the family.
 
-        Raises
-        ------
-        SpecError
-            For another ``what``, more draws than can be held, limits that are unknown, a regression without a maximum,
-            or ``"conditional"`` with ``exclude``, without what was seen of new rows, or of new rows of a process.
-        DataError, UnseenLevelError
-            If the new data cannot be used.
+    Parameters
+    ----------
+    new : DataFrame or dict of columns, optional
+        By default the training data.
+    draws : int
+        How many.
+    what : {"uncensored", "latent", "observed", "conditional"}
+        New responses y*, f, or responses inside the window, clipped at the limits. ``"conditional"``: what the
+        rows' own responses may have been, as multiple imputation needs them: a value that was seen, and for a
+        censored row f, then y* given f inside what is known of the row. Of a process the rows are those of the fit,
+        whose censoring its posterior holds; each row has the law of which ``predict(what="conditional")`` is the
+        mean, and rows hang together as the approximate posterior of f does.
+        Of a regression ``new`` may bring columns of response, censoring and window.
+    exclude : str or list of str
+        Terms to set to zero; none with ``"conditional"``.
+    rng : int or numpy Generator, optional
+        None is deterministic.
 
-        References
-        ----------
-        (PRE1) of the theory pages at points drawn by (HYP6) for processes, with (PRE8) for ``"conditional"``; the
-        covariance (REG8) for regressions.
+    Returns
+    -------
+    DataFrame
+        A row for each row of the data, a column for each draw.
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
-        >>> y.shape, bool((y >= 0).all(axis=None))
-        ((2, 4000), True)
-        >>> res.sample(what="conditional", draws=2, rng=1).head(3).round(1)  # the second was seen, at 0.7
-        draw    0    1
-        0    -1.2 -5.3
-        1     0.7  0.7
-        2    -1.8 -3.1
-        """
-        if not isinstance(what, str) or what not in DRAWN:
-            raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
-        if what == "conditional" and self._joint.of_training_rows:
-            _refuse_rows_unheard(self._parts, new)
-        asked = ask(self._parts, new, exclude)
-        size = read_draws(draws, rows=len(asked.index))
-        limits, known, window = None, None, None
-        if what == "observed":
-            shown = asked.limits()
-            limits, window = (shown.lower, shown.upper), self._window(shown)
-        if what == "conditional":
-            asked, seen = self._seen(new, asked, exclude)
-            known = outcome(seen, log_time=self._parts.family.log_time, labels=asked.labels.to_numpy())
-            limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
-        stream = generator(rng)
-        y = self._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
-        if what != "latent":
-            y = self._on_scale(y)
-        if limits is not None:
-            y = np.clip(y, limits[0][:, None], limits[1][:, None])
-        return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
+    Raises
+    ------
+    SpecError
+        For another ``what``, more draws than can be held, limits that are unknown, a regression without a maximum,
+        or ``"conditional"`` with ``exclude``, without what was seen of new rows, or of new rows of a process.
+    DataError, UnseenLevelError
+        If the new data cannot be used.
 
-    def _draw_inside(self, draws: int, rng: int | np.random.Generator | None) -> Array:
-        """New responses (n, draws) of the training rows inside their windows, before censoring."""
-        seen = self._parts.rows.response
-        window = self._window(Limits(seen.limit_lower, seen.limit_upper, seen.entry, seen.exit))
-        return self._on_scale(self._joint.draw(ask(self._parts), draws, noise=True, rng=generator(rng), window=window))
+    References
+    ----------
+    (PRE1) of the theory pages at points drawn by (HYP6) for processes, with (PRE8) for ``"conditional"``; the
+    covariance (REG8) for regressions.
 
-    def _on_scale(self, y: Array) -> Array:
-        """Draws of f plus noise on the scale of the response."""
-        with np.errstate(over="ignore"):
-            return np.exp(y) if self._parts.family.log_time else y
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
+    >>> y.shape, bool((y >= 0).all(axis=None))
+    ((2, 4000), True)
+    >>> res.sample(what="conditional", draws=2, rng=1).head(3).round(1)  # the second was seen, at 0.7
+    draw    0    1
+    0    -1.2 -5.3
+    1     0.7  0.7
+    2    -1.8 -3.1
+    """
+    if not isinstance(what, str) or what not in DRAWN:
+        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+    if what == "conditional" and results._joint.of_training_rows:
+        _refuse_rows_unheard(results.parts, new)
+    asked = ask(results.parts, new, exclude)
+    size = read_draws(draws, rows=len(asked.index))
+    limits, known, window = None, None, None
+    if what == "observed":
+        shown = asked.limits()
+        limits, window = (shown.lower, shown.upper), _window(results, shown)
+    if what == "conditional":
+        asked, seen = _seen(results, new, asked, exclude)
+        known = outcome(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
+        limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
+    stream = generator(rng)
+    y = results._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
+    if what != "latent":
+        y = _on_scale(results, y)
+    if limits is not None:
+        y = np.clip(y, limits[0][:, None], limits[1][:, None])
+    return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
 
-    def _window(self, shown: Limits) -> tuple[Array, Array] | None:
-        """Ends of the windows on the scale of f, where some row has one."""
-        if not (np.isfinite(shown.entry) | np.isfinite(shown.exit)).any():
-            return None
-        if not self._parts.family.log_time:
-            return shown.entry, shown.exit
-        with np.errstate(divide="ignore"):
-            return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
 
-    def _seen(self, new: Frame | None, asked: Asked, exclude: Any) -> tuple[Asked, CensoredResponse]:
-        """Rows of whose response something is known, and what that is."""
-        parts = self._parts
-        if len(exclude):
-            raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
-        if new is None:
-            return asked, parts.rows.response
-        asked = with_response(parts, new, asked)
-        table = what_was_seen(parts, new).take(asked.usable)
-        return asked, build_response(parts.spec, table, np.ones(table.n))
+def draw_inside(results: Results, draws: int, rng: int | np.random.Generator | None) -> Array:
+    """New responses (n, draws) of the training rows inside their windows, before censoring."""
+    seen = results.parts.rows.response
+    window = _window(results, Limits(seen.limit_lower, seen.limit_upper, seen.entry, seen.exit))
+    return _on_scale(
+        results, results._joint.draw(ask(results.parts), draws, noise=True, rng=generator(rng), window=window)
+    )
+
+
+def _on_scale(results: Results, y: Array) -> Array:
+    """Draws of f plus noise on the scale of the response."""
+    with np.errstate(over="ignore"):
+        return np.exp(y) if results.parts.family.log_time else y
+
+
+def _window(results: Results, shown: Limits) -> tuple[Array, Array] | None:
+    """Ends of the windows on the scale of f, where some row has one."""
+    if not (np.isfinite(shown.entry) | np.isfinite(shown.exit)).any():
+        return None
+    if not results.parts.family.log_time:
+        return shown.entry, shown.exit
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
+
+
+def _seen(results: Results, new: Frame | None, asked: Asked, exclude: Any) -> tuple[Asked, CensoredResponse]:
+    """Rows of whose response something is known, and what that is."""
+    parts = results.parts
+    if len(exclude):
+        raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+    if new is None:
+        return asked, parts.rows.response
+    asked = with_response(parts, new, asked)
+    table = what_was_seen(parts, new).take(asked.usable)
+    return asked, build_response(parts.spec, table, np.ones(table.n))
 
 
 def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
@@ -252,7 +255,7 @@ def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
         )
 
 
-def draw_within(law: Law, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
+def draw_within(law: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
     """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
 
     Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).

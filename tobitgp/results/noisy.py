@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.numerics.bells import integrals, log_integrals
 from tobitgp.results import bounded
 from tobitgp.results.normals import Mixture, node_quantiles
@@ -73,7 +73,7 @@ def shown_quantile(q: Mixture, p: float) -> Array:
     return node_quantiles(share, g, (p,))[0]
 
 
-def log_tail_variance(law: Law, z: Array, t: Array, log_mean: Array, *, upper: bool) -> Array:
+def log_tail_variance(law: Distribution, z: Array, t: Array, log_mean: Array, *, upper: bool) -> Array:
     """Log variance of the probability that Z lies above ``z - tX``, or at most there, (n,), given the log of its mean.
 
     Deviations are taken relative to the mean, which keeps their digits in the tails; as in `predictive.log_tail`.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tobitgp.likelihoods.laws import Law, Normal
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.normal import Normal
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -26,7 +27,7 @@ class Mixture:
     log_time: bool = False  # f stands for log time
     lower: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
     upper: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
-    laws: tuple[Law, ...] = ()  # of the noise: ``y* = f + sigma_j Z``
+    laws: tuple[Distribution, ...] = ()  # of the noise: ``y* = f + sigma_j Z``
     entry: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
     exit: Array | None = None  # (n,), limits and window on the scale of the response, infinite where there is none
     spread: Array | None = None  # (n,), standard deviation of the rows' noise in units of sigma, where rows differ
@@ -48,7 +49,7 @@ class Mixture:
     @property
     def normal(self) -> bool:
         """Whether all noise is normal."""
-        return all(law.name == "normal" for law in self.laws)
+        return all(law.gaussian for law in self.laws)
 
     @property
     def truncated(self) -> bool:

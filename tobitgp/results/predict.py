@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.shapes import Design
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.likelihoods.laws import Law
 from tobitgp.prior.block import Inputs
 from tobitgp.results.normals import Mixture
 from tobitgp.results.rows import Limits
@@ -97,8 +97,8 @@ def moments(
     return known[rows] + scale * mean, scale * sd, scale * sigma
 
 
-def noise_laws(fitted: FittedGP, model: GPModel) -> tuple[Law, ...]:
-    """Law of the noise at every design point."""
+def noise_laws(fitted: FittedGP, model: GPModel) -> tuple[Distribution, ...]:
+    """Distribution of the noise at every design point."""
     return tuple(model.family.law_at(point.theta) for point in fitted.points)
 
 

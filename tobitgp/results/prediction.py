@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
+from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.predict import check_alpha
 from tobitgp.typing import Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,52 +77,225 @@ class PredictionResults:
         return pd.concat([mean, obs], axis=1).set_axis(names, axis=1)
 
 
-class Predictions:
-    """``get_prediction`` of every kind of results."""
+def predict(
+    results: Results,
+    new: Frame | None = None,
+    what: str | None = None,
+    *,
+    interval: float | None = None,
+    se: bool = False,
+    q: float | Sequence[float] | None = None,
+    below: float | Sequence[float] | None = None,
+    above: float | Sequence[float] | None = None,
+    exclude: str | Sequence[str] = (),
+) -> pd.Series[float] | pd.DataFrame:
+    r"""Predict at new rows, or at those of the training data.
 
-    predict: Any
+    A question is of a quantity :math:`g(f, \sigma)` of the distribution of the response in a row:
 
-    def get_prediction(self, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> PredictionResults:
-        """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+    =============  =====================================  ==========================================
+    ``what``       value                                  quantity that ``se`` and ``interval`` are of
+    =============  =====================================  ==========================================
+    "latent"       :math:`E f`                            f
+    "median"       median of a new y*                     that of y* given :math:`f, \sigma`
+    "uncensored"   :math:`E y^*`                          :math:`E[y^* | f, \sigma]`
+    "observed"     :math:`E y`, clipped, in the window    :math:`E[y | f, \sigma]`
+    "conditional"  :math:`E y^*`, given what was seen     that given :math:`f, \sigma` too
+    "quantile"     quantile of a new y* of order ``q``    that of y* given :math:`f, \sigma`
+    "prob"         :math:`P(y^* < below)`, or above       that given :math:`f, \sigma`
+    "terms"        mean of each term of f                 the term
+    =============  =====================================  ==========================================
 
-        The interval for a new y* goes from one quantile of ``predict(what="quantile")`` to another: under a process
-        those of the predictive distribution, in a regression those at the estimates.
+    A term is a summand of f. A process beside an intercept is measured from its average over the training rows,
+    and the term ``Intercept`` takes that average up, because the data tell only their sum; ``params["Intercept"]``
+    is the coefficient of the model as written, whose standard deviation holds the level of the processes too.
 
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            By default the training data.
-        exclude : str or list of str
-            Terms to set to zero.
+    Of a process, values average over f, the noise and the hyper-parameters: the posterior of f in a row is a mixture of
+    normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise :math:`\sigma_j` for each design point of the
+    hyper-parameters. Of a regression they are those at the estimates, f being the linear predictor. A mixture has
+    ``"uncensored"`` (the default), ``"median"``, ``"observed"``, ``"conditional"``, ``"quantile"`` and ``"prob"`` of
+    its predictive distribution, and ``"component"``, the probability of each component given what was seen, columns 1
+    to K; no column tells one row of it from another. For log-time families ``"latent"`` and ``"terms"``
+    are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
+    it was seen, and elsewhere the mean of y* truncated to what is known of it, inside the row's window, under the
+    posterior without the row itself (new rows: under the predictive distribution, given their own columns of
+    response, censoring and window). ``"observed"`` is what is shown: y* clipped at the limits and, of a model with
+    ``truncate()``, inside its window, :math:`E[y | \mathrm{entry} < y^* < \mathrm{exit}, f, \sigma]` averaged over
+    the posterior. Means are infinite or NaN where the noise has none, as Student's with one degree of freedom.
 
-        Returns
-        -------
-        PredictionResults
-            With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+    Parameters
+    ----------
+    new : DataFrame or dict of columns, optional
+        With the columns right of ``~``, for ``"observed"`` those of the limits and the window, and for
+        ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
+        the result is one, too: its partitions are predicted when they are asked for.
+    what : str, optional
+        A row of the table; ``"latent"`` by default, of a mixture ``"uncensored"``.
+    interval : float, optional
+        Probability of an equal-tailed interval of the quantity, as 0.95; never an interval for a new observation. Of a
+        process quantiles of its posterior; of a regression and a mixture normal on the quantity's own scale: that of
+        logarithms for positive predictions of log-time families, of logits for probabilities.
+    se : bool
+        Give the quantity's posterior standard deviation; of a regression and a mixture its standard error, by the
+        delta method from ``cov_params()``.
+    q : float or list of float, optional
+        Orders of quantiles, between 0 and 1.
+    below, above : float or list of float, optional
+        Limits on the scale of the response; one of the two.
+    exclude : str or list of str
+        Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``: a process beside an intercept stands at its
+        average over the training rows. New data need no columns that only they use. A mixture has none.
 
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows and ``new`` is not given.
-        DataError, UnseenLevelError
-            If the new data cannot be used; both when numbers are asked for.
+    Returns
+    -------
+    Series or DataFrame
+        A Series named after ``what``, or columns ``mean, se[, lower, upper]``, ``lower <= mean <= upper``; the
+        index of the data, NaN in rows with missing inputs and in training rows that were dropped. A list in ``q``,
+        ``below`` or ``above`` gives a column for each value, with ``se`` or ``interval`` columns
+        ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, the intercept and all
+        offsets together among them: their means add up to ``"latent"``.
 
-        References
-        ----------
-        (PRE2) and (PRE3) of the theory pages for processes; the delta method from (REG8) for regressions, from (LR2)
-        for mixtures.
+    Raises
+    ------
+    SpecError
+        For an unknown ``what``, an interval outside (0, 1), arguments that do not go with it, or ``"observed"``
+        where the limits are unknown.
+    DataError, UnseenLevelError
+        If the new data cannot be used.
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
-                           0
-        mean            0.88
-        mean_se         3.49
-        mean_ci_lower  -5.97
-        mean_ci_upper   7.72
-        obs_ci_lower   -8.92
-        obs_ci_upper   10.68
-        """
-        return PredictionResults(self.predict, new, exclude)
+    Warns
+    -----
+    ApproximationWarning
+        If a mixture has no finite mean.
+
+    References
+    ----------
+    Of processes (PRE1) to (PRE7) of the theory pages, the posterior without the row itself being the cavity (EP1) and
+    levels of terms those of (FEA10). Of regressions the table of scales above (REG12), (REG12) and (REG13), errors
+    from (REG8). Of mixtures Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored
+    data, ECML PKDD, eqs. 34 and 46-47, and (MIX16).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
+       mean    se  lower  upper
+    0  2.93  2.05   0.28   7.95
+    1  0.94  0.83   0.07   3.17
+    >>> res.predict({"age": [30.0, 60.0]}, what="quantile", q=[0.1, 0.9]).round(2)
+         0.1   0.9
+    0  -6.92  8.76
+    1 -10.96  3.81
+    >>> res.predict({"age": [30.0]}, what="terms")["age"].round(2)
+    statistic  mean
+    0         -4.49
+    """
+    options = {"interval": interval, "se": se, "q": q, "below": below, "above": above, "exclude": exclude}
+    if is_dask(new):
+        return predict_lazily(results._without_rows, new, {"what": what, **options})
+    return results._predict(new, what, **options)
+
+
+def get_prediction(
+    results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()
+) -> PredictionResults:
+    """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+
+    The interval for a new y* goes from one quantile of ``predict(what="quantile")`` to another: under a process
+    those of the predictive distribution, in a regression those at the estimates.
+
+    Parameters
+    ----------
+    new : DataFrame or dict of columns, optional
+        By default the training data.
+    exclude : str or list of str
+        Terms to set to zero.
+
+    Returns
+    -------
+    PredictionResults
+        With ``summary_frame(alpha)``, ``conf_int(obs, alpha)``, ``predicted_mean`` and ``se_mean``.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows and ``new`` is not given.
+    DataError, UnseenLevelError
+        If the new data cannot be used; both when numbers are asked for.
+
+    References
+    ----------
+    (PRE2) and (PRE3) of the theory pages for processes; the delta method from (REG8) for regressions, from (LR2)
+    for mixtures.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.get_prediction({"age": [30.0]}).summary_frame().round(2).T
+                       0
+    mean            0.88
+    mean_se         3.49
+    mean_ci_lower  -5.97
+    mean_ci_upper   7.72
+    obs_ci_lower   -8.92
+    obs_ci_upper   10.68
+    """
+    return PredictionResults(results.predict, new, exclude)
+
+
+def residuals(
+    results: Results, kind: str = "quantile", *, rng: int | np.random.Generator | None = None
+) -> pd.Series[float]:
+    """Residuals of the training rows, censored ones included.
+
+    ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
+    between the ends where a row is censored; standard normal if the model is right, but for the row's own part in the
+    posterior. ``"response"``: response, or its mean given what was seen, less ``predict(what="uncensored")``.
+    ``"pearson"``: response, or its mean given what was seen, less the predictive mean, over the predictive standard
+    deviation (of a regression that of the noise), on the log scale for log-time families; NaN where the noise has no
+    variance; not of a mixture. ``"deviance"``, of a regression: signed roots of deviances, as survreg has them.
+    ``"cox_snell"``: minus the log of the predictive probability of a larger response, at the end of right-censored
+    rows, its expectation given the row on left-censored and interval ones. ``"martingale"``: events, none on
+    right-censored rows, less that. Truncated rows are judged by what could have been seen of them.
+
+    Parameters
+    ----------
+    kind : {"quantile", "response", "pearson", "deviance", "cox_snell", "martingale"}
+        ``"response"`` is in the units of the response, the others have none.
+    rng : int or numpy Generator, optional
+        For the random part; None is deterministic.
+
+    Returns
+    -------
+    Series
+        A row for each row of the training data, NaN where it was dropped.
+
+    Raises
+    ------
+    SpecError
+        For another ``kind``, or if the fit holds no training rows.
+
+    Warns
+    -----
+    ApproximationWarning
+        If ``"response"`` has no finite mean to be taken from.
+
+    References
+    ----------
+    .. [1] P. K. Dunn and G. K. Smyth, "Randomized quantile residuals", JCGS 5 (1996).
+    .. [2] D. R. Cox and E. J. Snell, "A general definition of residuals", JRSS B 30 (1968).
+    .. [3] T. M. Therneau, P. M. Grambsch and T. R. Fleming, "Martingale-based residuals for survival models",
+       Biometrika 77 (1990).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> res.residuals("deviance").head(2).round(2)
+    0   -0.76
+    1    0.59
+    Name: deviance, dtype: float64
+    """
+    return results._residuals(kind, rng)

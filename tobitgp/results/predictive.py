@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
-from tobitgp.likelihoods import mass
-from tobitgp.likelihoods.laws import Law, Student
+from tobitgp.distributions import intervals
+from tobitgp.distributions.base import Distribution
 from tobitgp.numerics.bells import Function, integrals, log_integrals
 from tobitgp.results.normals import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
@@ -25,7 +25,9 @@ HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 BEYOND, _FARTHEST = 9.0, 38.0
 
 
-def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
+def log_mass(
+    law: Distribution, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None
+) -> Array:
     """Log probability of ``a < tX + Z <= b``, within a window where one is given.
 
     Shapes: a, b, t, entry, exit (n,); gives (n,).
@@ -34,9 +36,9 @@ def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None,
 
     def values(x: Array, i: IntArray) -> Array:
         shift = t[i] * x
-        inside = mass.log_mass(law, a[i] - shift, b[i] - shift)
+        inside = intervals.log_mass(law, a[i] - shift, b[i] - shift)
         if entry is not None and exit is not None:
-            inside = inside - mass.log_mass(law, entry[i] - shift, exit[i] - shift)
+            inside = inside - intervals.log_mass(law, entry[i] - shift, exit[i] - shift)
         return (inside - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
@@ -44,7 +46,7 @@ def log_mass(law: Law, a: Array, b: Array, t: Array, entry: Array | None = None,
     return _log_integral(law, values, near, kinks, t)
 
 
-def log_tail(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
+def log_tail(law: Distribution, z: Array, t: Array, *, upper: bool) -> Array:
     """Log probability that ``tX + Z`` lies above z, or at most there; shapes as in :func:`log_mass`."""
     tail = law.log_sf if upper else law.log_cdf
 
@@ -55,7 +57,7 @@ def log_tail(law: Law, z: Array, t: Array, *, upper: bool) -> Array:
     return _log_integral(law, values, near, z[:, None], t)
 
 
-def log_density(law: Law, z: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
+def log_density(law: Distribution, z: Array, t: Array, entry: Array | None = None, exit: Array | None = None) -> Array:
     """Log density of ``tX + Z`` at z; shapes and the window as in :func:`log_mass`."""
     ends = [z] if entry is None or exit is None else [z, entry, exit]
 
@@ -63,14 +65,14 @@ def log_density(law: Law, z: Array, t: Array, entry: Array | None = None, exit: 
         shift = t[i] * x
         value = law.log_density(z[i] - shift, 0)[0]
         if entry is not None and exit is not None:
-            value = value - mass.log_mass(law, entry[i] - shift, exit[i] - shift)
+            value = value - intervals.log_mass(law, entry[i] - shift, exit[i] - shift)
         return (value - 0.5 * x * x - HALF_LOG_2PI)[None]
 
     kinks = np.stack([np.where(np.isfinite(end), end, z) for end in ends], axis=1)
     return _log_integral(law, values, z, kinks, t)
 
 
-def cdf(law: Law, z: Array, t: Array) -> tuple[Array, Array]:
+def cdf(law: Distribution, z: Array, t: Array) -> tuple[Array, Array]:
     """Probability that ``tX + Z`` is at most z, and its density there, (n,) each."""
     log_cdf = law.log_cdf
 
@@ -117,7 +119,7 @@ def noise_quantiles(q: Mixture, p: float) -> Array:
 
 
 def probability_quantile(
-    laws: tuple[Law, ...], p: float, weight: Array, mean: Array, sd: Array, *, upper: bool
+    laws: tuple[Distribution, ...], p: float, weight: Array, mean: Array, sd: Array, *, upper: bool
 ) -> Array:
     """Quantile of the probability that noise lies above z, or at most there, where z is uncertain.
 
@@ -127,7 +129,7 @@ def probability_quantile(
 
 
 def log_probability_quantile(
-    laws: tuple[Law, ...], p: float, weight: Array, mean: Array, sd: Array, *, upper: bool
+    laws: tuple[Distribution, ...], p: float, weight: Array, mean: Array, sd: Array, *, upper: bool
 ) -> Array:
     """Logarithm of :func:`probability_quantile`, which keeps its precision where that underflows."""
     order = 1.0 - p if upper else p
@@ -151,20 +153,17 @@ def log_probability_quantile(
     return np.asarray(log_ndtr(-score if upper else score))
 
 
-def _log_integral(law: Law, values: Function, near: Array, kinks: Array, t: Array) -> Array:
+def _log_integral(law: Distribution, values: Function, near: Array, kinks: Array, t: Array) -> Array:
     low, high = reach(law, near, t)
     return log_integrals(values, low, high, t / law.reach, kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
-def reach(law: Law, near: Array, t: Array, power: float = 1.0) -> tuple[Array, Array]:
+def reach(law: Distribution, near: Array, t: Array, power: float = 1.0) -> tuple[Array, Array]:
     """Range of x: from 0 to where the end ``near`` meets the middle of the law, as far as the law's slope leads.
 
     With ``power`` the integrand holds such a power of the law's tail.
     """
-    if isinstance(law, Student):
-        slope = np.full_like(near, 0.5 * (law.df + 1.0) / law.df**0.5)
-    else:
-        slope = np.abs(law.log_density(np.clip(near, -1e100, 1e100), 1)[1])
+    slope = law.steepness(near)
     with np.errstate(over="ignore"):
         size = np.minimum(np.abs(near) / np.maximum(t, 1e-300), np.minimum(power * t * slope, _FARTHEST))
     centre = np.sign(near) * size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from tobitgp.likelihoods.laws import Law
+from tobitgp.distributions.base import Distribution
 from tobitgp.regression.scales import Predictor, uncensored
 from tobitgp.results import bounded, predictive
 from tobitgp.results.clipped import clipped_mean, logit, smoothed_variance
@@ -189,7 +189,7 @@ def _finite_quantile(q: Mixture, p: float) -> Array:
     return np.where(free, uncensored_quantile(q, p), value) if free.any() else value
 
 
-def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, law: Law, start: Array) -> Array:
+def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, law: Distribution, start: Array) -> Array:
     """The f at which noise of one law and scale shows the quantile asked for.
 
     ``x`` and ``f_j`` are equivalent when ``g(f_j, sigma_j) = g(x, sigma)``; then the cdf of the quantity at
@@ -220,10 +220,10 @@ def _equivalent_quantile(q: Mixture, p: float, rows: IntArray, sigma: float, law
 
 
 def _logit(
-    f: Array, sigma: Array, laws: tuple[Law, ...], lower: Array, upper: Array, *, log_time: bool
+    f: Array, sigma: Array, laws: tuple[Distribution, ...], lower: Array, upper: Array, *, log_time: bool
 ) -> tuple[Array, Array]:
     """``log(g - l) - log(u - g)`` and its derivative in f, (J, n) each; see `clipped.logit`."""
-    if all(law.name == "normal" for law in laws):
+    if all(law.gaussian for law in laws):
         return logit(f, sigma, lower, upper, log_time=log_time)
     pairs = [
         bounded.logit(law, row, noise, lower, upper, log_time=log_time)

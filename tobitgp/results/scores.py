@@ -1,4 +1,4 @@
-"""How well a fit foretells new rows: their log likelihood, and the order of their times."""
+"""How well a fit predicts new rows: their log likelihood, and the order of their times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.mass import log_mass
 from tobitgp.regression.scales import Predictor
 from tobitgp.results.conditional import log_predictive, predicted_rows, what_was_seen, with_response
 from tobitgp.results.regression.parts import TobitParts
@@ -20,6 +20,7 @@ from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
 
 SCORES = ("log_likelihood", "concordance_index")
+NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 
 
 class Scored(NamedTuple):

@@ -6,18 +6,22 @@ A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.beside import by_label
+from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.numerics.falling import area
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array, BoolArray, Frame
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 CURVES = ("survival", "cumulative_hazard", "hazard")
 STATISTICS = ("mean", "median", "lower", "upper")
@@ -25,36 +29,38 @@ _NUMBER = (int, float, np.integer, np.floating)
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
-class TimeLaw(Protocol):
+class TimeLaw:
     """What a fit knows of the times of n rows, on the scale of the response."""
+
+    __slots__ = ()
 
     @property
     def discrete(self) -> bool:
         """Whether they are counts."""
-        ...
+        raise NotImplementedError
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
 
         Arrays are (n, m).
         """
-        ...
+        raise NotImplementedError
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
-        ...
+        raise NotImplementedError
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
-        ...
+        raise NotImplementedError
 
     def mean(self) -> Array:
         """Mean times, (n,)."""
-        ...
+        raise NotImplementedError
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
-        ...
+        raise NotImplementedError
 
 
 class TimeRows:
@@ -80,6 +86,14 @@ class TimeRows:
         out = np.full((len(self.usable), *values.shape[1:]), np.nan)
         out[self.usable] = values
         return out
+
+
+def rows_of(results: Results, df: Frame | None, exclude: Any = (), *, bands: bool = False) -> TimeRows:
+    """Rows that a question is about, those of the training data by default."""
+    parts = results.parts
+    if df is None and parts.training is None and parts.spec.mixture is None:
+        raise SpecError(f"{NO_ROWS}: give df=...")
+    return results._time_rows(df, exclude, bands=bands)
 
 
 def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, interval: float | None) -> pd.DataFrame:

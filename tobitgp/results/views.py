@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import pandas as pd
 
@@ -25,23 +24,25 @@ FRAME_COLUMNS = ("coef", "std err", "z", "P>|z|", "lower", "upper")
 RATIO_COLUMNS = ("exp(coef)", "exp(coef) lower", "exp(coef) upper")
 
 
-class Source(Protocol):
+class Source:
     """What every kind of fit remembers of the data and the formula."""
 
+    __slots__ = ()
+
+    spec: ModelSpec
+    state: DesignState  # replays the covariates on new data
+    facts: Facts  # what is remembered of the training rows
+    training: TrainingData | None  # none where the fit holds no rows
+    covariates: pd.DataFrame | None  # of the rows used
+
     @property
-    def spec(self) -> ModelSpec: ...  # noqa: D102
-    @property
-    def state(self) -> DesignState: ...  # noqa: D102
-    @property
-    def facts(self) -> Facts: ...  # noqa: D102
-    @property
-    def covariates(self) -> pd.DataFrame | None: ...  # noqa: D102
-    @property
-    def rows(self) -> TrainingData: ...  # noqa: D102
+    def rows(self) -> TrainingData:
+        """Training rows."""
+        return held_rows(self.training)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Source):
     """What a fit was made from and what it found, for predictions, tables and plots."""
 
     spec: ModelSpec
@@ -61,11 +62,6 @@ class Parts:
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters."""
         return [*self.gp.columns, *self.fitted.parameters.names]
-
-    @property
-    def rows(self) -> TrainingData:
-        """Training rows."""
-        return held_rows(self.training)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support.laws import LAWS
 
 from tobitgp.data.outcome import outcome
 from tobitgp.data.shapes import CensoredResponse
-from tobitgp.likelihoods.laws import LAWS, Normal
+from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.rows import mass_terms, row_terms
 from tobitgp.likelihoods.values import log_likelihoods
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tobitgp.likelihoods.laws import Gumbel, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.student import Student
 from tobitgp.regression.delta import delta_se, df_slope, interval
 from tobitgp.regression.scales import Predictor, Quantity, quantile
 

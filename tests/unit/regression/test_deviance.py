@@ -6,7 +6,10 @@ from scipy import optimize, stats
 from support.responses import response
 
 from tobitgp.data.outcome import outcome
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression.deviance import deviance
 from tobitgp.regression.scales import Predictor
 

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from support.laws import LAWS
 from support.responses import response
 
 from tobitgp.data.outcome import outcome
-from tobitgp.likelihoods.laws import LAWS
 from tobitgp.regression import maximise
 
 INF = np.inf

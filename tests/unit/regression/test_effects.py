@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from support.differences import derivative, gradient
 
-from tobitgp.likelihoods.laws import Gumbel, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression.effects import Side, effect, split
 from tobitgp.regression.scales import Predictor, observed, probability
 

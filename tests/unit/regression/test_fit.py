@@ -7,8 +7,11 @@ from support.responses import response
 
 from tobitgp.data.outcome import outcome
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
 from tobitgp.regression import covariance, maximise, null_log_likelihood
 
 SCIPY = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l}

@@ -5,7 +5,10 @@ import pytest
 from scipy import integrate, stats
 from support.differences import derivative
 
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression.scales import Predictor, latent, median, observed, probability, quantile, uncensored
 from tobitgp.results.clipped import clipped_mean
 

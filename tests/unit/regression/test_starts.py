@@ -5,7 +5,8 @@ import pytest
 from support.responses import response
 
 from tobitgp.data.outcome import outcome
-from tobitgp.likelihoods.laws import Normal, Student
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression import ascent, maximise
 from tobitgp.regression.working import standardise
 

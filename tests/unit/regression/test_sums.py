@@ -4,7 +4,7 @@ from support.differences import gradient
 from support.laws import EVERY, IDS
 
 from tobitgp.data.outcome import outcome
-from tobitgp.likelihoods.laws import Student
+from tobitgp.distributions.student import Student
 from tobitgp.regression import working
 from tobitgp.regression.sums import evaluate
 from tobitgp.regression.working import standardise

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats as st
 
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression.scales import Predictor
 from tobitgp.regression.survival import CURVES, hazard, remaining, survival
 

@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from tobitgp.likelihoods.excess import gumbel_above, gumbel_below, log_excess, logistic_above, logistic_below
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
-from tobitgp.likelihoods.mass import log_mass
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.gumbel import log_excess_above as gumbel_above
+from tobitgp.distributions.gumbel import log_excess_below as gumbel_below
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.logistic import log_excess_above as logistic_above
+from tobitgp.distributions.logistic import log_excess_below as logistic_below
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.scales import Predictor, observed
 from tobitgp.results import bounded, clipped
@@ -100,10 +106,10 @@ def test_tilted_excesses(s, z):
 def test_far_out():
     """Mean excess over a far limit: 1 for the logistic law, vanishing for Gumbel's, growing for Student's."""
     z = np.array([1e3])
-    assert np.allclose(log_excess(Logistic(), z, None, above=True), 0.0)
-    assert np.allclose(log_excess(Gumbel(), np.array([100.0]), None, above=True), -100.0)
-    assert np.allclose(np.exp(log_excess(Student(5.0), z, None, above=True)), 1e3 / 4.0, rtol=1e-3)
-    assert log_excess(Student(0.9), z, None, above=True) is None
+    assert np.allclose(Logistic().log_excess(z, None, above=True), 0.0)
+    assert np.allclose(Gumbel().log_excess(np.array([100.0]), None, above=True), -100.0)
+    assert np.allclose(np.exp(Student(5.0).log_excess(z, None, above=True)), 1e3 / 4.0, rtol=1e-3)
+    assert Student(0.9).log_excess(z, None, above=True) is None
 
 
 @pytest.mark.parametrize("s", [None, 1e-4, 0.5, 0.99])
@@ -113,7 +119,7 @@ def test_gumbels_excess_over_what_is_far_below(z, s):
     with mp.workdps(60):
         truth = -z - mp.euler if s is None else (mp.gamma(1 + mp.mpf(s)) - mp.exp(mp.mpf(s) * z)) / mp.mpf(s)
         truth = float(mp.log(truth))
-    found = log_excess(Gumbel(), np.array([z]), None if s is None else np.array([s]), above=True)
+    found = Gumbel().log_excess(np.array([z]), None if s is None else np.array([s]), above=True)
     assert found[0] == pytest.approx(truth, rel=1e-11)
 
 

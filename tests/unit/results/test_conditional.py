@@ -10,8 +10,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import tobitgp as tg
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
 from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
 from tobitgp.results.imputed import Component, latent_quantiles
 from tobitgp.results.predict import moments

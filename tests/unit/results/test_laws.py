@@ -7,7 +7,10 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 
 import tobitgp as tg
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.numerics.interval import interval
 from tobitgp.results import bounded
 from tobitgp.results.clipped import clipped_mean, smoothed_variance

@@ -7,7 +7,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.numerics.interval import log_interval_mass
 from tobitgp.results.normals import Mixture, normal_quantile
 from tobitgp.results.predictive import (

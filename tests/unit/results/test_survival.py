@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.special import ndtri
 
 import tobitgp as tg
+from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import DataError, SpecError
-from tobitgp.likelihoods.laws import Logistic
 from tobitgp.results.normals import Mixture
 from tobitgp.results.process.bands import conditional_band
 

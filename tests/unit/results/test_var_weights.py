@@ -11,9 +11,9 @@ from scipy.stats import logistic, multivariate_normal, norm
 
 import tobitgp as tg
 from tobitgp.data.problem import Rows, Window
+from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.likelihoods.gaussian import GaussianNoise
-from tobitgp.likelihoods.laws import Logistic
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.likelihoods.spread import Spread
 

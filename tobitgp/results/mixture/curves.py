@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
-from tobitgp.results.curves import Curves, Excluded
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, errors_in_words, training_ends
 from tobitgp.results.rows import ask
-from tobitgp.results.scores import Scores
+from tobitgp.results.scores import NO_ORDER, Scores
 from tobitgp.results.survival import TimeRows
 from tobitgp.typing import Array, Frame
 
-_NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
 
-
-class MixtureCurves(Curves):
+class MixtureCurves:
     """The law of a new value, and its survival."""
 
     _parts: MixtureParts
-    _curve_label = "mixture"
 
     @property
     def predictive(self) -> Predictive:
@@ -56,7 +53,7 @@ class MixtureCurves(Curves):
                 warnings.warn(note, BoundaryWarning, stacklevel=user_level())
         return self._parts
 
-    def _time_rows(self, df: Frame | None, exclude: Excluded, *, bands: bool) -> TimeRows:
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         from tobitgp.results.mixture.survival import times_of_rows
 
         return times_of_rows(self._settled if bands else self._parts, df, exclude)
@@ -64,14 +61,11 @@ class MixtureCurves(Curves):
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)
 
-    def _concordance(self) -> float:
-        raise SpecError(_NO_ORDER)
-
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         from tobitgp.results.mixture.predict import ends_of_rows
 
         if scoring_method == "concordance_index":
-            raise SpecError(_NO_ORDER)
+            raise SpecError(NO_ORDER)
         asked = ask(self._parts, df)
         lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
         if not len(lower):

@@ -15,7 +15,7 @@ from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.weibull import LARGEST_SHAPE, SMALLEST_SHAPE
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.mixture.slopes import natural_slopes, plug_in_theta
-from tobitgp.results.trust.posterior_draws import chunks, on_grid, streams, training_rows
+from tobitgp.results.trust.posterior_draws import Draws, chunks, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 _LEAST_KNOWN = 1.0
@@ -23,8 +23,8 @@ _SMALLEST = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentDraws:
-    """Draws of a mixture's parameters; keeps the protocol of ``Draws``."""
+class ComponentDraws(Draws):
+    """Draws of a mixture's parameters."""
 
     parts: MixtureParts
     ends: tuple[Array, Array]  # (n,), the values lie in (lower, upper]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import Facts, held_rows
+from tobitgp.data.facts import Facts
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.data.state import DesignState
@@ -18,6 +18,7 @@ from tobitgp.mixture import MixtureFit, held_parameters, linear_response, poster
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
 from tobitgp.report.protocols import CovKind
+from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
@@ -34,7 +35,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureParts:
+class MixtureParts(Source):
     """A fitted mixture and its data."""
 
     spec: ModelSpec
@@ -55,11 +56,6 @@ class MixtureParts:
     def bayes(self) -> bool:
         """Whether there is a posterior; point estimates otherwise."""
         return isinstance(self.fit.model, Bayes)
-
-    @property
-    def rows(self) -> TrainingData:
-        """Training rows."""
-        return held_rows(self.training)
 
 
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,119 +10,32 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator, random_points
-from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.mixture.curves import MixtureCurves
 from tobitgp.results.mixture.draws import ComponentDraws, draw_components, draw_rows
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
 from tobitgp.results.predict import check_flag
-from tobitgp.results.prediction import Predictions
 from tobitgp.results.rows import ask
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows
-from tobitgp.results.trust.validation import Rng, Validation
+from tobitgp.results.trust.validation import Rng
 from tobitgp.typing import Frame
 
 DRAWN = ("uncensored", "observed", "conditional")
 
 
-class MixtureQuestions(MixtureCurves, Predictions, Validation):
+class MixtureQuestions(MixtureCurves):
     """The questions that :class:`MixtureResults` answers."""
 
     _parts: MixtureParts
-
-    @property
-    def parts(self) -> MixtureParts:
-        """Specification, training data and fit, as the rooms below hand them on."""
-        return self._parts
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)
         return draw_components(self._settled, draws, rng, question=question)
 
-    def predict(
-        self,
-        new: Frame | None = None,
-        what: str | None = None,
-        *,
-        interval: float | None = None,
-        se: bool = False,
-        q: float | Sequence[float] | None = None,
-        below: float | Sequence[float] | None = None,
-        above: float | Sequence[float] | None = None,
-        exclude: str | Sequence[str] = (),
-    ) -> pd.Series[float] | pd.DataFrame:
-        """Predict at new rows, or at those of the training data.
-
-        No column tells one row from another, so that predictions are the same in all of them, but for
-        ``"conditional"`` and ``"component"``, which use what is known of each, and ``"observed"`` under limits that
-        are columns.
-
-        Parameters
-        ----------
-        new : DataFrame or dict of columns, optional
-            With the columns of response and censoring for ``"conditional"`` and ``"component"``, and those of the
-            limits for ``"observed"``; by default the training data. Of a dask DataFrame the result is one, too.
-        what : {"uncensored", "median", "observed", "conditional", "component", "quantile", "prob"}
-            ``"uncensored"``, the default: mean of the response before censoring, infinite or NaN, with a warning,
-            where a component has none. ``"median"``. ``"observed"``: mean after clipping at the limits, at the
-            estimates. ``"conditional"``: mean given what was seen of each row. ``"component"``: probability of each
-            component given what was seen, columns 1 to K; the weights without the response. ``"quantile"`` and
-            ``"prob"`` (strictly below, or above) of the predictive law.
-        interval : float, optional
-            Probability of an interval of the quantity, normal on its own scale: of logarithms for positive families,
-            of logits for probabilities.
-        se : bool
-            Give standard errors, by the delta method from ``cov_params()``.
-        q, below, above : float or list of float, optional
-            With ``"quantile"`` orders between 0 and 1, with ``"prob"`` limits on the scale of the response.
-        exclude : sequence of str
-            Empty: a mixture has no terms.
-
-        Returns
-        -------
-        Series or DataFrame
-            As :meth:`tobitgp.GPResults.predict` gives it, on the scale of the response or of probabilities.
-
-        Raises
-        ------
-        SpecError
-            For an unknown ``what``, arguments that do not go with it, lacking columns of what was seen, or
-            ``"observed"`` where the limits are unknown.
-        DataError
-            If the new data cannot be used.
-
-        Warns
-        -----
-        ApproximationWarning
-            If there is no finite mean.
-
-        References
-        ----------
-        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs.
-        34 and 46-47; (MIX16) of the theory pages for ``"conditional"``.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("lung")
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", data, family="weibull")
-        >>> res.predict({"time": [200, 200], "event": [1, 0]}, "conditional").round(1)
-        0    200.0
-        1    506.2
-        Name: conditional, dtype: float64
-        >>> res.predict(data.head(2), "prob", above=365, interval=0.95).round(3)
-            mean     se  lower  upper
-        0  0.434  0.029  0.376  0.491
-        1  0.434  0.029  0.376  0.491
-        """
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         from tobitgp.results.mixture.predict import predict_mixture
 
-        if is_dask(new):
-            options = {"what": what, "interval": interval, "se": se, "q": q, "below": below, "above": above}
-            return predict_lazily(self._without_rows, new, {**options, "exclude": exclude})
-        parts = self._settled if check_flag("se", se) or interval is not None else self._parts
-        return predict_mixture(
-            parts, new, what, interval=interval, se=se, q=q, below=below, above=above, exclude=exclude
-        )
+        parts = self._settled if check_flag("se", options["se"]) or options["interval"] is not None else self._parts
+        return predict_mixture(parts, new, what, **options)
 
     def _without_rows(self) -> Any:
         return type(self)(replace(self._settled, training=None, covariates=None))  # type: ignore[call-arg]
@@ -200,46 +112,7 @@ class MixtureQuestions(MixtureCurves, Predictions, Validation):
             y = np.clip(y, limits[0][:, None], limits[1][:, None])
         return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
 
-    def residuals(self, kind: str = "quantile", *, rng: int | np.random.Generator | None = None) -> pd.Series[float]:
-        """Residuals of the training rows, censored ones included, under the predictive law.
-
-        Parameters
-        ----------
-        kind : {"quantile", "cox_snell", "martingale", "response"}
-            As in :meth:`tobitgp.TobitResults.residuals`; counts stand at a random point of their mass, too.
-        rng : int or numpy Generator, optional
-            For the random part; None is deterministic.
-
-        Returns
-        -------
-        Series
-            A row for each row of the training data, NaN where it was dropped; ``"response"`` is in the units of the
-            response, the others have none.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``, or if the fit holds no training rows.
-
-        Warns
-        -----
-        ApproximationWarning
-            If ``"response"`` has no finite mean to be taken from.
-
-        References
-        ----------
-        P. K. Dunn and G. K. Smyth (1996), Randomized quantile residuals, *Journal of
-        Computational and Graphical Statistics* 5, 236-244.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.residuals().head(2).round(2)
-        0   -0.04
-        1    0.45
-        Name: quantile, dtype: float64
-        """
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
         from tobitgp.results.mixture.residuals import residuals
 
         asked = ask(self._parts)

@@ -17,18 +17,16 @@ from tobitgp.results.mixture.estimates import MixtureEstimates
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of
 from tobitgp.results.mixture.pictures import MixturePictures
 from tobitgp.results.mixture.questions import MixtureQuestions
-from tobitgp.results.outside import PluginHooks
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics
-from tobitgp.results.trust.check import Checked, mixture_findings
+from tobitgp.results.results import Results
+from tobitgp.results.trust.check import mixture_findings
 from tobitgp.results.trust.findings import Finding
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
 
 
-class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Saving, PluginHooks):
+class MixtureResults(MixtureQuestions, MixturePictures, Results):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
@@ -453,7 +451,7 @@ class MixtureResults(Statistics, MixtureQuestions, MixturePictures, Checked, Sav
 
         return summarise_mixture(self, check_alpha(alpha), kind)
 
-    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+    def _findings(self, rng: Any) -> Iterator[Finding]:
         return mixture_findings(self)
 
     def __repr__(self) -> str:

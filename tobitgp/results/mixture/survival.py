@@ -14,7 +14,7 @@ from tobitgp.mixture import MixtureFit
 from tobitgp.results.mixture import scales
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of
 from tobitgp.results.mixture.scales import MixtureQuantity
-from tobitgp.results.survival import STATISTICS, TimeRows, left_area
+from tobitgp.results.survival import STATISTICS, TimeLaw, TimeRows, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
@@ -27,7 +27,7 @@ CURVES: dict[str, Curve] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureTimes:
+class MixtureTimes(TimeLaw):
     """Keeps the protocol of ``TimeLaw``: n rows that are all the same."""
 
     parts: MixtureParts

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.special import ndtr
 
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import row_chunks
-from tobitgp.likelihoods.laws import Law
 from tobitgp.results.normals import Mixture, solve_quantile
 from tobitgp.results.predictive import HALF_LOG_2PI, log_probability_quantile
 from tobitgp.typing import Array
@@ -23,7 +23,7 @@ _NODES, _MORE_NODES = 65, 513
 _FAR, _LEAST = 1e100, 1e-300
 _CELLS = 512
 
-Value = Callable[[Law, float, Array, Array], Array]
+Value = Callable[[Distribution, float, Array, Array], Array]
 
 
 def survival_band(q: Mixture, y: Array, tails: tuple[float, ...]) -> Iterator[Array]:
@@ -44,7 +44,7 @@ def conditional_band(q: Mixture, start: Array, y: Array, tails: tuple[float, ...
     Shapes: start (n,), y (n, m); gives (n, m).
     """
 
-    def value(law: Law, sigma: float, f: Array, ends: Array) -> Array:
+    def value(law: Distribution, sigma: float, f: Array, ends: Array) -> Array:
         z = [np.clip((ends[..., k, None] - f) / sigma, -_FAR, _FAR) for k in (0, 1)]
         return np.log(np.maximum(law.log_sf(z[0]) - law.log_sf(z[1]), _LEAST))
 
@@ -54,7 +54,7 @@ def conditional_band(q: Mixture, start: Array, y: Array, tails: tuple[float, ...
 def hazard_band(q: Mixture, y: Array, tails: tuple[float, ...]) -> list[Array]:
     """Quantiles of the hazard at y (n, m) given f and sigma, on the scale of f; (n, m) each."""
 
-    def value(law: Law, sigma: float, f: Array, ends: Array) -> Array:
+    def value(law: Distribution, sigma: float, f: Array, ends: Array) -> Array:
         z = np.clip((ends[..., 0, None] - f) / sigma, -_FAR, _FAR)
         early = law.log_density(z, 0)[0] - law.log_sf(z)
         return np.where(z > 0.0, np.log(-law.upper_tail(z).d1), early) - np.log(sigma)

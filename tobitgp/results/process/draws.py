@@ -13,14 +13,14 @@ from tobitgp.likelihoods.side import SIDES
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.results.joint import draw_within
-from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessDraws:
-    """Draws of a fitted process; keeps the protocol of ``Draws``."""
+class ProcessDraws(Draws):
+    """Draws of a fitted process."""
 
     parts: Parts
     known: Outcome  # of the n rows

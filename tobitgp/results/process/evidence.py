@@ -61,7 +61,7 @@ def evidence_at(
         whole,
         gradient=gradient,
     )
-    plain = not np.any(plan.measured.counts[1:]) and family.law.name == "normal"
+    plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))
     return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)
 

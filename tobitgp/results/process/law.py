@@ -14,15 +14,15 @@ from tobitgp.numerics.draws import open_uniform
 from tobitgp.prior.block import Inputs
 from tobitgp.results.conditional import CHUNK, Seen, normal_draws, seen_in_training
 from tobitgp.results.imputed import latent_quantiles
-from tobitgp.results.joint import draw_within
+from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLaw:
-    """Of f in several rows; keeps the protocol of ``JointLaw``."""
+class ProcessLaw(JointLaw):
+    """Of f in several rows."""
 
     parts: Parts
 
@@ -76,10 +76,10 @@ class ProcessLaw:
             law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
             sigma = asked.design.noise(point.sigma)
             free = noise and known is None and window is None
-            if free and law.name == "normal":
+            if free and law.gaussian:
                 variance = variance + np.square(sigma)
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-            if free and law.name != "normal":
+            if free and not law.gaussian:
                 f += np.reshape(sigma, (-1, 1)) * law.ppf(open_uniform(rng, f.shape))
             if seen is None:
                 y = offset[:, None] + scale * f

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator, CubicSpline
 
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import row_chunks
-from tobitgp.likelihoods.laws import Law
 from tobitgp.results import predictive
 from tobitgp.typing import Array
 
@@ -25,13 +25,13 @@ _SPREADS = (8, 16, 32)
 _PRECISE, _SMALL = 1e-8, 0.05
 _APART, _HELD = 1e-9, 2_000_000
 
-Of = Callable[[Law, Array, Array], Array]
+Of = Callable[[Distribution, Array, Array], Array]
 UPPER: Of = partial(predictive.log_tail, upper=True)
 LOWER: Of = partial(predictive.log_tail, upper=False)
 DENSITY: Of = predictive.log_density
 
 
-def log_values(of: Of, law: Law, z: Array, t: Array) -> Array:
+def log_values(of: Of, law: Distribution, z: Array, t: Array) -> Array:
     """Log probabilities of a tail, or log densities.
 
     Shapes: z (n, m), t (n,); gives (n, m).
@@ -48,11 +48,11 @@ def log_values(of: Of, law: Law, z: Array, t: Array) -> Array:
     return found
 
 
-def _exactly(of: Of, law: Law, z: Array, t: Array) -> Array:
+def _exactly(of: Of, law: Distribution, z: Array, t: Array) -> Array:
     return of(law, z.ravel(), np.broadcast_to(t[:, None], z.shape).ravel()).reshape(z.shape)
 
 
-def _interpolated(of: Of, law: Law, u: Array, t: Array) -> Array | None:
+def _interpolated(of: Of, law: Distribution, u: Array, t: Array) -> Array | None:
     """Values at places u (n, m); None where a table would cost more than it spares, or is not precise."""
     low, high = u.min(), u.max()
     if high - low <= _APART * max(abs(low), abs(high), 1.0):
@@ -104,16 +104,16 @@ def _chebyshev(low: float, high: float, count: int) -> Array:
     return 0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle)
 
 
-def _at(of: Of, law: Law, u: Array, spreads: Array) -> Array:
+def _at(of: Of, law: Distribution, u: Array, spreads: Array) -> Array:
     """Values (count, k) at places u and spreads."""
     z = _relaxed(law, u)
     return _exactly(of, law, np.broadcast_to(z, (len(spreads), len(z))), spreads)
 
 
-def _stretched(law: Law, z: Array) -> Array:
+def _stretched(law: Distribution, z: Array) -> Array:
     """A scale on which the logarithms bend evenly: heavy tails are drawn together."""
     return z if law.log_concave else 2.0 * np.arcsinh(0.5 * z)
 
 
-def _relaxed(law: Law, u: Array) -> Array:
+def _relaxed(law: Distribution, u: Array) -> Array:
     return u if law.log_concave else 2.0 * np.sinh(0.5 * u)

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.laws import Law
 from tobitgp.numerics.interval import log_interval_mass
 from tobitgp.results.changes import STEP, Change, Rows, changes, rows_at
 from tobitgp.results.clipped import clipped_mean
@@ -67,7 +67,7 @@ class Location:
     mean: Array  # (n,)
     sd: Array  # (n,)
     sigma: float
-    law: Law
+    law: Distribution
 
     def moved(self, step: Array) -> Location:
         """With another mean."""
@@ -75,7 +75,7 @@ class Location:
 
     def probability(self, limit: float, *, above: bool) -> Array:
         """Probability that y* lies below, or above, a limit on the scale of f, (n,)."""
-        if self.law.name == "normal":
+        if self.law.gaussian:
             return np.asarray(ndtr((-1.0 if above else 1.0) * (limit - self.mean) / np.hypot(self.sd, self.sigma)))
         z = (limit - self.mean) / self.sigma
         return np.exp(log_tail(self.law, z, self.sd / self.sigma, upper=above))
@@ -96,7 +96,7 @@ class Location:
             with np.errstate(divide="ignore"):
                 ends = [np.log(np.maximum(end, 0.0)) for end in ends]
         lower, upper, entry, exit = ends
-        if self.law.name == "normal" and not truncated:
+        if self.law.gaussian and not truncated:
             S = np.hypot(self.sd, self.sigma)
             mass = np.exp(log_interval_mass((lower - self.mean) / S, (upper - self.mean) / S))
             return mass, truncated_mean(self.mean, S, lower, upper, log_time=log_time)

@@ -14,27 +14,36 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.prior.kernel import KernelFeatures
+from tobitgp.results import changes, joint, pictures
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
-from tobitgp.results.groups import with_typical_groups
-from tobitgp.results.outside import PluginHooks
-from tobitgp.results.pictures import Pictures
+from tobitgp.results.groups import group_table, with_typical_groups
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.process.questions import Questions
-from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics
+from tobitgp.results.process.draws import ProcessDraws, draw_process
+from tobitgp.results.process.law import ProcessLaw
+from tobitgp.results.process.margins import effects_table
+from tobitgp.results.process.residuals import residual_table
+from tobitgp.results.process.survival import times_of_rows
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked
+from tobitgp.results.scores import Scored, process_likelihoods
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.tables import predict_table
 from tobitgp.results.terms import columns_together
-from tobitgp.results.trust.check import Checked, process_findings
+from tobitgp.results.trust import validation
+from tobitgp.results.trust.check import process_findings
 from tobitgp.results.trust.findings import Finding
+from tobitgp.results.trust.k_hat import KHat, process_k_hat
+from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import (
     Parts,
     describe,
     keep_covariates,
     named_columns,
 )
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 
-class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
+class GPResults(Results):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
@@ -74,6 +83,8 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
     1    0.93
     Name: observed, dtype: float64
     """
+
+    _parts: Parts
 
     def __init__(
         self, spec: ModelSpec, training: TrainingData, model: GPModel, fitted: FittedGP, data: Frame | None = None
@@ -199,7 +210,7 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
         """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain Gaussian values."""
         parts = self._parts
         plain = not parts.facts.any_censored and parts.spec.truncation is None
-        return "exact" if plain and parts.gp.family.law.name == "normal" else str(parts.fitted.method.evidence_kind)
+        return "exact" if plain and parts.gp.family.law.gaussian else str(parts.fitted.method.evidence_kind)
 
     @property
     def converged(self) -> bool:
@@ -289,8 +300,90 @@ class GPResults(Statistics, Questions, Checked, Saving, Pictures, PluginHooks):
 
         return plot_evidence(self, ax)
 
-    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+    def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
+        """Random intercepts, a row for each group of the training data.
+
+        They are those of ``predict(what="terms")``: posterior means, which lie nearer to zero than the means of the
+        groups' rows, the more so the fewer rows a group has. On the scale of the response, of its logarithm for
+        log-time families.
+
+        Parameters
+        ----------
+        term : str, optional
+            A random intercept, as ``"re(hospital)"``; all without.
+        interval : float or None
+            Probability of the equal-tailed interval; None for none.
+
+        Returns
+        -------
+        DataFrame
+            Index ``(term, level)``, columns ``mean, se, lower, upper``.
+
+        Raises
+        ------
+        SpecError
+            If the model has no such random intercepts, or for an interval outside (0, 1).
+
+        References
+        ----------
+        (FEA4) and (PRE2) of the theory pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> data = {"y": [1.0, 1.4, 3.1, 2.9, 2.2, 1.8], "ward": ["a", "a", "b", "b", "c", "c"]}
+        >>> res = tg.fit("y ~ re(ward)", data, fixed={"sd(re(ward))": 1.0, "sigma": 0.3})
+        >>> res.group_effects("re(ward)").round(2).reset_index()
+               term level  mean   se  lower  upper
+        0  re(ward)     a -0.83  0.6  -2.01   0.35
+        1  re(ward)     b  0.89  0.6  -0.28   2.07
+        2  re(ward)     c -0.06  0.6  -1.24   1.11
+        """
+        return group_table(self._parts, term, interval)
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    @property
+    def _joint(self) -> ProcessLaw:
+        return ProcessLaw(self._parts)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        return predict_table(self._parts, new, what, **options)
+
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+        return residual_table(self._parts, kind, rng)
+
+    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
+        return effects_table(self._parts, what, at, **options)
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        return times_of_rows(self._parts, asked)
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        return process_likelihoods(self._parts, rows)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ProcessDraws:
+        return draw_process(self._parts, draws, rng, question=question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return process_k_hat(self._parts, draws, rng)
+
+    def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
+
+    def _without_rows(self) -> GPResults:
+        from tobitgp.results.storage.rowless import process_without_rows
+
+        return GPResults.from_parts(process_without_rows(self._parts))
+
+    posterior = joint.posterior
+    sample = joint.sample
+    marginal_effects = changes.marginal_effects
+    get_margeff = changes.marginal_effects
+    k_hat = validation.k_hat
+    plot = pictures.plot
+    plot_terms = pictures.plot_terms
+    plot_residuals = pictures.plot_residuals
 
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)

@@ -18,7 +18,7 @@ from tobitgp.results.process.bands import conditional_band, hazard_band, surviva
 from tobitgp.results.process.hazards import log_survival, rate
 from tobitgp.results.rows import Asked
 from tobitgp.results.scales import SCALES, uncensored_mean
-from tobitgp.results.survival import STATISTICS, TimeRows
+from tobitgp.results.survival import STATISTICS, TimeLaw, TimeRows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
@@ -28,8 +28,8 @@ _HEAVY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class PredictiveTimes:
-    """Keeps the protocol of ``TimeLaw``."""
+class PredictiveTimes(TimeLaw):
+    """Times of rows, see `TimeLaw`."""
 
     q: Mixture  # posterior of f in the rows that differ
     which: IntArray  # (n,), the one that each row is like
@@ -112,8 +112,8 @@ class PredictiveTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class TimesOfParts:
-    """Keeps the protocol of ``TimeLaw`` for rows whose noise differs."""
+class TimesOfParts(TimeLaw):
+    """Times of rows whose noise differs."""
 
     parts: tuple[tuple[IntArray, PredictiveTimes], ...]  # positions of the rows of each noise
 

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.likelihoods.values import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.law import estimate_root, plus_noise
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
-from tobitgp.results.trust.posterior_draws import chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateDraws:
-    """Draws of a regression's parameters; keeps the protocol of ``Draws``."""
+class EstimateDraws(Draws):
+    """Draws of a regression's parameters."""
 
     parts: TobitParts
     known: Outcome  # of the n rows
@@ -82,15 +82,15 @@ class EstimateDraws:
             eta = at.eta[rows][:, None] + H[rows] @ self.change[:p]
             yield rows, eta, at.tau[rows][:, None] + W[rows] @ self.change[p : p + q]
 
-    def _laws(self) -> tuple[Law, ...]:
-        """Law of the noise, one for each draw where the degrees of freedom were estimated."""
+    def _laws(self) -> tuple[Distribution, ...]:
+        """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""
         parts = self.parts
         log_df = self.change[len(parts.columns) + len(parts.maximum.gamma) :]
         law = parts.law
-        if not isinstance(law, Student) or not len(log_df):
+        if not len(log_df):
             return (law,)
-        df = np.exp(np.clip(np.log(law.df) + log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-        return tuple(Student(value) for value in df.tolist())
+        df = np.exp(np.clip(np.log(law.shape) + log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
+        return tuple(law.with_shape(value) for value in df.tolist())
 
 
 def draw_estimates(

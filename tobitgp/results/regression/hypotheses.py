@@ -9,7 +9,6 @@ from scipy.special import chdtrc
 
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.laws import Student
 from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.regression.parts import TobitParts
@@ -48,10 +47,8 @@ def likelihood_ratio(whole: TobitResults, part: TobitResults) -> WaldResults:
 def _why_not_nested(whole: TobitParts, part: TobitParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
     one, two = whole.law, part.law
-    same_df = not (isinstance(one, Student) and isinstance(two, Student)) or (
-        whole.family.estimate_df or one.df == two.df
-    )
-    if one.name != two.name or whole.family.log_time != part.family.log_time or not same_df:
+    same_df = whole.family.estimate_df or one.shape_name is None or one == two
+    if type(one) is not type(two) or whole.family.log_time != part.family.log_time or not same_df:
         return f"its family is {part.family.name}, or has other degrees of freedom"
     if not _spans(*_location(whole), *_location(part)):
         return "its linear terms are no case of these"

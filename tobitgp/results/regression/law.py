@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
-from tobitgp.results.joint import draw_within
+from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
@@ -21,8 +21,8 @@ from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateLaw:
-    """Of the linear predictor eta in several rows; keeps the protocol of ``JointLaw``."""
+class EstimateLaw(JointLaw):
+    """Of the linear predictor eta in several rows."""
 
     parts: TobitParts
 
@@ -70,16 +70,16 @@ def estimate_root(parts: TobitParts) -> Array:
     return normal_root(parts.covariance)
 
 
-def _laws(law: Law, d_log_df: Array) -> list[Law]:
-    """Law of the noise, one for each draw where ``d_log_df``, (1, draws) or (0, draws), moves log df."""
-    if not isinstance(law, Student) or not len(d_log_df):
+def _laws(law: Distribution, d_log_df: Array) -> list[Distribution]:
+    """Distribution of the noise, one for each draw where ``d_log_df``, (1, draws) or (0, draws), moves log df."""
+    if not len(d_log_df):
         return [law]
-    df = np.exp(np.clip(np.log(law.df) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-    return [Student(value) for value in df.tolist()]
+    df = np.exp(np.clip(np.log(law.shape) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
+    return [law.with_shape(value) for value in df.tolist()]
 
 
 def plus_noise(
-    laws: Sequence[Law], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
+    laws: Sequence[Distribution], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
 ) -> Array:
     """Draws (n, draws) at uniform numbers, of one law or of one for each draw, between two ends where given."""
     if len(laws) > 1:

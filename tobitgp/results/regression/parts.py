@@ -9,24 +9,25 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.facts import Facts, held_rows
+from tobitgp.data.facts import Facts
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
+from tobitgp.distributions.base import Distribution
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.laws import Law, Student
 from tobitgp.regression import Maximum, null_log_likelihood
 from tobitgp.regression.covariance import hide
 from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.views import Source
 from tobitgp.typing import Array
 
 SIGMA, DF = "sigma", "df"
 
 
 @dataclass(frozen=True, slots=True)
-class TobitParts:
+class TobitParts(Source):
     """A fitted regression."""
 
     spec: ModelSpec
@@ -74,20 +75,15 @@ class TobitParts:
         return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
 
     @property
-    def law(self) -> Law:
-        """Law of the noise, with the degrees of freedom that were estimated."""
+    def law(self) -> Distribution:
+        """Distribution of the noise, with the degrees of freedom that were estimated."""
         df = self.maximum.df
-        return self.family.law if df is None else Student(df)
+        return self.family.law if df is None else self.family.law.with_shape(df)
 
     @property
     def names(self) -> list[str]:
         """All parameters."""
         return [*self.columns, *self.scale_names]
-
-    @property
-    def rows(self) -> TrainingData:
-        """Training rows."""
-        return held_rows(self.training)
 
     @property
     def llf(self) -> float:

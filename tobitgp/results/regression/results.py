@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,21 +11,28 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
+from tobitgp.results import changes, joint, pictures
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
-from tobitgp.results.outside import PluginHooks
-from tobitgp.results.pictures import Pictures
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.regression.draws import EstimateDraws, draw_estimates
+from tobitgp.results.regression.law import EstimateLaw
 from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
-from tobitgp.results.regression.questions import TobitQuestions
-from tobitgp.results.saving import Saving
-from tobitgp.results.statistics import Statistics
-from tobitgp.results.trust.check import Checked, posterior_findings
+from tobitgp.results.regression.survival import times_of_rows
+from tobitgp.results.results import Results
+from tobitgp.results.rows import Asked
+from tobitgp.results.scores import Scored, estimate_likelihoods
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.trust import validation
+from tobitgp.results.trust.check import posterior_findings
 from tobitgp.results.trust.findings import Finding
+from tobitgp.results.trust.k_hat import KHat, regression_k_hat
+from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
+from tobitgp.typing import Array, Frame
 
 
-class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, PluginHooks):
+class TobitResults(Results):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
@@ -56,6 +64,8 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
     sigma         5.573
     dtype: float64
     """
+
+    _parts: TobitParts
 
     def __init__(self, parts: TobitParts):
         self._parts = parts
@@ -295,8 +305,90 @@ class TobitResults(Statistics, TobitQuestions, Checked, Saving, Pictures, Plugin
 
         return summarise_tobit(self, check_alpha(alpha))
 
-    def _own_findings(self, rng: Any) -> Iterator[Finding]:
+    def influence(self, *, scaled: bool = False) -> pd.DataFrame:
+        """Approximate change of every estimate when a row is added: one Newton step.
+
+        Parameters
+        ----------
+        scaled : bool
+            In standard errors (dfbetas).
+
+        Returns
+        -------
+        DataFrame
+            In the user's units: a row for each row of the training data, a column for each parameter, sigma and df as
+            logarithms.
+
+        Raises
+        ------
+        SpecError
+            If the fit holds no training rows.
+
+        References
+        ----------
+        .. [1] T. M. Therneau and P. M. Grambsch, *Modeling Survival Data* (2000), section 7.1; (REG9) of the theory
+           pages.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+        >>> res.influence(scaled=True)["age"].abs().nlargest(2).round(2)
+        16    0.39
+        5     0.20
+        Name: age, dtype: float64
+        """
+        from tobitgp.results.regression.residuals import influence_table
+
+        return influence_table(self._parts, scaled=scaled)
+
+    # -- what questions need ------------------------------------------------------------------------------------------
+
+    @property
+    def _joint(self) -> EstimateLaw:
+        return EstimateLaw(self._parts)
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        from tobitgp.results.regression.predict import predict_tobit
+
+        return predict_tobit(self._parts, new, what, **options)
+
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+        from tobitgp.results.regression.residuals import tobit_residuals
+
+        return tobit_residuals(self._parts, kind, rng)
+
+    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
+        from tobitgp.results.regression.effects import tobit_effects
+
+        return tobit_effects(self._parts, what, at, **options)
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        return times_of_rows(self._parts, asked)
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        return estimate_likelihoods(self._parts, rows)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> EstimateDraws:
+        return draw_estimates(self._parts, draws, rng, question=question)
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        return regression_k_hat(draw_estimates(self._parts, draws, rng, question="k_hat()"))
+
+    def _findings(self, rng: Any) -> Iterator[Finding]:
         return posterior_findings(self, rng)
+
+    def _without_rows(self) -> TobitResults:
+        return TobitResults(replace(self._parts, training=None, covariates=None))
+
+    posterior = joint.posterior
+    sample = joint.sample
+    marginal_effects = changes.marginal_effects
+    get_margeff = changes.marginal_effects
+    k_hat = validation.k_hat
+    plot = pictures.plot
+    plot_terms = pictures.plot_terms
+    plot_residuals = pictures.plot_residuals
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

@@ -13,13 +13,13 @@ from tobitgp.regression.survival import CURVES, cumulative_hazard, remaining
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
-from tobitgp.results.survival import TimeRows, columns_of
+from tobitgp.results.survival import TimeLaw, TimeRows, columns_of
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatedTimes:
-    """Keeps the protocol of ``TimeLaw``."""
+class EstimatedTimes(TimeLaw):
+    """Times of rows, see `TimeLaw`."""
 
     parts: TobitParts
     rows: Predictor  # of n rows

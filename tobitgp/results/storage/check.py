@@ -15,7 +15,6 @@ from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.processes import DF, SIGMA, term_parameters
-from tobitgp.likelihoods.laws import Student
 from tobitgp.likelihoods.side import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
@@ -56,9 +55,7 @@ def check_regression(parts: TobitParts) -> None:
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
-    if (maximum.df is None) != (not isinstance(parts.family.law, Student)) or not (
-        maximum.df is None or maximum.df > 0
-    ):
+    if (maximum.df is None) != (parts.family.law.shape_name is None) or not (maximum.df is None or maximum.df > 0):
         raise MalformedError("its degrees of freedom are not those of its family")
 
 

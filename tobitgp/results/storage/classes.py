@@ -28,7 +28,6 @@ from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
-from tobitgp.likelihoods.laws import Student as StudentLaw
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
@@ -133,8 +132,8 @@ def _with_known_df(named: Hook) -> Hook:
     """Families by name, Student's with known degrees of freedom by these, ``{"student": df}``."""
 
     def plain(family: Family) -> Any:
-        if family.name == "student" and isinstance(family.law, StudentLaw) and not family.estimate_df:
-            return {"student": family.law.df}
+        if family.law.shape_name is not None and not family.estimate_df:
+            return {"student": family.law.shape}
         return named.plain(family)
 
     def restore(value: Any) -> Any:

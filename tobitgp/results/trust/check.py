@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,84 +20,80 @@ from tobitgp.results.trust.findings import Check, Finding, RawTest, judge, plain
 from tobitgp.results.trust.loo import DRAWS
 from tobitgp.results.trust.missed import structure_findings
 from tobitgp.results.trust.posterior_draws import training_rows
+from tobitgp.results.trust.validation import make_elpd
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 DRAWN_ROWS = 20_000
 _UNTRUSTED = 0.2  # of the rows
 _LOWER = 3.0  # nats, a twentieth of the weight
 
 
-class Checked:
-    """The question whether a fit can be trusted."""
+def check(results: Results, *, rng: int | np.random.Generator | None = None) -> Check:
+    """Run the diagnostics, and say in words what is wrong and what to try.
 
-    def _own_findings(self, rng: Any) -> Iterator[Finding | RawTest]:
-        """Diagnostics of this kind of results; tests share one level with those of the residuals."""
-        raise NotImplementedError
+    Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
+    probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
+    tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
+    (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
+    probabilities of the tests are adjusted by Holm's method for their number: below 0.02 they are doubtful, below
+    0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page
+    of trust.
 
-    def check(self, *, rng: int | np.random.Generator | None = None) -> Check:
-        """Run the diagnostics, and say in words what is wrong and what to try.
+    Parameters
+    ----------
+    rng : int or numpy Generator, optional
+        For the random points, and draws of the posterior; None is deterministic.
 
-        Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
-        probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
-        tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
-        (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
-        probabilities of the tests are adjusted by Holm's method for their number: below 0.02 they are doubtful, below
-        0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page
-        of trust.
+    Returns
+    -------
+    Check
+        Prints in words; ``ok``, ``advice`` and ``table``.
 
-        Parameters
-        ----------
-        rng : int or numpy Generator, optional
-            For the random points, and draws of the posterior; None is deterministic.
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
 
-        Returns
-        -------
-        Check
-            Prints in words; ``ok``, ``advice`` and ``table``.
+    References
+    ----------
+    (CHK11) to (CHK16) of the theory pages, and the table among them.
 
-        Raises
-        ------
-        SpecError
-            If the fit holds no training rows.
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="gaussian")
+    >>> found = res.check()
+    >>> found.ok, found.table.loc["symmetry", "verdict"]
+    (False, 'bad')
+    >>> tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="weibull").check().ok
+    True
+    """
+    rows = training_rows(results.parts, "check()")
+    copies = repeated(rows.response.weight)
+    tests: list[Finding | RawTest] = []
+    if len(copies) >= LEAST_ROWS:
+        fit, columns = _fit_and_columns(results, len(rows.response.weight))
+        noise, ends = _noise(results), predicted_survival(results, "check()")
+        scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
+        tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
+    # What else looks at a fit is yielded here.
+    found = [
+        _convergence(results),
+        *results._findings(rng),
+        *tests,
+        *_left_out(results, rng),
+    ]
+    return Check(judge(found))
 
-        References
-        ----------
-        (CHK11) to (CHK16) of the theory pages, and the table among them.
 
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="gaussian")
-        >>> found = res.check()
-        >>> found.ok, found.table.loc["symmetry", "verdict"]
-        (False, 'bad')
-        >>> tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="weibull").check().ok
-        True
-        """
-        results: Any = self
-        rows = training_rows(results.parts, "check()")
-        copies = repeated(rows.response.weight)
-        tests: list[Finding | RawTest] = []
-        if len(copies) >= LEAST_ROWS:
-            fit, columns = self._fit_and_columns(len(rows.response.weight))
-            noise, ends = _noise(results), predicted_survival(results, "check()")
-            scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
-            tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
-        # What else looks at a fit is yielded here.
-        found = [
-            _convergence(results),
-            *self._own_findings(rng),
-            *tests,
-            *_left_out(results, rng),
-        ]
-        return Check(judge(found))
-
-    def _fit_and_columns(self, n: int) -> tuple[Any, pd.DataFrame]:
-        """What is expected of the n rows used, and the columns that the model looks at."""
-        results: Any = self
-        if results.parts.spec.mixture is not None:
-            return np.zeros(n), pd.DataFrame(index=range(n))
-        latent = results.predict(None, "latent").to_numpy()[results.parts.rows.kept]
-        return latent, results.model.data.frame
+def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
+    """What is expected of the n rows used, and the columns that the model looks at."""
+    if results.parts.spec.mixture is not None:
+        return np.zeros(n), pd.DataFrame(index=range(n))
+    latent = results.predict(None, "latent").to_numpy()[results.parts.rows.kept]
+    return latent, results.model.data.frame
 
 
 def _noise(results: Any) -> Noise:
@@ -137,7 +133,7 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     if n > DRAWN_ROWS:
         return
     try:
-        found = results._make_elpd("loo", DRAWS, rng)
+        found = make_elpd(results, "loo", DRAWS, rng)
     except SpecError as error:
         yield _unknown("leave-one-out", error)
         return

@@ -10,6 +10,7 @@ import pandas as pd
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.trust.elpd import Elpd, spread, warn_of
+from tobitgp.results.trust.validation import elpd_of
 from tobitgp.typing import Array
 
 COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
@@ -42,7 +43,7 @@ def compare_elpd(fits: dict[str, Any], by: str) -> pd.DataFrame:
 
 def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
     try:
-        return fit._elpd(by)
+        return elpd_of(fit, by)
     except SpecError as error:
         raise SpecError(f"by={by!r} is not to be had of {name!r}: {error}") from None
 

@@ -130,7 +130,7 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     law, residual = parts.family.law_at(point.theta), np.maximum(d, 0.0)
     f = A.times(w)
     open_window = np.isinf(known.entry) & np.isinf(known.exit)
-    joined = np.where(open_window & (law.name == "normal"), residual, 0.0)
+    joined = np.where(open_window & law.gaussian, residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
     noise = np.broadcast_to(design.noise(point.sigma), len(design.H))[rows]

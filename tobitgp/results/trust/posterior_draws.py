@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,43 +21,44 @@ _DIGITS = 50
 _MOST = 2**31  # numbers in a table
 
 
-class Draws(Protocol):
+class Draws:
     """S draws from a posterior, and the n training rows that are used, in the order of the data.
 
     All questions are of the same draws.
     """
 
+    __slots__ = ()
+
     @property
     def size(self) -> int:
         """S."""
-        ...
+        raise NotImplementedError
 
     @property
     def names(self) -> list[str]:
         """Of the parameters."""
-        ...
+        raise NotImplementedError
 
     def parameters(self) -> Array:
         """Parameters as users read them, (S, k)."""
-        ...
+        raise NotImplementedError
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """Chunks of rows, and the log likelihood of one copy of each, (rows, S), of the response as written."""
-        ...
+        raise NotImplementedError
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """Chunks of rows, and a new response for each draw, (rows, S), not clipped."""
-        ...
+        raise NotImplementedError
 
 
 def training_rows(parts: Source, question: str) -> TrainingData:
     """The training rows."""
-    training: TrainingData | None = parts.training  # type: ignore[attr-defined]
-    if training is None:
+    if parts.training is None:
         raise SpecError(
             f"{NO_ROWS}, and {question} computes with them: ask it where the fit was made from a DataFrame."
         )
-    return training
+    return parts.training
 
 
 def read_draws(draws: Any, least: int = 1, *, rows: int = 1) -> int:

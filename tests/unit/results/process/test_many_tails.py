@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.student import Student
 from tobitgp.results.process import many_tails
 from tobitgp.results.process.many_tails import DENSITY, LOWER, UPPER, log_values
 

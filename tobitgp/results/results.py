@@ -1,35 +1,31 @@
-"""Estimates in the words of statsmodels: what every kind of results says of its parameters."""
+"""What every fit says of itself, and the questions that it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.results import curves, maketables, prediction, saving, times
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
+from tobitgp.results.joint import JointLaw
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.scores import Scored, Scores, read_scored
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.trust import calibration, validation
+from tobitgp.results.trust import check as checks
+from tobitgp.results.trust.elpd import Elpd
+from tobitgp.results.trust.findings import Finding, RawTest
+from tobitgp.results.trust.k_hat import KHat
+from tobitgp.results.trust.posterior_draws import Draws
+from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
-from tobitgp.typing import Array
-
-
-class Rest(Protocol):
-    """Parameters other than linear coefficients, (m,) each, on the scale on which they are reported."""
-
-    @property
-    def value(self) -> Array: ...  # noqa: D102
-    @property
-    def cross(self) -> Array | float:
-        """Covariances with the p linear coefficients, (m, p)."""
-        ...
-
-    def errors(self) -> Array: ...  # noqa: D102
-    def z_values(self) -> Array: ...  # noqa: D102
-    def p_values(self) -> Array: ...  # noqa: D102
-    def covariance(self) -> Array: ...  # noqa: D102
-    def interval(self, alpha: float) -> Array: ...  # noqa: D102
+from tobitgp.typing import Array, Frame
 
 
 def _count_infos() -> dict[str, Callable[[Any], str]]:
@@ -42,26 +38,156 @@ def _count_infos() -> dict[str, Callable[[Any], str]]:
     return {"N": lambda res: f"{res.nobs:.10g}", **{label: counter(name) for name, label in labels.items()}}
 
 
-class Statistics:
-    """What a fit was made of, its estimates, and hypotheses about them."""
+class Results:
+    """A fit of any kind: what it was made of, its estimates, and the questions that it answers.
+
+    Each kind says what its estimates are, and how its rows are predicted, drawn and scored; the questions themselves
+    are functions of results, one room for each subject.
+    """
 
     _parts: Any
 
+    # -- what each kind says of itself --------------------------------------------------------------------------------
+
     @property
     def _linear(self) -> Linear:
+        """Linear coefficients."""
         raise NotImplementedError
 
     @property
-    def _rest(self) -> Rest:
+    def _rest(self) -> Any:
+        """Parameters other than linear coefficients, on the scale on which they are reported."""
         raise NotImplementedError
 
     @property
     def _columns(self) -> Sequence[str]:
+        """Names of linear coefficients."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of all parameters."""
         raise NotImplementedError
 
     def _criterion(self) -> tuple[str, str]:
         """What the fit is compared by, and its value in words."""
         raise NotImplementedError
+
+    @property
+    def method(self) -> str:
+        """Name of the method that fitted."""
+        raise NotImplementedError
+
+    @property
+    def evidence_kind(self) -> str:
+        """What the fit is compared by."""
+        raise NotImplementedError
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        raise NotImplementedError
+
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+        raise NotImplementedError
+
+    @property
+    def _joint(self) -> JointLaw:
+        """What is known of rows together."""
+        raise NotImplementedError
+
+    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def _k_hat(self, draws: int, rng: Rng) -> KHat:
+        raise NotImplementedError
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> Draws:
+        """Draws from the posterior, or from the normal distribution of the estimates."""
+        raise NotImplementedError
+
+    def _findings(self, rng: Any) -> Iterator[Finding | RawTest]:
+        """Diagnostics of this kind of fit; tests share one level with those of the residuals."""
+        raise NotImplementedError
+
+    def _times_of(self, asked: Asked) -> TimeRows:
+        """Distribution of the times of rows that have one of their own."""
+        raise NotImplementedError
+
+    def _likelihoods(self, rows: Scored) -> Array:
+        """Log likelihoods (m,) of new rows."""
+        raise NotImplementedError
+
+    def _without_rows(self) -> Any:
+        """The fit without its training rows, as workers are sent it."""
+        raise NotImplementedError
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        """Rows of a question about times; ``bands`` if it needs errors."""
+        return self._times_of(ask(self._parts, df, exclude))
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        """What new rows score."""
+        rows = read_scored(self._parts, df)
+        values = (
+            self._likelihoods(rows)
+            if scoring_method == "log_likelihood"
+            else self._times_of(rows.asked).law.percentile(0.5, None)
+        )
+        seen = rows.response
+        return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        """What is known of the training rows, and their weights."""
+        response = self._parts.rows.response
+        return response.lower, response.upper, response.weight
+
+    @cached_property
+    def _elpds(self) -> dict[str, Elpd]:
+        """Leave-one-out and WAIC that comparisons asked for already."""
+        return {}
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    predict = prediction.predict
+    get_prediction = prediction.get_prediction
+    residuals = prediction.residuals
+
+    predict_survival_function = curves.predict_survival_function
+    predict_cumulative_hazard = curves.predict_cumulative_hazard
+    predict_hazard = curves.predict_hazard
+    plot_survival = curves.plot_survival
+    plot_hazard = curves.plot_hazard
+    _average_curve = curves.average_curve
+
+    predict_percentile = times.predict_percentile
+    predict_median = times.predict_median
+    predict_expectation = times.predict_expectation
+    predict_restricted_mean = times.predict_restricted_mean
+    concordance_index_ = cached_property(times.concordance_index)
+    score = times.score
+
+    check = checks.check
+    loo = validation.loo
+    waic = validation.waic
+    log_likelihood_draws = validation.log_likelihood_draws
+    to_arviz = validation.to_arviz
+    plot_calibration = calibration.plot_calibration
+    plot_cox_snell = calibration.plot_cox_snell
+    plot_predictive_check = calibration.plot_predictive_check
+
+    save = saving.save
+    report = saving.report
+    to_maketables = maketables.to_maketables
+    __maketables_coef_table__ = property(maketables.coef_table)
+    __maketables_stat__ = maketables.stat
+    __maketables_depvar__ = property(maketables.response)
+    __maketables_vcov_info__ = property(maketables.error_type)
+    __maketables_stat_labels__ = property(maketables.stat_labels)
+    __maketables_default_stat_keys__ = property(maketables.default_stats)
+
+    @property
+    def parts(self) -> Any:
+        """Specification, training data and estimates, as the rooms below hand them on."""
+        return self._parts
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
@@ -80,10 +206,6 @@ class Statistics:
         ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
         """
         return {**_count_infos(), self._criterion()[0]: lambda res: str(res._criterion()[1])}
-
-    @property
-    def _names(self) -> list[str]:
-        raise NotImplementedError
 
     # -- the rows and the formula -------------------------------------------------------------------------------------
 

@@ -2,9 +2,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
-from support.laws import EVERY, IDS, cdf, density
+from support.laws import EVERY, IDS, LAWS, cdf, density
 
-from tobitgp.likelihoods.laws import LAWS, Gumbel, Logistic, Normal, Student
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 
 SCIPY = {
     "normal": stats.norm(),

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from tobitgp.likelihoods.inside import quantile_inside
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
-from tobitgp.likelihoods.mass import log_mass
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.intervals import log_mass, quantile_inside
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 
 LAWS = [Normal(), Logistic(), Gumbel(), Student(df=3.0), Student(df=1000.0)]
 INF = np.inf

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.laws import Gumbel, Logistic, Normal, Student
-from tobitgp.likelihoods.mass import log_mass
-from tobitgp.regression.truncated import between
 
 INF = np.inf
 ENDS = [(-2.0, 3.0), (0.5, 0.6), (-INF, 1.0), (0.0, INF), (2.0, INF), (-INF, -6.0), (-4.0, -3.0), (-1e-6, 2e-6), (1, 5)]
@@ -14,7 +16,7 @@ LAWS = [Normal(), Logistic(), Gumbel(), Student(3.0)]
 
 
 def at(law, a, b, s=None):
-    out = between(law, np.array([float(a)]), np.array([float(b)]), None if s is None else np.array([s]))
+    out = law.between(np.array([float(a)]), np.array([float(b)]), None if s is None else np.array([s]))
     return float(out.log_mass[0]), float(out.mean[0]), out
 
 
@@ -52,25 +54,25 @@ def test_mean_of_student_beyond_one_end():
     a = np.array([0.0, 3.0, 1e4])
     law, df = Student(3.0), 3.0
     want = (df + a * a) / (df - 1.0) * np.exp(law.log_density(a, 0)[0] - law.log_sf(a))
-    np.testing.assert_allclose(between(law, a, np.full(3, INF)).mean, want, rtol=1e-13)
-    np.testing.assert_allclose(between(law, np.full(3, -INF), -a).mean, -want, rtol=1e-13)
-    assert between(Student(0.5), a, np.full(3, INF)).mean.tolist() == [INF] * 3
+    np.testing.assert_allclose(law.between(a, np.full(3, INF)).mean, want, rtol=1e-13)
+    np.testing.assert_allclose(law.between(np.full(3, -INF), -a).mean, -want, rtol=1e-13)
+    assert Student(0.5).between(a, np.full(3, INF)).mean.tolist() == [INF] * 3
     assert np.isnan(at(Student(1.0), -INF, INF)[1])
     assert at(law, -INF, INF)[1] == 0.0
 
 
 def test_mean_excess_far_in_the_tail():
     a = np.array([0.0, 2.0, 30.0, 500.0])
-    logistic = between(Logistic(), a, np.full(4, INF))
+    logistic = Logistic().between(a, np.full(4, INF))
     e = np.exp(-a)
     np.testing.assert_allclose(logistic.drift[1:], (np.log1p(e) * (1.0 + e) / e)[1:], rtol=1e-12)
     a = np.array([-30.0, -1.0, 1.0, 6.0])
-    gumbel = between(Gumbel(), a, np.full(4, INF))
+    gumbel = Gumbel().between(a, np.full(4, INF))
     w = np.exp(a)
     np.testing.assert_allclose(gumbel.centre - a + gumbel.drift, special.hyperu(1.0, 1.0, w), rtol=1e-11)
-    far = between(Gumbel(), np.full(2, -INF), np.array([-40.0, -700.0]))
+    far = Gumbel().between(np.full(2, -INF), np.array([-40.0, -700.0]))
     np.testing.assert_allclose(far.drift, -1.0, rtol=1e-12)
-    normal = between(Normal(), np.array([100.0]), np.array([INF]))
+    normal = Normal().between(np.array([100.0]), np.array([INF]))
     assert normal.drift[0] == pytest.approx(1 / 100 - 2 / 100**3 + 10 / 100**5, rel=1e-10)
 
 
