@@ -47,7 +47,7 @@ def fit(
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
 ) -> GPResults | TobitResults | MixtureResults:
-    r"""Fit a regression, or a mixture, to data that were clipped, cut off or only bracketed.
+    r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def fit(
         Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point.
     priors : mapping of parameter name to prior or None, optional
         None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
-        all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or, for
-        a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
+        all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
+        for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
         Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.
