@@ -13,7 +13,7 @@ import pandas as pd
 
 import tobitgp as tg
 from benchmarks.mixtures.tables import Row, show
-from tobitgp.numerics.turnbull import turnbull
+from tobitgp.numerics.nonparametric import turnbull
 
 SIZES = (1_000, 10_000, 100_000)
 PAIRWISE = 10_000

@@ -10,8 +10,7 @@ from scipy.linalg import blas
 
 from tobitgp.engines import single_blas_thread
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.numerics.blas import triangular_product
-from tobitgp.numerics.linalg import gram
+from tobitgp.numerics.linear_algebra import gram, triangular_product
 
 FEATURES = (40, 100, 200)
 

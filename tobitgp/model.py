@@ -26,7 +26,7 @@ from tobitgp.inference.given import Given, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
-from tobitgp.numerics.linalg import breakdown_in_words
+from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import (
     MLE,
     PROCESS_OPTIONS,

@@ -12,8 +12,8 @@ from support.problems import dense, gp, make_problem, marginals, simulate, solve
 
 from tobitgp.distributions import CensoredNormal
 from tobitgp.inference import EP, VI
-from tobitgp.likelihoods.cross_entropy import as_printed, cross_entropy, divergence_as_printed
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
+from tobitgp.likelihoods.expectations import as_printed, cross_entropy, divergence_as_printed
 from tobitgp.numerics.normal import mills
 
 PRINTED = 1e-6

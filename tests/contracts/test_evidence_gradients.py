@@ -21,8 +21,8 @@ from support.problems import (
 from tobitgp.distributions.student import Student
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.likelihoods.side import SideNoise
 
 STEP = 2e-3  # h^4 = 2e-11 against site changes of 1e-10 over h
 NEAR = 5e-8  # seen: 2e-9

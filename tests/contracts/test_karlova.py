@@ -8,7 +8,7 @@ from support.differences import derivative
 from support.problems import dense, make_problem, solve, with_instrument
 
 from tobitgp.inference import VI
-from tobitgp.likelihoods.cross_entropy import as_printed, cross_entropy, divergence_as_printed
+from tobitgp.likelihoods.expectations import as_printed, cross_entropy, divergence_as_printed
 from tobitgp.likelihoods.gaussian import GaussianNoise
 
 rng = np.random.default_rng(0)

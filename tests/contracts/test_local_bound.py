@@ -11,7 +11,7 @@ from support.problems import CENSORING, GAUSSIAN, dense, gp, make_problem, make_
 from tobitgp.inference import VI, Laplace
 from tobitgp.inference.local import local_update
 from tobitgp.inference.method import Marginals
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
 
 CLOSED = 1e-8
 PRIOR, SIGMA, LOWER, UPPER = np.log([1.2, 0.6]), 0.4, 0.5, 0.3

@@ -11,7 +11,7 @@ from support.variational import NODES, WEIGHTS, expectations, log_mass
 from tobitgp.inference.design import central_composite
 from tobitgp.inference.gather import nats_left
 from tobitgp.inference.gradient import evidence_gradient
-from tobitgp.likelihoods.drawn import fixed_draws
+from tobitgp.likelihoods.expectations import fixed_draws
 
 CLOSE = 1e-9
 SETTLED = 1e-7  # sites are settled to 1e-10, quantities of theirs to less

@@ -7,7 +7,7 @@ from support.problems import VARIANTS, from_codes, gp, marginals, solve
 from support.reference import load
 
 from tobitgp.inference.gradient import evidence_gradient
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
 
 PRINTED = 1e-6  # the iterations behind the table stopped at about 1e-8 on the sites
 CASE = load("fixed_parameters.json")

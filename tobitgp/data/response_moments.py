@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.moments import Moments
-from tobitgp.numerics.brackets import known_range, telling_ends
-from tobitgp.numerics.censored_normal import fit_censored_normal
+from tobitgp.numerics.censored_normal import fit_censored_normal, known_range, telling_ends
 from tobitgp.typing import Array
 
 

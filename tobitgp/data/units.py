@@ -15,7 +15,7 @@ from tobitgp.data.problem import KINDS, Problem, Rows, Units, Window
 from tobitgp.data.response_moments import ResponseMoments
 from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.errors import DataError
-from tobitgp.numerics.brackets import known_range
+from tobitgp.numerics.censored_normal import known_range
 from tobitgp.typing import Array, IntArray
 
 
@@ -115,7 +115,7 @@ def measure_rows(piece: KnownRows) -> Measured:
 
 
 def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `tobitgp.numerics.brackets.known_range`, of rows with what is known of them taken away.
+    """As `tobitgp.numerics.censored_normal.known_range`, of rows with what is known of them taken away.
 
     Shapes: centre, mean (p,).
     """

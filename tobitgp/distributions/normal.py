@@ -10,8 +10,8 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from tobitgp.distributions.base import Distribution, Tail
 from tobitgp.distributions.intervals import Slice
-from tobitgp.numerics.interval import moments
 from tobitgp.numerics.normal import mills
+from tobitgp.numerics.truncated import moments
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

@@ -11,7 +11,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import Slice, log_mass
 from tobitgp.errors import SpecError
 from tobitgp.numerics import student_t
-from tobitgp.numerics.student_table import tabulated_log_cdf
+from tobitgp.numerics.student_t import tabulated_log_cdf
 from tobitgp.typing import Array
 
 _MANY = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tobitgp.inference.passes import Chunk, State
 from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.spread import Spread
+from tobitgp.likelihoods.censoring_noise import Spread
 
 
 def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:

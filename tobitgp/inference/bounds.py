@@ -12,9 +12,8 @@ from tobitgp.inference.laplace import Laplace
 from tobitgp.inference.local import local_slopes, local_update
 from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.cross_entropy import CrossEntropy
-from tobitgp.likelihoods.drawn import Drawn
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
+from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
 
 
 def expected_update(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.numerics.box import normal_in_box
+from tobitgp.numerics.orthant_probability import normal_in_box
 from tobitgp.prior.block import Inputs
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior

@@ -14,7 +14,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.inference.processes import SIGMA, HyperParameter
 from tobitgp.likelihoods import Family
-from tobitgp.likelihoods.side import SIDES
+from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.prior.distributions import LogNormal, Normal
 from tobitgp.typing import Array
 

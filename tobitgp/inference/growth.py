@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.prior import Prior
-from tobitgp.likelihoods.side import SIDES
+from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.typing import Array, BoolArray
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.inference.method import Marginals, Slopes, Update
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
 
 
 def local_update(noise: SideNoise, rows: Rows, q: Marginals, sigma: float) -> Update:

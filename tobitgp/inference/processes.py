@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tobitgp.formula.spec import GPFactor, GPTerm
-from tobitgp.likelihoods.side import SIDES
+from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.prior.covariance import Covariance, KernelFactor
 from tobitgp.prior.kernels import KERNELS
 

@@ -19,7 +19,7 @@ from tobitgp.inference.length_scales import Term, terms_of
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
-from tobitgp.numerics.linalg import cholesky, solve_lower
+from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.typing import Array, IntArray
 
 Kind = Literal["replace", "add"]

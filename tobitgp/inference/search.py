@@ -32,7 +32,7 @@ from tobitgp.inference.starts import other_octaves, starts
 from tobitgp.inference.tries import LOOSE, Tries, likely_precisions
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.side import with_side_noises
+from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array
 

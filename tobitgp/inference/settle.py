@@ -16,7 +16,7 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parts import Whole, with_floor
 from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.spread import Spread
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
 from tobitgp.prior.block import Block
 from tobitgp.typing import Array

@@ -11,9 +11,9 @@ from tobitgp.data.problem import Rows
 from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.numerics.expectation import expected_interval, expected_one_sided
-from tobitgp.numerics.interval import interval
 from tobitgp.numerics.normal import fourth, log_cdf, mills, third
+from tobitgp.numerics.normal_expectations import expected_interval, expected_one_sided
+from tobitgp.numerics.truncated import interval
 from tobitgp.typing import Array
 
 _TRUNCATED = Noise(Normal())

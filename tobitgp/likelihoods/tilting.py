@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.numerics.panels import by_order, evaluations, gauss_hermite, panel_rule, reach, slices
+from tobitgp.numerics.quadrature import by_order, evaluations, gauss_hermite, panel_rule, reach, slices
 from tobitgp.typing import Array, BoolArray, IntArray
 
 # Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every law.

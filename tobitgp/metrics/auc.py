@@ -12,7 +12,7 @@ from tobitgp.metrics.censoring import censoring_times
 from tobitgp.metrics.curves import Interpolation, read_test_curves
 from tobitgp.metrics.landmark import default_times, read_landmark, read_times, survival_since
 from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
-from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.typing import Array
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.read import RightCensored
-from tobitgp.numerics.kaplan_meier import risk_sets
+from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array
 
 

@@ -11,7 +11,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.distance import read_mean
 from tobitgp.metrics.read import check_order, read_bounds, read_column
 from tobitgp.metrics.strata import Strata, average, read_strata
-from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

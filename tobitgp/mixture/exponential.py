@@ -19,7 +19,7 @@ from tobitgp.mixture.family import Sums, Terms
 from tobitgp.mixture.gamma import GammaRate
 from tobitgp.mixture.law import Burr, Law, Weibull
 from tobitgp.mixture.rows import Rows, Units
-from tobitgp.numerics.decay import share
+from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
 

@@ -25,7 +25,7 @@ from tobitgp.mixture.family import Sums, Terms
 from tobitgp.mixture.gamma import gamma_divergence, gamma_information
 from tobitgp.mixture.law import Law, Normal, StudentT
 from tobitgp.mixture.rows import Rows, Units
-from tobitgp.numerics.ends import between, lower_tail
+from tobitgp.numerics.truncated import between, lower_tail
 from tobitgp.typing import Array, BoolArray
 
 _FEWEST_DF = 1.0

@@ -16,7 +16,7 @@ from tobitgp.mixture.count_laws import PoissonLaw
 from tobitgp.mixture.fitted import MixtureFit
 from tobitgp.mixture.law import Law, Normal, Weibull
 from tobitgp.mixture.predictive import log_masses
-from tobitgp.numerics.ends import between, lower_tail
+from tobitgp.numerics.truncated import between, lower_tail
 from tobitgp.typing import Array
 
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.law import Law
-from tobitgp.numerics.arithmetic import log_difference
 from tobitgp.numerics.draws import generator
+from tobitgp.numerics.log_arithmetic import log_difference
 from tobitgp.typing import Array
 
 _HALVINGS = 200

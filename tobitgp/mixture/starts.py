@@ -17,7 +17,7 @@ from tobitgp.mixture.model import Model, State
 from tobitgp.mixture.passes import probabilities, sums_given
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Rows, Units, Working, subset
-from tobitgp.numerics.brackets import known_range, telling_ends
+from tobitgp.numerics.censored_normal import known_range, telling_ends
 from tobitgp.typing import Array, IntArray
 
 _MOST_ROWS = 10_000

@@ -11,7 +11,7 @@ from tobitgp.mixture.model import Points
 from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import Raw, Units, arrange, subset, to_working
 from tobitgp.mixture.starts import starts
-from tobitgp.numerics.brackets import known_range, telling_ends
+from tobitgp.numerics.censored_normal import known_range, telling_ends
 from tobitgp.typing import Array
 
 _ROWS, _PASSES, _FLOOR, _GAIN = 5000, 200, 1e-6, 1e-5

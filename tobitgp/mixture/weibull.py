@@ -20,7 +20,7 @@ from tobitgp.mixture.gamma import gamma_divergence, gamma_information
 from tobitgp.mixture.law import Burr, Law
 from tobitgp.mixture.law import Weibull as WeibullLaw
 from tobitgp.mixture.rows import Rows, Units
-from tobitgp.numerics.decay import share
+from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.numerics.blas import triangular_product
-from tobitgp.numerics.linalg import (
+from tobitgp.numerics.linear_algebra import (
     cholesky,
     gram,
     inverse_factor,
     log_det,
     solve_lower,
     solve_upper,
+    triangular_product,
 )
 from tobitgp.typing import Array, IntArray
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.blas import triangular_product
-from tobitgp.numerics.linalg import inverse_factor, pivoted_cholesky, solve_upper
+from tobitgp.numerics.linear_algebra import inverse_factor, pivoted_cholesky, solve_upper, triangular_product
 from tobitgp.prior.block import Features, Grouping, Inputs
 from tobitgp.prior.covariance import Covariance
 from tobitgp.typing import Array, IntArray

@@ -6,7 +6,7 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
-from tobitgp.likelihoods.rows import KINDS, Kind, Terms, kind_of, row_terms, subtract
+from tobitgp.likelihoods.row_terms import KINDS, Kind, Terms, kind_of, row_terms, subtract
 from tobitgp.regression.scales import Predictor
 from tobitgp.typing import Array, IntArray
 

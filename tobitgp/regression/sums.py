@@ -11,8 +11,8 @@ import numpy as np
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import add_up
-from tobitgp.likelihoods.rows import Terms, row_terms, subtract
-from tobitgp.numerics.linalg import gram
+from tobitgp.likelihoods.row_terms import Terms, row_terms, subtract
+from tobitgp.numerics.linear_algebra import gram
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array
 

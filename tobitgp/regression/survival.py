@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tobitgp.numerics.falling import rises_to
+from tobitgp.numerics.monotone_roots import rises_to
 from tobitgp.regression.scales import Predictor, Quantity, quantile
 from tobitgp.typing import Array
 

@@ -17,8 +17,8 @@ from tobitgp.data.checks import check_size
 from tobitgp.data.outcome import Outcome
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, NumericalError
-from tobitgp.likelihoods.rows import KINDS, Kind, kind_of
-from tobitgp.numerics.linalg import cholesky
+from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
+from tobitgp.numerics.linear_algebra import cholesky
 from tobitgp.typing import Array, IntArray
 
 _CHUNK = 8192

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.numerics.kaplan_meier import kaplan_meier, km_interval, risk_sets
-from tobitgp.numerics.turnbull import Turnbull, turnbull
+from tobitgp.numerics.nonparametric import Turnbull, kaplan_meier, km_interval, risk_sets, turnbull
 from tobitgp.report.axes import SQUARE, closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, GREY, INK, ORANGE
 from tobitgp.report.text import as_label

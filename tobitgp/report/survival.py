@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.kaplan_meier import kaplan_meier, km_interval, risk_sets
+from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
 from tobitgp.report.axes import closing_what_fails, given_or_new
 from tobitgp.report.colours import BLUE, INK, LEVELS
 from tobitgp.report.protocols import Timed

@@ -17,7 +17,7 @@ import numpy as np
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import log_mass, narrow_rule
-from tobitgp.numerics.arithmetic import log_difference, weighted
+from tobitgp.numerics.log_arithmetic import log_difference, weighted
 from tobitgp.regression import conditional, scales
 from tobitgp.regression.scales import Predictor
 from tobitgp.typing import Array, BoolArray

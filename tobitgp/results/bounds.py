@@ -20,7 +20,7 @@ from tobitgp.inference.gather import moments_of
 from tobitgp.inference.parts import cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.settle import settle
-from tobitgp.likelihoods.side import SIDES, with_side_noises
+from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.prior.block import Block
 from tobitgp.prior.kernel import KernelBlock
 from tobitgp.results.views import Parts

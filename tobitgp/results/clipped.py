@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from tobitgp.numerics.arithmetic import log_difference, weighted
-from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.numerics.log_arithmetic import log_difference, weighted
 from tobitgp.numerics.normal import mills
+from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.typing import Array
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))

@@ -27,7 +27,7 @@ from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.numerics.interval import interval, log_interval_mass
+from tobitgp.numerics.truncated import interval, log_interval_mass
 from tobitgp.results import imputed, predictive
 from tobitgp.results.imputed import NODES, REACH, Component, imputed_mean, imputed_nodes
 from tobitgp.results.normals import node_quantiles, same_spread

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from tobitgp.distributions import intervals
 from tobitgp.distributions.base import Distribution
-from tobitgp.numerics.bells import Function, integrals, log_integrals
+from tobitgp.numerics.quadrature import Function, integrals, log_integrals
 from tobitgp.results import predictive
 from tobitgp.results.bounded import seen_mean
 from tobitgp.results.predictive import HALF_LOG_2PI

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tobitgp.distributions.base import Distribution
-from tobitgp.numerics.bells import integrals, log_integrals
+from tobitgp.numerics.quadrature import integrals, log_integrals
 from tobitgp.results import bounded
 from tobitgp.results.normals import Mixture, node_quantiles
 from tobitgp.results.predictive import BEYOND, HALF_LOG_2PI, reach

@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from tobitgp.distributions import intervals
 from tobitgp.distributions.base import Distribution
-from tobitgp.numerics.bells import Function, integrals, log_integrals
+from tobitgp.numerics.quadrature import Function, integrals, log_integrals
 from tobitgp.results.normals import Mixture, normal_quantile, solve_quantile
 from tobitgp.typing import Array, IntArray
 

@@ -14,7 +14,7 @@ import pandas as pd
 from tobitgp.data.beside import by_label
 from tobitgp.data.facts import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.numerics.falling import area
+from tobitgp.numerics.monotone_roots import area
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.predict import check_level
 from tobitgp.results.rows import Asked

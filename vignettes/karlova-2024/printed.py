@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from synthetic import CASES, FORMULA, MAXIMISED, RANGES, train_and_test
 
 import tobitgp as tg
-from tobitgp.likelihoods.cross_entropy import cross_entropy
+from tobitgp.likelihoods.expectations import cross_entropy
 
 OBJECTIVES = {
     "Eq. 22, divergence mended": (False, False),

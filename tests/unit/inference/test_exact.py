@@ -6,7 +6,7 @@ from support.reference import load
 
 from tobitgp.inference import EP
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
-from tobitgp.likelihoods.side import SideNoise
+from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.prior.block import Inputs
 from tobitgp.prior.dense import DenseBlock
 from tobitgp.prior.kernel import GPPrior

@@ -3,7 +3,7 @@ import pytest
 from support.differences import derivative
 from support.problems import GAUSSIAN, make_rows
 
-from tobitgp.likelihoods.drawn import Drawn, fixed_draws
+from tobitgp.likelihoods.expectations import Drawn, fixed_draws
 
 MEAN, VAR = np.linspace(-1.5, 1.5, 4), np.array([0.05, 0.3, 1.0, 4.0])
 KINDS = {

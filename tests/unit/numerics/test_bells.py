@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from tobitgp.numerics.bells import integrals, log_integrals
+from tobitgp.numerics.quadrature import integrals, log_integrals
 
 
 @pytest.mark.parametrize("t", [1e-3, 0.3, 1.0, 4.0, 30.0, 1e3])

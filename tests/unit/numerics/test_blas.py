@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.numerics.blas import SMALL, gram_of_rows, triangular_product
-from tobitgp.numerics.linalg import gram
+from tobitgp.numerics.linear_algebra import SMALL, gram, gram_of_rows, triangular_product
 
 # The last is more than numpy's own product is used for.
 SHAPES = [(1, 1), (7, 3), (100, 60), (3, 20), (0, 4), (4, 0), (0, 0), (SMALL // 30 + 1, 30)]

@@ -1,8 +1,7 @@
 import mpmath as mp
 import numpy as np
 
-from tobitgp.numerics.decay import share
-from tobitgp.numerics.ends import between, lower_tail
+from tobitgp.numerics.truncated import between, lower_tail, share
 
 
 def normal(x):

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tobitgp.numerics import normal
-from tobitgp.numerics.interval import Interval, interval, log_interval_mass
+from tobitgp.numerics.truncated import Interval, interval, log_interval_mass
 
 
 def exact(a, b):

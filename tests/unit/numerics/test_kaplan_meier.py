@@ -1,7 +1,7 @@
 import numpy as np
 from lifelines import KaplanMeierFitter
 
-from tobitgp.numerics.kaplan_meier import kaplan_meier, km_interval, risk_sets
+from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
 
 
 def test_it_is_that_of_lifelines(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.numerics.panels import normal_rule, row_sums
+from tobitgp.numerics.quadrature import normal_rule, row_sums
 
 
 @pytest.mark.parametrize("t", [1.0, 1e6, 1e12, 1e17, 1e69])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tobitgp.numerics import student_t
-from tobitgp.numerics.student_table import tabulated_log_cdf
-from tobitgp.numerics.tabulated import tabulate
+from tobitgp.numerics.student_t import tabulate, tabulated_log_cdf
 
 
 def test_quintics_are_exact():

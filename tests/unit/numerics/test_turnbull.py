@@ -8,8 +8,7 @@ from support.reference import load
 from support.survival import bounds
 
 import tobitgp as tg
-from tobitgp.numerics.kaplan_meier import kaplan_meier
-from tobitgp.numerics.turnbull import turnbull
+from tobitgp.numerics.nonparametric import kaplan_meier, turnbull
 
 
 def survival(found, times):

@@ -9,7 +9,7 @@ from support.reference import load
 from support.survival import bounds
 
 import tobitgp as tg
-from tobitgp.numerics.turnbull import turnbull
+from tobitgp.numerics.nonparametric import turnbull
 from tobitgp.report.calibration import (
     distribution,
     plot_calibration,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tobitgp as tg
-from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.nonparametric import kaplan_meier
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.numerics.interval import interval
+from tobitgp.numerics.truncated import interval
 from tobitgp.results import bounded
 from tobitgp.results.clipped import clipped_mean, smoothed_variance
 from tobitgp.results.conditional import Seen, conditional_mean, conditional_statistics, truncated_mean

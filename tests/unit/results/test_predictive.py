@@ -11,7 +11,7 @@ from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.results.normals import Mixture, normal_quantile
 from tobitgp.results.predictive import (
     cdf,

@@ -13,9 +13,9 @@ import tobitgp as tg
 from tobitgp.data.problem import Rows, Window
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.likelihoods.gaussian import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.likelihoods.spread import Spread
 
 KNOWN = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 1.5, "sigma": 0.4}
 

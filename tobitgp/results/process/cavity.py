@@ -28,7 +28,7 @@ from tobitgp.inference.ep import cavity
 from tobitgp.inference.method import Marginals
 from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.inference.posterior import Posterior
-from tobitgp.likelihoods.spread import Spread
+from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.results.trust.posterior_draws import log_jacobian
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array

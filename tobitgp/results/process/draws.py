@@ -9,8 +9,8 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.side import SIDES
-from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.results.joint import draw_within
 from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows

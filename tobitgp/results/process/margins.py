@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.interval import log_interval_mass
+from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.results.changes import STEP, Change, Rows, changes, rows_at
 from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.conditional import truncated_mean

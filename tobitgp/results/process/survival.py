@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.numerics.falling import rises_to
+from tobitgp.numerics.monotone_roots import rises_to
 from tobitgp.regression.survival import SOON, hazard_at_zero, since
 from tobitgp.results import predictive
 from tobitgp.results.normals import Mixture, total_sd

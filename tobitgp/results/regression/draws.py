@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.law import estimate_root, plus_noise

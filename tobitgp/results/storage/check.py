@@ -15,7 +15,7 @@ from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.processes import DF, SIGMA, term_parameters
-from tobitgp.likelihoods.side import SIDES
+from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.covariance import KINDS

@@ -8,7 +8,7 @@ import numpy as np
 
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.errors import SpecError
-from tobitgp.numerics.arithmetic import log_difference
+from tobitgp.numerics.log_arithmetic import log_difference
 from tobitgp.results.joint import draw_inside
 from tobitgp.results.survival import read_times
 from tobitgp.results.trust.posterior_draws import read_draws, training_rows

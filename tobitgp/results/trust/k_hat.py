@@ -19,7 +19,7 @@ import numpy as np
 
 from tobitgp.data.outcome import outcome
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.likelihoods.values import log_likelihoods
+from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import generator
 from tobitgp.numerics.psis import good_shape, smooth
 from tobitgp.results.process.draws import refuse_side_noises

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from tobitgp.numerics.kaplan_meier import kaplan_meier
+from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.results.trust.calibration import PredictedSurvival
 from tobitgp.results.trust.check_calibration import calibration, score_test, tenth_shares, turnbull_tenths
 from tobitgp.results.trust.check_residuals import Noise

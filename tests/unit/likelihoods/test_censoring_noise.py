@@ -6,7 +6,7 @@ from support.differences import derivative
 from support.problems import GAUSSIAN, make_rows
 
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.side import SideNoise, with_side_noises
+from tobitgp.likelihoods.censoring_noise import SideNoise, with_side_noises
 
 F = np.linspace(-2.0, 2.0, 5)
 LOWER = make_rows(np.full(5, -np.inf), np.full(5, 0.3))

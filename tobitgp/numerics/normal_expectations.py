@@ -1,4 +1,4 @@
-r"""Normal expectations of log Phi, of the log mass of an interval and of their derivatives.
+"""Normal expectations of log Phi, of the log mass of an interval and of their derivatives.
 
 Variational inference needs E log p(y | f) with f ~ N(m, s^2) and its derivatives, for a
 censored y: (ROW14) of the theory pages. With X ~ N(0, 1) and t = s/sigma the integrands have kinks of width 1/t in X,
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tobitgp.numerics.interval import moments
 from tobitgp.numerics.normal import log_cdf, mills
-from tobitgp.numerics.panels import by_order, evaluations, gauss_hermite, normal_rule, reach, row_sums, slices
+from tobitgp.numerics.quadrature import by_order, evaluations, gauss_hermite, normal_rule, reach, row_sums, slices
+from tobitgp.numerics.truncated import moments
 from tobitgp.typing import Array
 
 _SMOOTH_ONE_SIDED = 0.75
@@ -51,7 +51,7 @@ def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) 
     r"""Average the log mass of an interval and its derivatives over a normal displacement.
 
     With :math:`p(x) = \Phi(b - tx) - \Phi(a - tx)`, and mean and complement those of
-    `tobitgp.numerics.interval.interval` at (a - tX, b - tX),
+    `tobitgp.numerics.truncated.interval` at (a - tX, b - tX),
 
     .. math:: F = E\log p(X), \quad G = E\,\mathrm{mean}, \quad H = E\,\mathrm{complement},
               \quad Q = E\,\mathrm{mean}^2, \qquad X \sim \mathcal N(0, 1).
