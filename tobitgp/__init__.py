@@ -1,4 +1,4 @@
-"""Gaussian-process regression, and mixtures, for data that were clipped, cut off or only bracketed."""
+"""Gaussian-process regression, and mixtures, for censored and truncated data."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -47,7 +47,7 @@ def _mute_what_breaks() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tobitgp", description="Gaussian-process regression for data that were clipped, cut off or only bracketed."
+        prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")

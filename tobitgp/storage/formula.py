@@ -9,7 +9,7 @@ from typing import Any
 
 from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec
 from tobitgp.results.views import columns_of
 from tobitgp.storage.codec import MalformedError, field_types, fits

@@ -15,7 +15,6 @@ from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -150,7 +149,7 @@ class GPResults(Results):
         units = gp.problem.units
         for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
             if term.inputs and isinstance(block, KernelFeatures):
-                names = list(map(label_of, term.inputs))
+                names = [item.label for item in term.inputs]
                 out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)
         return out
 
