@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats as st
 from scipy.special import gamma
+from tobitgp.results.distribution import probability_scale
+from tobitgp.results.normals import Mixture
+from tobitgp.results.process.survival import times_of_rows
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.results.distribution import probability_scale
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.survival import times_of_rows
 from tobitgp.results.rows import ask
 
 X = np.linspace(-30.0, 30.0, 6001)

@@ -6,15 +6,15 @@ from scipy.integrate import quad
 from scipy.special import ndtr, owens_t
 from scipy.stats import gamma, norm
 from support.problems import make_rows
+from tobitgp.results.clipped import clipped_mean, smoothed_variance
+from tobitgp.results.distribution import probability_scale
+from tobitgp.results.normals import Mixture
+from tobitgp.results.process.bands import conditional_band, hazard_band
 
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.results.clipped import clipped_mean, smoothed_variance
-from tobitgp.results.distribution import probability_scale
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.bands import conditional_band, hazard_band
 
 CLOSE = 1e-10
 M, S, L, U, MU, SIGMA = 0.3, 0.7, -0.6, 1.1, -0.2, 0.5

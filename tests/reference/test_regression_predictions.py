@@ -16,14 +16,9 @@ from support.regressions import (
     lung_windows,
     tobin,
 )
-
-from tobitgp.data.outcome import outcome
-from tobitgp.regression import covariance, maximise, residuals
 from tobitgp.regression.conditional import conditional_mean
 from tobitgp.regression.delta import delta_se
-from tobitgp.regression.deviance import deviance
 from tobitgp.regression.effects import Side, effect, split
-from tobitgp.regression.influence import dfbeta
 from tobitgp.regression.scales import (
     Predictor,
     Quantity,
@@ -34,6 +29,11 @@ from tobitgp.regression.scales import (
     quantile,
     uncensored,
 )
+
+from tobitgp.data.outcome import outcome
+from tobitgp.regression import covariance, maximise, residuals
+from tobitgp.regression.deviance import deviance
+from tobitgp.regression.influence import dfbeta
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4

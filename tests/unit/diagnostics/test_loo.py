@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.arviz import legacy, quietly
+from tobitgp.results.predictive import log_density, log_mass
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.predictive import log_density, log_mass
 from tobitgp.results.process.cavity import predict_left_out
 
 CURVE = "y ~ z + gp(x) | censor(low, 1.4)"

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tobitgp.regression.conditional import conditional_mean, latent_mean
+from tobitgp.regression.scales import Predictor
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression.conditional import conditional_mean, latent_mean
-from tobitgp.regression.scales import Predictor
 
 INF = np.inf
 LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]

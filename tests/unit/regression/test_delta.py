@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tobitgp.regression.delta import delta_se, df_slope, interval
+from tobitgp.regression.scales import Predictor, Quantity, quantile
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.student import Student
-from tobitgp.regression.delta import delta_se, df_slope, interval
-from tobitgp.regression.scales import Predictor, Quantity, quantile
 
 
 def test_standard_errors_row_by_row(rng):

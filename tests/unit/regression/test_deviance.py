@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 from support.responses import response
+from tobitgp.regression.scales import Predictor
 
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.gumbel import Gumbel
@@ -11,7 +12,6 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.regression.deviance import deviance
-from tobitgp.regression.scales import Predictor
 
 INF = np.inf
 LAWS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}

@@ -3,12 +3,12 @@ from functools import partial
 import numpy as np
 import pytest
 from support.differences import derivative, gradient
+from tobitgp.regression.effects import Side, effect, split
+from tobitgp.regression.scales import Predictor, observed, probability
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression.effects import Side, effect, split
-from tobitgp.regression.scales import Predictor, observed, probability
 
 BETA, GAMMA = np.array([0.3, 0.8]), np.array([-0.2, 0.1])
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 from scipy import stats
+from tobitgp.regression.scales import Predictor, uncensored
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.regression import residuals
-from tobitgp.regression.scales import Predictor, uncensored
 
 INF = np.inf
 LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]

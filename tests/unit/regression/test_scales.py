@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 from support.differences import derivative
+from tobitgp.regression.scales import Predictor, latent, median, observed, probability, quantile, uncensored
+from tobitgp.results.clipped import clipped_mean
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression.scales import Predictor, latent, median, observed, probability, quantile, uncensored
-from tobitgp.results.clipped import clipped_mean
 
 INF = np.inf
 FROZEN = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l, "student": partial(stats.t, 5.0)}

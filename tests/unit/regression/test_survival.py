@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats as st
+from tobitgp.regression.scales import Predictor
+from tobitgp.regression.survival import CURVES, hazard, remaining, survival
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression.scales import Predictor
-from tobitgp.regression.survival import CURVES, hazard, remaining, survival
 
 PEERS = [(Normal(), st.norm), (Logistic(), st.logistic), (Gumbel(), st.gumbel_l), (Student(3.0), st.t(3.0))]
 ETA, TAU = np.array([1.5, -0.4]), np.log([0.6, 1.3])

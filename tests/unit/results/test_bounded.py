@@ -6,6 +6,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.scales import Predictor, observed
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.gumbel import log_excess_above as gumbel_above
@@ -16,8 +18,6 @@ from tobitgp.distributions.logistic import log_excess_above as logistic_above
 from tobitgp.distributions.logistic import log_excess_below as logistic_below
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression.conditional import conditional_mean
-from tobitgp.regression.scales import Predictor, observed
 from tobitgp.results import bounded, clipped
 
 INF = np.inf

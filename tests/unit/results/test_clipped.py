@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
-
 from tobitgp.results.clipped import clipped_mean, clipped_variance, logit, smoothed_variance
 
 INF = np.inf

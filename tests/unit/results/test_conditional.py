@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from scipy.integrate import quad
 from scipy.stats import norm
+from tobitgp.results.imputed import Component, latent_quantiles
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
@@ -16,7 +17,6 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
-from tobitgp.results.imputed import Component, latent_quantiles
 from tobitgp.results.predict import moments
 from tobitgp.results.rows import ask
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr, ndtri
-
-from tobitgp.errors import SpecError
 from tobitgp.results.distribution import probability_scale, quantile_scale
 from tobitgp.results.normals import Mixture
+
+from tobitgp.errors import SpecError
 from tobitgp.results.predict import moments
 
 ROWS = 6

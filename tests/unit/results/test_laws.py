@@ -5,6 +5,13 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import kstest
+from tobitgp.results.clipped import clipped_mean, smoothed_variance
+from tobitgp.results.distribution import probability_scale, quantile_scale
+from tobitgp.results.imputed import Component, imputed_mean, log_predictive
+from tobitgp.results.noisy import clipped_moments, log_tail_variance
+from tobitgp.results.normals import Mixture
+from tobitgp.results.process.residuals import log_probability, pearson_residuals, quantile_residuals
+from tobitgp.results.scales import SCALES, mean_shift
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
@@ -13,14 +20,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.numerics.truncated import interval
 from tobitgp.results import bounded
-from tobitgp.results.clipped import clipped_mean, smoothed_variance
 from tobitgp.results.conditional import Seen, conditional_mean, conditional_statistics, truncated_mean
-from tobitgp.results.distribution import probability_scale, quantile_scale
-from tobitgp.results.imputed import Component, imputed_mean, log_predictive
-from tobitgp.results.noisy import clipped_moments, log_tail_variance
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.residuals import log_probability, pearson_residuals, quantile_residuals
-from tobitgp.results.scales import SCALES, mean_shift
 
 INF = np.inf
 LOWER, UPPER = np.array([0.3, -INF, 0.4, -INF]), np.array([INF, 1.4, 1.5, INF])

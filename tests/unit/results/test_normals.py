@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-
 from tobitgp.results.normals import exponential_sd, normal_quantile, solve_quantile, total_sd
 
 

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from tobitgp.results.scales import SCALES
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.results import predict
-from tobitgp.results.scales import SCALES
 
 
 @pytest.mark.parametrize("what", SCALES)

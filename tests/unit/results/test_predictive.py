@@ -6,12 +6,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr
-
-from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.normal import Normal
-from tobitgp.distributions.student import Student
-from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.results.normals import Mixture, normal_quantile
 from tobitgp.results.predictive import (
     cdf,
@@ -23,6 +17,12 @@ from tobitgp.results.predictive import (
     quantile,
     solved_quantile,
 )
+
+from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.student import Student
+from tobitgp.numerics.truncated import log_interval_mass
 
 INF = np.inf
 LAWS = [Normal(), Logistic(), Gumbel(), Student(0.3), Student(3.0), Student(60.0)]

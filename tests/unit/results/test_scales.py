@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from tobitgp.results.clipped import clipped_mean
 from tobitgp.results.normals import Mixture
 from tobitgp.results.scales import SCALES

@@ -7,12 +7,12 @@ from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
 from scipy import stats as st
 from scipy.integrate import quad
 from scipy.special import ndtri
+from tobitgp.results.normals import Mixture
+from tobitgp.results.process.bands import conditional_band
 
 import tobitgp as tg
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.bands import conditional_band
 
 TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
 AFTER = np.array([0.0, 100.0, 500.0])
@@ -365,6 +365,7 @@ def test_responses_before_a_logarithm_and_after_it(data):
 def posterior(res, row):
     """Weights, means and sds of f, and scales and laws of the noise, of one row."""
     from tobitgp.results.process.survival import times_of_rows
+
     from tobitgp.results.rows import ask
 
     q = times_of_rows(res.parts, ask(res.parts, row)).law.q

@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri_exp
 
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import SpecError
-from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.rows import read_rows
-from tobitgp.regression.residuals import expected_hazard
 from tobitgp.results.conditional import what_was_seen
-from tobitgp.results.distribution import choose_scales
 from tobitgp.results.mixture import quantities
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
-from tobitgp.results.mixture.quantities import Quantity, finite_mean
-from tobitgp.results.predict import check_level, check_what
+from tobitgp.results.mixture.quantities import Quantity
+from tobitgp.results.predict import check_level, check_what, read_questions
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.survival import STATISTICS, TimeLaw, TimeRows, left_area
 from tobitgp.results.terms import find_terms
@@ -45,7 +42,7 @@ def predict_mixture(
     """Predictions with the index of the data; see ``MixtureResults.predict``."""
     what, level = check_what(what, WHATS, " of a mixture"), check_level(interval)
     bands = bool(se) or level is not None
-    keys, listed = choose_scales(what, q, below, above)
+    keys, listed = read_questions(what, q, below, above)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     if what == "component":
         if bands:
@@ -206,37 +203,3 @@ def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = ()) -> T
     find_terms(parts, exclude)
     index = pd.RangeIndex(1) if df is None else read_table(df, []).index
     return TimeRows(index, np.ones(len(index), dtype=np.bool_), MixtureTimes(parts, len(index)))
-
-
-KINDS = ("quantile", "cox_snell", "martingale", "response")
-
-
-def residuals(fit: MixtureFit, kind: str, lower: Array, upper: Array, uniform: Array) -> Array:
-    """Residuals of rows in (lower, upper], (n,).
-
-    Shapes: lower, upper, uniform (n,).
-    """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
-    predictive = fit.predictive()
-    if kind == "response":
-        return np.asarray(impute(fit, lower, upper)[0] - finite_mean(fit, "kind='quantile' has no need of it"))
-    if fit.model.family.support == "counts":
-        lower = np.where(lower == upper, lower - 1.0, lower)
-    if kind == "quantile":
-        return _scores(predictive, lower, upper, uniform)
-    censored = np.isposinf(upper)
-    hazard = expected_hazard(
-        predictive.cumulative_hazard(lower), predictive.cumulative_hazard(np.where(censored, lower, upper)), censored
-    )
-    return hazard if kind == "cox_snell" else np.where(censored, 0.0, 1.0) - hazard
-
-
-def _scores(predictive: Predictive, lower: Array, upper: Array, uniform: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        share, rest = np.log(uniform), np.log1p(-uniform)
-        below = np.logaddexp(rest + predictive.logcdf(lower), share + predictive.logcdf(upper))
-        above = np.logaddexp(rest + predictive.logsf(lower), share + predictive.logsf(upper))
-    left = below < above
-    score = ndtri_exp(np.minimum(np.where(left, below, above), 0.0))
-    return np.asarray(np.where(left, score, -score))

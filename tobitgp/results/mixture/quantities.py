@@ -26,7 +26,7 @@ from tobitgp.mixture import MixtureFit, Predictive, impute
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.model import Bayes
 from tobitgp.numerics.differences import slope
-from tobitgp.regression.scales import Link
+from tobitgp.posterior.questions import Link
 from tobitgp.typing import Array, BoolArray
 
 _STEP = 0.02  # of a standard deviation of a component, or of the logarithm of a parameter

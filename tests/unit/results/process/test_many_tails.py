@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from tobitgp.results.process.many_tails import DENSITY, LOWER, UPPER, log_values
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
 from tobitgp.results.process import many_tails
-from tobitgp.results.process.many_tails import DENSITY, LOWER, UPPER, log_values
 
 
 @pytest.mark.parametrize("of", [UPPER, LOWER, DENSITY])

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr
+from tobitgp.results.clipped import clipped_mean
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.clipped import clipped_mean
 
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import kstest
+from tobitgp.results.normals import Mixture
+from tobitgp.results.process.residuals import quantile_residuals
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.residuals import quantile_residuals
 
 
 def test_quantile_residuals_are_scores_of_the_predictive(averaged, mixed):

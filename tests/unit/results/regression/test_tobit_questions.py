@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.reference import load
+from tobitgp.regression.conditional import conditional_mean
+from tobitgp.regression.scales import Predictor
 
 import tobitgp as tg
 from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.regression.conditional import conditional_mean
-from tobitgp.regression.scales import Predictor
 
 LUNG = "Surv(time, event) ~ age + sex + ph_ecog"
 
