@@ -13,7 +13,7 @@ from tobitgp.numerics.differences import slope
 from tobitgp.posterior.questions import UNLINK, Link, Question, Rows
 from tobitgp.typing import Array
 
-STEP = 0.01
+STEP = 0.003
 _ROUNDING = 1e-10
 
 

@@ -127,7 +127,6 @@ def _equivalent(
     ``g(x, sigma)`` is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
     """
     mean, sd, step = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma
-    sign = 1.0 if question.rises else -1.0
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start
 
     def ranks(f: Array) -> Array:
@@ -148,7 +147,7 @@ def _equivalent(
         ratio, last = np.clip(rise / slope, 0.01, 100.0), x
         u = (f - mean) / sd
         density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / sd * ratio
-        return average(nodes.weight, ndtr(sign * u)), average(nodes.weight, density)
+        return average(nodes.weight, ndtr(u)), average(nodes.weight, density)
 
     away = 10.0 * (np.ptp(mean, axis=0) + 10.0 * sd.max(axis=0) + nodes.sigma.max())
     return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)

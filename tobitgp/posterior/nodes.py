@@ -121,7 +121,8 @@ class Nodes:
             mean, ends = self.values(question), question.at[:2]
             variance = smoothed_variance(self.mean, self.sd, self.sigma, *ends, log_time=self.log)
         else:
-            moments = [self._moments(question, j) for j in range(len(self.weight))]
+            side = np.where(question(self.new) > 0.0, -1.0, 1.0) if question.link == "logit" else 1.0
+            moments = [self._moments(question, j, side) for j in range(len(self.weight))]
             mean, variance = (np.stack(values) for values in zip(*moments, strict=True))
         with np.errstate(over="ignore", invalid="ignore"):
             found = total_sd(self.weight, mean, variance)
@@ -137,12 +138,14 @@ class Nodes:
         """Whether it is the mean of a clipped normal or log-normal variable."""
         return question.bounds is not None and question.monotone and self.normal
 
-    def _moments(self, question: Question, j: int) -> tuple[Array, Array]:
-        """Mean and variance of the number under a component, (n,) each, by quadrature; of the smaller probability."""
+    def _moments(self, question: Question, j: int, side: Array | float = 1.0) -> tuple[Array, Array]:
+        """Mean and variance of the number under a component, (n,) each, by quadrature.
+
+        Of a probability, where the side is -1, those of its complement.
+        """
         m, s, noise = self.mean[j], self.sd[j], self.noises[j]
-        sigma = np.broadcast_to(self.sigma[j], m.shape)
+        sigma, side = np.broadcast_to(self.sigma[j], m.shape), np.broadcast_to(side, m.shape)
         probability = question.link == "logit"
-        side = np.where(question(self.given(j, m)) > 0.0, -1.0, 1.0) if probability else np.ones_like(m)
 
         def number(f: Array, i: Rows) -> Array:
             y, asked = self.given(j, f, i), question.take(i)
@@ -168,10 +171,8 @@ class Nodes:
         kinks = np.stack([np.where(np.abs(place) < 1e90, place, 0.0) for place in places or [0.0 * m]], axis=1)
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             first, second = integrals(values, low, high, s / (sigma * noise.reach), kinks)
-            mean = np.where(known, base + first, centre)
-            return np.where(side < 0.0, 1.0 - mean, mean), np.where(
-                known, np.maximum(second - first * first, 0.0), np.nan
-            )
+            variance = np.where(known, np.maximum(second - first * first, 0.0), np.nan)
+            return np.where(known, base + first, centre), variance
 
     def _places(self, question: Question, m: Array, scale: Array) -> list[Array]:
         """Values that are asked about, in units of a scale, finite."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import FAR
 from tobitgp.numerics.log_arithmetic import log_complement
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -182,7 +183,7 @@ def hazard(positive: bool, end: Array, start: Array | None = None) -> Question:
 def _pivot(positive: bool) -> Callable[..., tuple[Array, Array]]:
     def pivot(noise: Distribution, scale: Array, x: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            return -(np.log(np.maximum(x, 0.0)) if positive else x), scale
+            return np.clip(-(np.log(np.maximum(x, 0.0)) if positive else x), -FAR, FAR), scale
 
     return pivot
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 from support.arviz import legacy, quietly
-from tobitgp.results.predictive import log_density, log_mass
 
 import tobitgp as tg
+from tobitgp.distributions.convolution import log_density, log_mass
 from tobitgp.errors import ApproximationWarning, SpecError
 from tobitgp.results.process.cavity import predict_left_out
 

@@ -16,7 +16,7 @@ from tobitgp.results.rows import ask
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.typing import Array, Frame
 
-_DF_STEP = 3.0  # of log df, in steps of the others: tails of Student's t have fewer digits
+_DF_STEP = 10.0  # of log df, in steps of the others: tails of Student's t have fewer digits
 
 
 def scale_design(parts: TobitParts, design: Design) -> Array:

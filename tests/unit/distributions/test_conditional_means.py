@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from tobitgp.regression.conditional import conditional_mean, latent_mean
-from tobitgp.regression.scales import Predictor
+from support.posteriors import rows_of
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
@@ -23,8 +22,8 @@ def test_mean_of_simulated_rows(law, log_time, rng):
     for lower, upper in ((-INF, 0.3), (0.6, INF), (0.2, 0.9)):
         inside = y[(y > lower) & (y <= upper)]
         shown = np.exp(inside) if log_time else inside
-        rows = Predictor(np.full(1, eta), np.full(1, np.log(sigma)), law, log_time)
-        found = conditional_mean(rows, np.full(1, lower), np.full(1, upper))[0]
+        rows = rows_of(law, np.full(1, eta), np.full(1, np.log(sigma)), log_time)
+        found = rows.conditional_mean(np.full(1, lower), np.full(1, upper))[0]
         assert found == pytest.approx(shown.mean(), abs=5.0 * shown.std() / np.sqrt(len(shown)))
 
 
@@ -32,25 +31,27 @@ def test_mean_of_simulated_rows(law, log_time, rng):
 def test_far_tails_and_narrow_intervals_stay_inside(law):
     lower = np.array([50.0, -INF, 0.3, 40.0, -1e-9, 1e6])
     upper = np.array([INF, -50.0, 0.3 + 1e-14, 41.0, 1e-9, 1e6 + 1e-9])
-    rows = Predictor(np.zeros(6), np.full(6, np.log(0.5)), law)
-    found = conditional_mean(rows, lower, upper)
+    rows = rows_of(law, np.zeros(6), np.full(6, np.log(0.5)))
+    found = rows.conditional_mean(lower, upper)
     assert ((found >= lower) & (found <= upper)).all()
     scale = 0.5 / np.abs(law.log_density(np.array([100.0]), 1)[1]) if law.log_concave else 50.0 / 4.0
     assert found[0] - 50.0 == pytest.approx(float(np.ravel(scale)[0]), rel=0.02)
 
 
 def test_exact_rows_and_the_scale_of_times():
-    rows = Predictor(np.zeros(2), np.zeros(2), Normal(), log_time=True)
+    rows = rows_of(Normal(), np.zeros(2), np.zeros(2), True)
     ends = np.log([2.0, 3.0]), np.log([2.0, 5.0])
-    value = conditional_mean(rows, *ends)
+    value = rows.conditional_mean(*ends)
     assert value[0] == pytest.approx(2.0)
     assert 3.0 < value[1] < 5.0
-    assert latent_mean(rows, *ends)[0] == ends[0][0]
-    assert latent_mean(rows, *ends)[1] == pytest.approx(stats.truncnorm(*(end[1] for end in ends)).mean())
+    assert rows_of(Normal(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[0] == ends[0][0]
+    assert rows_of(Normal(), np.zeros(2), np.zeros(2)).conditional_mean(*ends)[1] == pytest.approx(
+        stats.truncnorm(*(end[1] for end in ends)).mean()
+    )
 
 
 def test_what_has_no_mean():
-    rows = Predictor(np.zeros(2), np.log([0.5, 1.5]), Logistic(), log_time=True)
-    assert np.isfinite(conditional_mean(rows, np.zeros(2), np.full(2, INF))).tolist() == [True, False]
-    cauchy = Predictor(np.zeros(1), np.zeros(1), Student(1.0))
-    assert conditional_mean(cauchy, np.zeros(1), np.full(1, INF))[0] == INF
+    rows = rows_of(Logistic(), np.zeros(2), np.log([0.5, 1.5]), True)
+    assert np.isfinite(rows.conditional_mean(np.zeros(2), np.full(2, INF))).tolist() == [True, False]
+    cauchy = rows_of(Student(1.0), np.zeros(1), np.zeros(1))
+    assert cauchy.conditional_mean(np.zeros(1), np.full(1, INF))[0] == INF

@@ -1,4 +1,4 @@
-"""Moments of clipped variables, and the inverse of the clipped mean."""
+"""Moments of clipped normal and log-normal variables."""
 
 import itertools
 
@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
-from tobitgp.results.clipped import clipped_mean, clipped_variance, logit, smoothed_variance
+
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.normal import Normal
+from tobitgp.posterior.clipped_normal import clipped_variance, smoothed_variance
 
 INF = np.inf
 LIMITS = [(-0.5, INF), (-INF, 0.8), (-0.5, 0.8), (0.4, 0.9), (-INF, INF), (0.3, INF)]
 ROWS = [(0.2, 0.6), (-1.5, 0.4), (1.5, 0.3), (0.3, 2.0)]
+
+
+def clipped_mean(mean, sd, lower, upper, *, log_time):
+    return LocationScale(Normal(), mean, sd, log_time).clipped_mean(lower, upper)
 
 
 def moment(power, mean, sd, lower, upper, log_time):
@@ -61,33 +68,6 @@ def test_far_rows_stay_at_their_limit(log_time):
     sd, lower, upper = np.full((1, 2), 0.3), np.full(2, 0.5), np.full(2, 2.0)
     assert np.array_equal(clipped_mean(mean, sd, lower, upper, log_time=log_time)[0], [0.5, 2.0])
     assert np.allclose(smoothed_variance(mean, sd, sd, lower, upper, log_time=log_time), 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("log_time", [False, True])
-@pytest.mark.parametrize(("lower", "upper"), [*LIMITS[:4], LIMITS[5]])
-def test_logit_and_its_slope(lower, upper, log_time):
-    f = np.linspace(-1.5, 2.0, 15)[None]
-    sigma = np.array([[0.4]])
-    limits = np.full(15, lower), np.full(15, upper)
-    value, slope = logit(f, sigma, *limits, log_time=log_time)
-    g = clipped_mean(f, sigma, *limits, log_time=log_time)
-    low = max(lower, 0.0) if log_time else lower
-    plain = (np.log(g - low) if np.isfinite(low) else 0.0) - (np.log(upper - g) if np.isfinite(upper) else 0.0)
-    assert np.allclose(value, plain, rtol=1e-7, atol=1e-7)
-    h = 1e-6
-    up, down = (logit(f + s, sigma, *limits, log_time=log_time)[0] for s in (h, -h))
-    assert np.allclose(slope, (up - down) / (2 * h), rtol=1e-6)
-
-
-@pytest.mark.parametrize("log_time", [False, True])
-def test_logit_keeps_its_precision_in_the_tails(log_time):
-    f = np.array([[-30.0, 30.0]])
-    sigma, limits = np.array([[0.5]]), (np.full(2, 0.5), np.full(2, 2.0))
-    value, slope = logit(f, sigma, *limits, log_time=log_time)
-    assert np.isfinite(value).all()
-    assert np.isfinite(slope).all()
-    assert value[0, 0] < -1000.0
-    assert value[0, 1] > 1000.0
 
 
 def test_printed_value_of_the_notes():

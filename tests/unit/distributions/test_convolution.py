@@ -1,28 +1,25 @@
 """Noise convolved with a normal, against closed forms and quadrature of single rows."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr
-from tobitgp.results.normals import Mixture, normal_quantile
-from tobitgp.results.predictive import (
-    cdf,
-    log_density,
-    log_mass,
-    log_tail,
-    noise_quantiles,
-    probability_quantile,
-    quantile,
-    solved_quantile,
-)
+from support.posteriors import nodes
 
+from tobitgp.distributions import convolution
+from tobitgp.distributions.convolution import Convolved, cdf, log_density, log_mass, log_tail
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
+from tobitgp.distributions.weighted_sum import WeightedSum
+from tobitgp.numerics.normal_mixture import normal_quantile
 from tobitgp.numerics.truncated import log_interval_mass
+from tobitgp.posterior.questions import probability
 
 INF = np.inf
 LAWS = [Normal(), Logistic(), Gumbel(), Student(0.3), Student(3.0), Student(60.0)]
@@ -119,7 +116,7 @@ def components(rng, laws, spread, n=5):
     J = len(laws)
     sd = spread * np.exp(0.3 * rng.normal(size=(J, n)))
     sigma = np.exp(0.4 * rng.normal(size=J))
-    return Mixture(rng.dirichlet(np.ones(J)), rng.normal(size=(J, n)), sd, sigma, laws=laws)
+    return nodes(rng.dirichlet(np.ones(J)), rng.normal(size=(J, n)), sd, sigma, noises=laws)
 
 
 @pytest.mark.parametrize("spread", [1e-3, 0.5, 1e3])
@@ -131,8 +128,8 @@ def components(rng, laws, spread, n=5):
 def test_quantiles_invert_the_cdf(rng, laws, spread):
     q = components(rng, laws, spread)
     for p in (1e-6, 0.05, 0.5, 0.99):
-        x = quantile(q, p)
-        z, t = (x - q.mean) / q.sigma[:, None], q.sd / q.sigma[:, None]
+        x = q.new.ppf(p)
+        z, t = (x - q.mean) / q.sigma, q.sd / q.sigma
         below = np.stack([np.exp(log_tail(law, a, b, upper=False)) for law, a, b in zip(laws, z, t, strict=True)])
         assert np.allclose(q.weight @ below, p, rtol=1e-8)
 
@@ -140,9 +137,11 @@ def test_quantiles_invert_the_cdf(rng, laws, spread):
 def test_normal_quantiles_by_the_general_path(rng):
     q = components(rng, (Normal(),) * 4, 0.7)
     for p in (0.01, 0.5, 0.9):
-        truth = normal_quantile(p, q.weight, q.mean, np.hypot(q.sd, q.sigma[:, None]))
-        assert np.allclose(solved_quantile(q, p), truth, rtol=1e-9, atol=1e-9)
-    assert np.allclose(noise_quantiles(q, 0.975), 1.959963984540054 * q.sigma)
+        truth = normal_quantile(p, q.weight, q.mean, np.hypot(q.sd, q.sigma))
+        scale = np.broadcast_to(q.sigma, q.mean.shape)
+        rows = zip(q.sd / q.sigma, q.mean, scale, strict=True)
+        general = WeightedSum(q.weight, tuple(LocationScale(Convolved(Normal(), t), m, s) for t, m, s in rows))
+        assert np.allclose(general.ppf(p), truth, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("upper", [False, True])
@@ -155,5 +154,46 @@ def test_quantiles_of_probabilities_under_several_laws(rng, upper):
     for k, law in enumerate(laws):
         P[j == k] = np.exp(law.log_sf(z[j == k]) if upper else law.log_cdf(z[j == k]))
     for p in (0.05, 0.5, 0.95):
-        x = probability_quantile(laws, p, weight, mean, sd, upper=upper)
+        q = nodes(weight, -mean, sd, np.ones(3), noises=laws)
+        (x,) = q.quantiles(probability(False, np.zeros(4), above=upper), (p,))
         assert (np.abs((x > P).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / len(j))).all()
+
+
+# -- many values ------------------------------------------------------------------------------------------------------
+
+UPPER, LOWER, DENSITY = partial(log_tail, upper=True), partial(log_tail, upper=False), log_density
+
+
+@pytest.mark.parametrize("of", [UPPER, LOWER, DENSITY])
+@pytest.mark.parametrize("law", [Gumbel(), Logistic(), Student(3.0)], ids=lambda law: law.name)
+@pytest.mark.parametrize("spread", [(0.2, 0.5), (0.4, 0.4), (0.05, 2.0)])
+def test_interpolated_values_are_the_integrals(of, law, spread, rng):
+    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(*spread, 3000)
+    z[0, :3] = [-1e100, 1e5, 60.0]
+    found = convolution._log_values(of, law, z, t[:, None])
+    few = np.arange(0, 3000, 300)
+    want = convolution._exactly(of, law, z[few], t[few])
+    size = np.maximum(np.abs(want), 0.05)
+    np.testing.assert_array_less(np.abs(found[few] - want), 5e-8 * size + 1e-300)
+
+
+def test_tables_are_made_where_they_serve(rng):
+    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
+    for law in (Gumbel(), Logistic(), Student(3.0)):
+        for of in (UPPER, LOWER, DENSITY):
+            assert convolution._interpolated(of, law, convolution._stretched(law, z), t) is not None
+    assert convolution._interpolated(UPPER, Gumbel(), z[:5], t[:5]) is None
+
+
+def test_one_value_in_all_rows_makes_no_table(rng):
+    t = rng.uniform(0.2, 0.5, 30_000)
+    z = np.full((30_000, 2), 0.7)
+    found = convolution._log_values(UPPER, Gumbel(), z, t[:, None])
+    np.testing.assert_allclose(found[:50], convolution._exactly(UPPER, Gumbel(), z[:50], t[:50]), rtol=1e-12)
+
+
+def test_rows_are_held_in_parts_and_give_the_same(rng, monkeypatch):
+    z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
+    whole = convolution._log_values(UPPER, Logistic(), z, t[:, None])
+    monkeypatch.setattr(convolution, "_HELD", 100_000)
+    np.testing.assert_allclose(convolution._log_values(UPPER, Logistic(), z, t[:, None]), whole, rtol=1e-13)

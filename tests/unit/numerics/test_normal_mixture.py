@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from tobitgp.results.normals import exponential_sd, normal_quantile, solve_quantile, total_sd
+
+from tobitgp.numerics.monotone_roots import solve_quantile
+from tobitgp.numerics.normal_mixture import exponential_sd, normal_quantile, total_sd
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.025, 0.5, 0.9, 0.999])

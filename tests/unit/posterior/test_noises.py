@@ -5,22 +5,26 @@ import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import kstest
-from tobitgp.results.clipped import clipped_mean, smoothed_variance
-from tobitgp.results.distribution import probability_scale, quantile_scale
-from tobitgp.results.imputed import Component, imputed_mean, log_predictive
-from tobitgp.results.noisy import clipped_moments, log_tail_variance
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.residuals import log_probability, pearson_residuals, quantile_residuals
-from tobitgp.results.scales import SCALES, mean_shift
+from support.posteriors import asked, nodes
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.numerics.truncated import interval
-from tobitgp.results import bounded
-from tobitgp.results.conditional import Seen, conditional_mean, conditional_statistics, truncated_mean
+from tobitgp.posterior.clipped_normal import smoothed_variance
+from tobitgp.posterior.seen import (
+    Component,
+    Seen,
+    conditional_mean,
+    conditional_statistics,
+    imputed_mean,
+    log_evidence,
+    truncated_mean,
+)
+from tobitgp.results.residuals import log_probability, pearson, quantile_scores
 
 INF = np.inf
 LOWER, UPPER = np.array([0.3, -INF, 0.4, -INF]), np.array([INF, 1.4, 1.5, INF])
@@ -40,7 +44,7 @@ def mixture(rng, laws, log_time, spread=0.3):
     sd = spread * np.exp(0.3 * rng.normal(size=(J, 4)))
     sigma = 0.35 * np.exp(0.3 * rng.normal(size=J))
     mean = 0.3 + 0.2 * rng.normal(size=(J, 4))
-    return Mixture(rng.dirichlet(np.ones(J)), mean, sd, sigma, log_time, LOWER, UPPER, laws)
+    return nodes(rng.dirichlet(np.ones(J)), mean, sd, sigma, log_time, laws)
 
 
 def draws(q, size, rng):
@@ -48,7 +52,7 @@ def draws(q, size, rng):
     j = rng.choice(len(q.weight), size, p=q.weight)
     f = q.mean[j] + q.sd[j] * rng.normal(size=(size, 4))
     uniform, Z = rng.uniform(size=f.shape), np.empty_like(f)
-    for k, law in enumerate(q.laws):
+    for k, law in enumerate(q.noises):
         Z[j == k] = law.ppf(uniform[j == k])
     return f, Z, j
 
@@ -56,19 +60,20 @@ def draws(q, size, rng):
 def by_component(q, j, function):
     """A function of (law, sigma, chosen draws), put together."""
     out = np.empty((len(j), 4))
-    for k, law in enumerate(q.laws):
+    for k, law in enumerate(q.noises):
         out[j == k] = function(law, q.sigma[k], j == k)
     return out
 
 
-def agrees(scale, q, g, seen, size):
+def agrees(question, q, g, seen, size):
     """Point with the response's own draws, spread with those of the quantity."""
     if seen is not None:
-        assert (np.abs(scale.point(q) - seen.mean(axis=0)) < 5 * seen.std(axis=0) / np.sqrt(size) + 1e-9).all()
+        assert (np.abs(q.value(question) - seen.mean(axis=0)) < 5 * seen.std(axis=0) / np.sqrt(size) + 1e-9).all()
     squares = (g - g.mean(axis=0)) ** 2
-    assert (np.abs(scale.sd(q) ** 2 - squares.mean(axis=0)) < 7 * squares.std(axis=0) / np.sqrt(size) + 1e-9).all()
-    for p in (0.025, 0.5, 0.975):
-        x, slack = scale.quantile(q, p), 5 * np.sqrt(p * (1 - p) / size)
+    assert (np.abs(q.se(question) ** 2 - squares.mean(axis=0)) < 7 * squares.std(axis=0) / np.sqrt(size) + 1e-9).all()
+    orders = (0.025, 0.5, 0.975)
+    for p, x in zip(orders, q.quantiles(question, orders), strict=True):
+        slack = 5 * np.sqrt(p * (1 - p) / size)
         assert ((g < x - 1e-9).mean(axis=0) < p + slack).all()
         assert ((g <= x + 1e-9).mean(axis=0) > p - slack).all()
 
@@ -79,7 +84,7 @@ def test_against_draws(rng, case, size):
     laws, log_time = CASES[case]
     q = mixture(rng, laws, log_time)
     f, Z, j = draws(q, size, rng)
-    sigma = q.sigma[j][:, None]
+    sigma = q.sigma[j]
     y = f + sigma * Z
     y = np.exp(y) if log_time else y
 
@@ -88,21 +93,26 @@ def test_against_draws(rng, case, size):
         return np.exp(g) if log_time else g
 
     def of_noise(p):
-        return q.sigma * np.array([float(law.ppf(np.array(p))) for law in laws])
+        return q.sigma[:, 0] * np.array([float(law.ppf(np.array(p))) for law in laws])
 
-    clip = by_component(
-        q, j, lambda law, s, at: bounded.clipped_mean(law, f[at], np.array(s), LOWER, UPPER, log_time=log_time)
-    )
-    agrees(SCALES["median"], q, shifted(of_noise(0.5)), None, size)
-    agrees(SCALES["uncensored"], q, shifted(mean_shift(q)), y, size)
-    agrees(SCALES["observed"], q, clip, np.clip(y, LOWER, UPPER), size)
-    agrees(quantile_scale(0.9), q, shifted(of_noise(0.9)), None, size)
-    for p, x in ((0.5, SCALES["median"].point(q)), (0.9, quantile_scale(0.9).point(q))):
+    clip = by_component(q, j, lambda law, s, at: LocationScale(law, f[at], s, log_time).fast_clipped_mean(LOWER, UPPER))
+    agrees(asked("median", log_time), q, shifted(of_noise(0.5)), None, size)
+    shift = asked("uncensored", log_time).pivots(q.noises, q.sigma)[0][:, 0]
+    agrees(asked("uncensored", log_time), q, shifted(shift), y, size)
+    agrees(asked("observed", log_time, LOWER, UPPER), q, clip, np.clip(y, LOWER, UPPER), size)
+    agrees(asked("quantile", log_time, p=0.9), q, shifted(of_noise(0.9)), None, size)
+    for p, x in ((p, q.value(asked("quantile", log_time, p=p))) for p in (0.5, 0.9)):
         assert (np.abs((y < x).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / size)).all()
     z = ((np.log(0.8) if log_time else 0.8) - f) / sigma
     for above in (False, True):
         P = by_component(q, j, lambda law, _, at, a=above: np.exp((law.log_sf if a else law.log_cdf)(z[at])))
-        agrees(probability_scale(0.8, above=above), q, P, ((y > 0.8) if above else (y < 0.8)).astype(float), size)
+        agrees(
+            asked("prob", log_time, limit=np.full(4, 0.8), above=above),
+            q,
+            P,
+            ((y > 0.8) if above else (y < 0.8)).astype(float),
+            size,
+        )
 
 
 @pytest.mark.parametrize("log_time", [False, True])
@@ -111,25 +121,27 @@ def test_the_normal_law_is_its_closed_form(rng, log_time, spread):
     """The general functions, handed normal noise."""
     spread = min(spread, 1.5) if log_time else spread
     q = mixture(rng, (Normal(),) * 3, log_time, spread)
-    S, sigma = np.hypot(q.sd, q.sigma[:, None]), q.sigma[:, None]
-    mean, variance = clipped_moments(q)
-    assert np.allclose(mean, clipped_mean(q.mean, S, LOWER, UPPER, log_time=log_time), rtol=1e-9)
+    S, sigma, question = np.hypot(q.sd, q.sigma), q.sigma, asked("observed", log_time, LOWER, UPPER)
+    mean, variance = (np.stack(values) for values in zip(*(q._moments(question, j) for j in range(3)), strict=True))
+    closed = LocationScale(Normal(), q.mean, S, log_time).clipped_mean(LOWER, UPPER)
+    assert np.allclose(mean, closed, rtol=1e-9)
     closed = smoothed_variance(q.mean, q.sd, sigma, LOWER, UPPER, log_time=log_time)
     assert np.allclose(variance, closed, rtol=1e-2 if spread > 1.0 else 1e-9)  # a series, which converges as rho^33
     lower, upper = np.array([0.1, -INF, -0.4, 0.0]), np.array([INF, -0.5, 0.6, 1e-6])
     inf = np.full(4, INF)
     for j in range(3):
-        rows = Component(Normal(), q.mean[j], q.sd[j], float(q.sigma[j]), lower, upper, -inf, inf, log_time)
+        rows = Component(Normal(), q.mean[j], q.sd[j], q.sigma[j] + np.zeros(4), lower, upper, -inf, inf, log_time)
         closed = truncated_mean(q.mean[j], S[j], lower, upper, log_time=log_time)
         assert np.allclose(imputed_mean(rows), closed, rtol=1e-9, atol=1e-9)
         mass = interval((lower - q.mean[j]) / S[j], (upper - q.mean[j]) / S[j], (upper - lower) / S[j]).log_mass
-        assert np.allclose(log_predictive(rows), mass, rtol=1e-9, atol=1e-8)
+        assert np.allclose(log_evidence(rows), mass, rtol=1e-9, atol=1e-8)
 
 
 def test_variance_of_a_normal_tail():
     """Two correlated normals: at z = 0 and t = 1 the variance is arcsin(1/2) / (2 pi)."""
-    found = log_tail_variance(Normal(), np.zeros(1), np.ones(1), np.log([0.5]), upper=False)
-    assert np.isclose(np.exp(found[0]), np.arcsin(0.5) / (2 * np.pi))
+    one = np.ones((1, 1))
+    found = nodes(np.ones(1), 0.0 * one, one, np.ones(1)).se(asked("prob", False, limit=np.zeros(1), above=False))
+    assert np.isclose(found[0] ** 2, np.arcsin(0.5) / (2 * np.pi))
 
 
 @pytest.mark.parametrize("case", ["logistic", "gumbel", "student", "weibull"])
@@ -145,7 +157,7 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
         lower = np.maximum(lower, entry)
     weight = np.repeat(rng.dirichlet(np.ones(J))[:, None], 4, axis=1)
     mean, sd = 0.1 + 0.3 * rng.normal(size=(J, 4)), 0.4 * np.exp(0.2 * rng.normal(size=(J, 4)))
-    seen = Seen(weight, mean, sd, 0.3 + 0.1 * np.arange(J), lower, upper, log_time, laws, entry, exit)
+    seen = Seen(weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, laws, entry, exit)
     table = conditional_statistics(seen, 0.9, True)
     assert np.allclose(table["mean"], conditional_mean(seen))
     assert np.isclose(table["mean"][3], np.exp(0.3) if log_time else 0.3)
@@ -157,7 +169,7 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
             f = mean[j, i] + sd[j, i] * rng.normal(size=(1, size))
             at = np.array([[i]])
             p = np.exp(rows.log_word(f, at))[0]
-            assert law is rows.law
+            assert law is rows.noise
             g.append(rows.mean_seen(f, at)[0])
             w.append(weight[j, i] * p / p.sum())
         g, w = np.concatenate(g), np.concatenate(w)
@@ -174,21 +186,23 @@ def test_laws_without_a_mean():
     """NaN, or infinite where a limit bounds the other tail; between limits all is finite."""
     one = np.ones((3, 4))
     weight, sigma = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.6, 0.7])
-    cauchy = Mixture(
-        weight, 0.3 * one, 0.4 * one, sigma, False, LOWER, UPPER, (Student(0.7), Student(3.0), Student(2.0))
-    )
-    assert np.isnan(SCALES["uncensored"].point(cauchy)).all()
-    observed = SCALES["observed"].point(cauchy)
+    shown = asked("observed", False, LOWER, UPPER)
+    cauchy = nodes(weight, 0.3 * one, 0.4 * one, sigma, False, (Student(0.7), Student(3.0), Student(2.0)))
+    assert np.isnan(cauchy.value(asked("uncensored", False))).all()
+    observed = cauchy.value(shown)
     assert np.array_equal(np.isfinite(observed), [False, False, True, False])
     assert (observed[:2] == [INF, -INF]).all()
-    assert (SCALES["observed"].quantile(cauchy, 0.9)[:2] == [INF, SCALES["observed"].quantile(cauchy, 0.9)[1]]).all()
-    assert np.isfinite(SCALES["median"].point(cauchy)).all()
-    assert np.isnan(pearson_residuals(cauchy, np.zeros(4))).all()
-    times = Mixture(weight, 0.3 * one, 0.4 * one, np.array([1.2, 0.5, 0.4]), True, LOWER, UPPER, (Logistic(),) * 3)
-    assert np.isposinf(SCALES["uncensored"].point(times)).all()
-    assert np.isfinite(SCALES["uncensored"].quantile(times, 0.5)).all()
-    assert np.isposinf(SCALES["uncensored"].quantile(times, 0.9)).all()
-    assert np.array_equal(np.isfinite(SCALES["observed"].point(times)), [False, True, True, False])
+    (high,) = cauchy.quantiles(shown, (0.9,))
+    assert np.isposinf(high[0])
+    assert np.isfinite(high[1:3]).all()
+    assert np.isfinite(cauchy.value(asked("median", False))).all()
+    assert np.isnan(pearson(cauchy, np.zeros(4))).all()
+    times = nodes(weight, 0.3 * one, 0.4 * one, np.array([1.2, 0.5, 0.4]), True, (Logistic(),) * 3)
+    assert np.isposinf(times.value(asked("uncensored", True))).all()
+    middle, high = times.quantiles(asked("uncensored", True), (0.5, 0.9))
+    assert np.isfinite(middle).all()
+    assert np.isposinf(high).all()
+    assert np.array_equal(np.isfinite(times.value(asked("observed", True, LOWER, UPPER))), [False, True, True, False])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -197,7 +211,7 @@ def test_far_limits_have_a_probability_of_their_own(rng, case):
     laws, log_time = CASES[case]
     q = mixture(rng, laws, log_time)
     for limit in (1e-3, 3.0, 9.0):
-        below, above = (probability_scale(limit, above=side).point(q) for side in (False, True))
+        below, above = (q.value(asked("prob", log_time, limit=np.full(4, limit), above=side)) for side in (False, True))
         assert np.allclose(below + above, 1.0, rtol=1e-10)
         assert (above > 0.0).all()
     none = np.full(4, -INF)
@@ -209,7 +223,7 @@ def test_residuals_of_draws_are_normal():
     n = 1500
     laws, entry = (Student(3.0), Student(6.0)), np.full(n, -0.5)
     mean = np.repeat(rng.normal(size=n)[None], 2, axis=0)
-    q = Mixture(np.array([0.4, 0.6]), mean, np.full((2, n), 0.5), np.array([0.4, 0.6]), laws=laws)
+    q = nodes(np.array([0.4, 0.6]), mean, np.full((2, n), 0.5), np.array([0.4, 0.6]), noises=laws)
     y = np.full(n, -INF)
     for _ in range(500):
         again = np.flatnonzero(y < entry)
@@ -220,11 +234,12 @@ def test_residuals_of_draws_are_normal():
             noise = np.where(
                 j[low] == 0, laws[0].ppf(rng.uniform(size=len(low))), laws[1].ppf(rng.uniform(size=len(low)))
             )
-            y[again[low]] = f[low] + q.sigma[j[low]] * noise
+            y[again[low]] = f[low] + q.sigma[j[low], 0] * noise
     assert (y > entry).all()
     upper = np.where(y > 1.0, INF, y)
     lower = np.where(y > 1.0, 1.0, y)
-    r = quantile_residuals(q, lower, upper, rng.uniform(size=n), (entry, np.full(n, INF)))
+    window = entry, np.full(n, INF)
+    r = quantile_scores(lambda a, b: log_probability(q, a, b, window), lower, upper, *window, rng.uniform(size=n))
     assert kstest(r, "norm").pvalue > 0.01
 
 
@@ -267,10 +282,10 @@ def test_fits_answer_every_question(fit):
 def test_effects_are_differences_of_predictions(fit):
     res, data = fit
     h = 1e-3
-    for what, asked in (("observed", {}), ("prob", {"above": 1.0})):
-        up, down = (res.predict(data.assign(z=data["z"] + s * h), what, **asked) for s in (1, -1))
+    for what, given in (("observed", {}), ("prob", {"above": 1.0})):
+        up, down = (res.predict(data.assign(z=data["z"] + s * h), what, **given) for s in (1, -1))
         slope = float(((up - down) / (2 * h)).mean())
-        assert np.isclose(res.marginal_effects(what, **asked).loc[("z", "dy/dx"), "dydx"], slope, rtol=2e-2, atol=1e-4)
+        assert np.isclose(res.marginal_effects(what, **given).loc[("z", "dy/dx"), "dydx"], slope, rtol=2e-2, atol=1e-4)
 
 
 def test_residuals_of_fits(fit):

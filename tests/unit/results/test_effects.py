@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr
-from tobitgp.results.clipped import clipped_mean
 
 import tobitgp as tg
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.normal import Normal
 from tobitgp.errors import SpecError
 
 SCALES = [("latent", {}), ("observed", {}), ("prob", {"below": 0.4}), ("prob", {"above": 0.4})]
@@ -60,7 +61,7 @@ def test_spread_against_draws(averaged, mixed, rng, what, asked, draws):
                 A = point.features(gp.inputs(design))[0].common
                 f = gp.known_mean(design) + gp.problem.units.scale * (w @ A.T)
                 if what == "observed":
-                    f = clipped_mean(f, sigma, new["low"].to_numpy(), np.full(len(new), 1.4), log_time=False)
+                    f = LocationScale(Normal(), f, sigma).clipped_mean(new["low"].to_numpy(), np.full(len(new), 1.4))
                 elif what == "prob":
                     f = ndtr((asked["below"] - f) / sigma)
                 g.append(f.mean(axis=1))
