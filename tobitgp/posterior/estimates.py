@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,18 @@ class Estimates:
     unit: tuple[Array, ...]  # sizes of their steps
     covariance: Array  # (n, r, r)
     lost: Array  # the same of what is unidentified
+    best: Any = None  # distributions of a new response, where these are not those at the estimates
+    shared: bool = False  # all rows have the parameters of one
+
+    @property
+    def given(self) -> Any:
+        """Distributions at the estimates."""
+        return self.at(self.x)
 
     @property
     def new(self) -> Any:
         """Distributions of a new response."""
-        return self.at(self.x)
+        return self.given if self.best is None else self.best
 
     def moved(self, r: int, h: float) -> Any:
         """Distributions with a parameter some of its units away."""
@@ -38,13 +45,15 @@ class Estimates:
 
     def take(self, rows: Rows) -> Estimates:
         """Some of the rows."""
+        if self.shared:
+            return self
         x, unit = (tuple(values[rows] for values in each) for each in (self.x, self.unit))
-        return Estimates(self.at, x, unit, self.covariance[rows], self.lost[rows])
+        return replace(self, x=x, unit=unit, covariance=self.covariance[rows], lost=self.lost[rows])
 
     def spread_over(self, m: int) -> Estimates:
         """The rows beside m values each, (n, 1)."""
         x, unit = (tuple(values[:, None] for values in each) for each in (self.x, self.unit))
-        return Estimates(self.at, x, unit, self.covariance, self.lost)
+        return self if self.shared else replace(self, x=x, unit=unit)
 
     def slopes(self, question: Callable[[Any], Array]) -> Array:
         """Derivatives (r, n) of a number in the parameters."""
@@ -65,7 +74,8 @@ class Estimates:
     @staticmethod
     def _squares(G: Array, V: Array) -> Array:
         """Quadratic forms (n,) of slopes (r, n)."""
-        return np.einsum("rn...,nrs,sn...->n...", G, V, G, optimize=True)
+        V = np.broadcast_to(V, (G.shape[1], *V.shape[1:]))
+        return np.asarray(np.einsum("rn...,nrs,sn...->n...", G, V, G, optimize=True))
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
         """``mean``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
@@ -74,14 +84,12 @@ class Estimates:
             return out
         value = out["mean"]
         with np.errstate(all="ignore"):
-            linked = question(self.new)
+            linked = question(self.given if question.sure else self.new)
         error = self.errors(question)
-        certain = np.isinf(linked) & np.isfinite(value)
-        error = np.where(certain, 0.0, error)
+        error = np.where(np.isinf(linked) & np.isfinite(value), 0.0, error)  # of what is certain
         with np.errstate(all="ignore"):
-            out["se"] = np.where(
-                certain, 0.0, np.where(np.isfinite(value), error * _stretch(question.link, linked, value), np.nan)
-            )
+            spread = np.where(error > 0.0, error * _stretch(question.link, linked, value), error)
+        out["se"] = np.where(np.isfinite(value), spread, np.nan)
         if level is not None:
             out["lower"], out["upper"] = self.interval(question, linked, error, value, level)
         return out
@@ -89,7 +97,12 @@ class Estimates:
     def band(self, question: Question, level: float) -> dict[str, Array]:
         """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
         out = self.statistics(question, level, se=False)
-        return {"mean": out["mean"], "median": out["mean"], "lower": out["lower"], "upper": out["upper"]}
+        return {
+            "mean": out["mean"],
+            "median": question.number(self.given),
+            "lower": out["lower"],
+            "upper": out["upper"],
+        }
 
     @staticmethod
     def interval(question: Question, linked: Array, error: Array, value: Array, level: float) -> list[Array]:

@@ -1,6 +1,6 @@
 """Survival as lifelines' fitters give it, of fits of every kind.
 
-A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is read, and tables are made, here.
+What users ask is read, and tables are made, here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from tobitgp.errors import SpecError
 from tobitgp.numerics.monotone_roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.questions import CURVES as CURVES_ASKED
-from tobitgp.posterior.questions import observed
+from tobitgp.posterior.questions import CURVES, observed
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.predict import check_level
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -36,43 +35,9 @@ _HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
-class TimeLaw:
-    """What a fit knows of the times of n rows, on the scale of the response."""
-
-    __slots__ = ()
-
-    @property
-    def discrete(self) -> bool:
-        """Whether they are counts."""
-        raise NotImplementedError
-
-    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
-        """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
-
-        Arrays are (n, m).
-        """
-        raise NotImplementedError
-
-    def survive(self, times: Array) -> Array:
-        """Log probability of surviving times (n, m) of each row."""
-        raise NotImplementedError
-
-    def percentile(self, p: float, after: Array | None) -> Array:
-        """Times after ``after`` at which survival falls to p, (n,)."""
-        raise NotImplementedError
-
-    def mean(self) -> Array:
-        """Mean times, (n,)."""
-        raise NotImplementedError
-
-    def clipped(self, t: float, level: float | None) -> dict[str, Array]:
-        """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True, slots=True)
-class Times(TimeLaw):
-    """Times of rows, of each of which a posterior is known."""
+class Times:
+    """Times of n rows, on the scale of the response, of each of which a posterior is known."""
 
     posterior: Nodes | Estimates  # of the rows that differ
     which: IntArray  # (n,), the one that each row is like
@@ -88,11 +53,19 @@ class Times(TimeLaw):
 
     @property
     def discrete(self) -> bool:
-        """See `TimeLaw`."""
+        """Whether they are counts."""
         return False
 
+    @property
+    def positive(self) -> bool:
+        """Whether locations are those of logarithms."""
+        return bool(self.posterior.new.log)
+
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
-        """See `TimeLaw`."""
+        """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
+
+        Arrays are (n, m).
+        """
         if after is None:
             rows, starts, back = np.arange(self._size), None, self.which
         else:
@@ -103,7 +76,7 @@ class Times(TimeLaw):
             part = self.posterior.take(rows[span])
             start = None if starts is None else starts[span, None] + 0.0 * times
             end = np.broadcast_to(times, (len(rows[span]), len(times))) if start is None else start + times
-            question = CURVES_ASKED[of](part.new.log, end, start)
+            question = CURVES[of](self.positive, end, start)
             beside = part.spread_over(len(times))
             return {"mean": question.number(beside.new)} if level is None else beside.band(question, level)
 
@@ -111,7 +84,7 @@ class Times(TimeLaw):
         return {name: values[back] for name, values in made.items()}
 
     def survive(self, times: Array) -> Array:
-        """See `TimeLaw`."""
+        """Log probability of surviving times (n, m) of each row."""
 
         def chunk(span: slice) -> dict[str, Array]:
             part = self.posterior.take(self.which[span]).spread_over(times.shape[1])
@@ -120,21 +93,21 @@ class Times(TimeLaw):
         return self._over(chunk, len(times), times.shape[1])[""]
 
     def percentile(self, p: float, after: Array | None) -> Array:
-        """See `TimeLaw`."""
+        """Times after ``after`` at which survival falls to p, (n,)."""
         if after is None:
-            return self.posterior.new.ppf(1.0 - p)[self.which]
+            return np.atleast_1d(self.posterior.new.ppf(1.0 - p))[self.which]
         with np.errstate(all="ignore"):
             return self.posterior.take(self.which).new.remaining(p, after)
 
     def mean(self) -> Array:
-        """See `TimeLaw`."""
+        """Mean times, (n,)."""
         return self.posterior.new.mean()[self.which]
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
-        """See `TimeLaw`."""
+        """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
         n = self._size
         free = np.full(n, np.inf)
-        question = observed(self.posterior.new.log, np.zeros(n), np.full(n, t), -free, free)
+        question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
         posterior = self.posterior
         made = posterior.statistics(question, None, se=False) if level is None else posterior.band(question, level)
         return {name: values[self.which] for name, values in made.items()}
@@ -161,9 +134,9 @@ class Times(TimeLaw):
 
 
 class TimeRows:
-    """Rows that a question is about, and the law of their times."""
+    """Rows that a question is about, and their times."""
 
-    def __init__(self, index: pd.Index, usable: BoolArray, law: TimeLaw) -> None:
+    def __init__(self, index: pd.Index, usable: BoolArray, law: Times) -> None:
         self.index, self.usable, self.law = index, usable, law
 
     def after(self, given: Any) -> Array | None:
@@ -233,7 +206,7 @@ def restricted_table(
     return together if listed else together[times[0]].rename(float(times[0]))
 
 
-def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
+def left_area(law: Times, t: float, after: Array | None) -> Array:
     """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
         knots = [np.clip(law.percentile(p, after), 0.0, t) for p in _BREAKS]

@@ -303,7 +303,7 @@ class MixtureResults(Results):
         return type(self)(replace(self._with_covariance, training=None, covariates=None))
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
-        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude)
+        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude, bands=bands)
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)
