@@ -14,8 +14,8 @@ from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.priors.kernel_block import Inducing
 from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
+from tobitgp.results.mixture.fit import MixtureStream
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.mixture.stream import MixtureStream
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
 from tobitgp.selection import Selection, cross_validate, select

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tobitgp.data.copies import warn_fractions
-from tobitgp.data.open import open_source
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.pieces import PiecesData, prepare_pieces
+from tobitgp.data.partitions import PiecesData, prepare_pieces
 from tobitgp.data.prepare import TrainingData, prepare
-from tobitgp.data.slips import warn_unmet_limits
-from tobitgp.data.subjects import warn_split_subjects
+from tobitgp.data.response import warn_unmet_limits
+from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
+from tobitgp.data.sources import open_source
 from tobitgp.data.table import column_names
 from tobitgp.engines import Store
 from tobitgp.errors import SpecError
@@ -44,11 +43,10 @@ from tobitgp.options import (
 )
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.comparable import is_of_counts
+from tobitgp.results.compare import is_of_counts
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
-from tobitgp.results.process.evidence import Evidence, evidence_at
-from tobitgp.results.process.fit import fit_process
+from tobitgp.results.process.fit import Evidence, evidence_at, fit_process
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.fit import fit_tobit
 from tobitgp.results.regression.results import TobitResults

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from tobitgp.data.beside import read_clusters
+from tobitgp.data.row_arguments import read_clusters
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.data.beside import read_weights
+from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student

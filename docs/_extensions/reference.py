@@ -25,7 +25,7 @@ _ELSEWHERE = {
     "ContrastResults": "tobitgp.results.contrasts.ContrastResults",
     "DCalibration": "tobitgp.metrics.DCalibration",
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
-    "Evidence": "tobitgp.results.process.evidence.Evidence",
+    "Evidence": "tobitgp.results.process.fit.Evidence",
     "Finding": "tobitgp.diagnostics.residual_tests.Finding",
     "KHat": "tobitgp.diagnostics.k_hat.KHat",
     "LOO": "tobitgp.diagnostics.elpd.LOO",

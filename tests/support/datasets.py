@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.datasets.sources import SOURCES
-from tobitgp.datasets.tidy import BEIJING_FIRST_HOUR, BEIJING_STATIONS, TO_THE_LAST_DIGIT
+from tobitgp.datasets.downloads import BEIJING_FIRST_HOUR, BEIJING_STATIONS, SOURCES, TO_THE_LAST_DIGIT
 
 KEPT = Path(os.environ.get("TOBITGP_DATA", "no such folder"))
 

@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.joined import join
-from tobitgp.data.pieces import prepare_pieces
-from tobitgp.data.prepare import prepare
+from tobitgp.data.partitions import prepare_pieces
+from tobitgp.data.prepare import join, prepare
 from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPieces
 from tobitgp.formula import parse_formula

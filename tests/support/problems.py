@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Instrument, Problem, Rows, Units, Window
+from tobitgp.data.arrays import Instrument, Problem, Rows, Units, Window
 from tobitgp.inference import METHODS, VI
 from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.partitioned import cut

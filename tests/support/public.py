@@ -14,7 +14,7 @@ ROOMS = ("metrics", "distributions", "datasets", "errors", "sklearn")
 
 # What questions to a fit give back: nobody makes one, everybody reads them.
 ANSWERS = (
-    "tobitgp.results.process.evidence.Evidence",
+    "tobitgp.results.process.fit.Evidence",
     "tobitgp.mixture.predictive.Predictive",
     "tobitgp.results.contrasts.ContrastResults",
     "tobitgp.results.contrasts.WaldResults",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 
 
 def response(lower, upper, *, weight=None, entry=None, exit=None):

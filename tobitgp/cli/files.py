@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
-from tobitgp.results.saving import PAGES
+from tobitgp.results.output import PAGES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import DataError, user_level
 from tobitgp.typing import Array, BoolArray, IntArray
 

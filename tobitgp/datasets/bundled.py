@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tobitgp.datasets.sources import SOURCES
+from tobitgp.datasets.downloads import SOURCES
 from tobitgp.errors import DataError
 
 _LONGEST = 60  # of a name in a message

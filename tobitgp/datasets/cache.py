@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from tobitgp.datasets.sources import Source
+from tobitgp.datasets.downloads import Source
 from tobitgp.errors import DataError
 from tobitgp.files import whole_file
 

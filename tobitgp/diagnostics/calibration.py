@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.numerics.log_arithmetic import log_difference

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator

@@ -1,10 +1,8 @@
 """How sums over rows are computed, on how many threads and on which machines; nobody else knows."""
 
-from tobitgp.engines.chunks import add_up, row_chunks
-from tobitgp.engines.cluster import DaskPieces
-from tobitgp.engines.pieces import LocalPieces, Pieces
+from tobitgp.engines.partitions import DaskPieces, LocalPieces, Pieces
 from tobitgp.engines.spill import Store
-from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
+from tobitgp.engines.threads import add_up, hold_threads, map_independent, row_chunks, single_blas_thread
 
 __all__ = [
     "DaskPieces",

@@ -1,10 +1,15 @@
-"""Threads: one for BLAS inside a pass, several over independent work."""
+"""Chunks of rows, and independent pieces of work on threads.
+
+Sums over rows, chunk by chunk.
+
+Threads: one for BLAS inside a pass, several over independent work.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -12,6 +17,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+
+def row_chunks(start: int, stop: int, size: int) -> list[slice]:
+    """Cut ``start:stop`` into consecutive slices of at most ``size`` rows."""
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
+
+
+def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
+    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes."""
+    total: list[Any] = []
+    for part in parts:
+        if len(part):
+            total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+    return total
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

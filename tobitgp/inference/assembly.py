@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.data.joined import join
+from tobitgp.data.arrays import Rows, draw_rows
 from tobitgp.data.outcome import outcome
-from tobitgp.data.piece import RowPiece, first, naming
-from tobitgp.data.pieces import PiecesData, split_positions
-from tobitgp.data.problem import Rows, draw_rows
-from tobitgp.data.units import KnownRows, Standard, row_kinds
+from tobitgp.data.partition import RowPiece, first, naming
+from tobitgp.data.partitions import PiecesData, split_positions
+from tobitgp.data.prepare import join
+from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPieces, Pieces, Store
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem
 from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.inference.fixed_point import settle

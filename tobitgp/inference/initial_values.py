@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tobitgp.data.problem import Problem, Rows
+from tobitgp.data.arrays import Problem, Rows
 from tobitgp.inference.parameters import Parameters
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.typing import Array

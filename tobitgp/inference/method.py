@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.limits import with_limits
+from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, with_limits
+from tobitgp.data.moments import ResponseMoments
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.problem import Problem, Units
-from tobitgp.data.response_moments import ResponseMoments
-from tobitgp.data.shapes import CensoredResponse, Design, Groups
-from tobitgp.data.units import (
+from tobitgp.data.standardisation import (
     KnownRows,
     Measured,
     Scaling,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem
 from tobitgp.errors import NumericalError
 from tobitgp.inference.ascent import climb
 from tobitgp.inference.initial_values import neighbours

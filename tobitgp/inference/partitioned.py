@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.problem import Problem, Rows
+from tobitgp.data.arrays import Problem, Rows
 from tobitgp.engines import LocalPieces, Pieces, row_chunks
 from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP

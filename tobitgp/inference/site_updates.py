@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method

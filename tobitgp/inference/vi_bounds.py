@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.inference.ep import ROUGH
 from tobitgp.inference.laplace import Laplace
 from tobitgp.inference.method import Marginals, Method, Slopes, Update

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tobitgp.data.units import Measured
+from tobitgp.data.standardisation import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP

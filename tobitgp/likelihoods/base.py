@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.typing import Array
 
 

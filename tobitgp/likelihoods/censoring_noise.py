@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tobitgp.data.problem import Instrument, Rows, Window
+from tobitgp.data.arrays import Instrument, Rows, Window
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
 from tobitgp.likelihoods.gaussian import GaussianNoise
 from tobitgp.typing import Array, BoolArray

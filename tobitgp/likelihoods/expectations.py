@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
 from tobitgp.likelihoods.gaussian import GaussianNoise
 from tobitgp.numerics.normal import log_cdf, mills

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.noise import Noise

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Rows
+from tobitgp.data.arrays import Rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.likelihoods.base import Expected, Point, Tilted

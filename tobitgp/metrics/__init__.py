@@ -12,7 +12,7 @@ from tobitgp.metrics.calibration import DCalibration, d_calibration, mae, mse, r
 from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index
 from tobitgp.metrics.curves import survival_at
 from tobitgp.metrics.density import mnll, nlpd
-from tobitgp.metrics.weighted import concordance_ipcw
+from tobitgp.metrics.weights import concordance_ipcw
 
 __all__ = [
     "Concordance",

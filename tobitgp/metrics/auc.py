@@ -17,7 +17,7 @@ from tobitgp.metrics.curves import (
     survival_since,
 )
 from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
-from tobitgp.metrics.weighted import censoring_times
+from tobitgp.metrics.weights import censoring_times
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.typing import Array
 

@@ -17,7 +17,7 @@ from tobitgp.metrics.curves import (
     survival_since,
 )
 from tobitgp.metrics.read import RightCensored, read_both
-from tobitgp.metrics.weighted import CensoringTimes, censoring_times
+from tobitgp.metrics.weights import CensoringTimes, censoring_times
 from tobitgp.typing import Array
 
 

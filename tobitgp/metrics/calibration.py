@@ -13,7 +13,7 @@ from scipy.special import gammaincc
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.read import check_order, read_column, read_event, read_weights
-from tobitgp.metrics.strata import Strata, average, read_strata
+from tobitgp.metrics.weights import Strata, average, read_strata
 from tobitgp.typing import Array
 
 _ROUNDING = 1e-6

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, BoolArray, IntArray
 

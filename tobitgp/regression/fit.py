@@ -12,13 +12,11 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.normal import Normal
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import DataError, SpecError
-from tobitgp.regression import diagnose
-from tobitgp.regression.ascent import ascend
-from tobitgp.regression.causes import LARGE_DF, Names, explain
-from tobitgp.regression.designs import Designs, split
-from tobitgp.regression.diagnose import Verdict
+from tobitgp.regression import convergence
+from tobitgp.regression.convergence import LARGE_DF, Names, Verdict, explain
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
-from tobitgp.regression.working import Working, standardise
+from tobitgp.regression.starts import ascend
+from tobitgp.regression.working import Designs, Working, split, standardise
 from tobitgp.typing import Array, BoolArray
 
 
@@ -67,7 +65,7 @@ def maximise(
         best, many_df = _climb(working, law, max_iter)
         fit = _describe(best, outcome, design, law, working, scores, called)
         if many_df:
-            normal = law.with_shape(diagnose.LARGEST_DF)
+            normal = law.with_shape(convergence.LARGEST_DF)
             working = replace(working, free_df=False)
             other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
@@ -78,10 +76,10 @@ def maximise(
 def _climb(working: Working, law: Distribution, max_iter: int) -> tuple[Verdict, bool]:
     """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
     ends, function, step = ascend(working, law, max_iter)
-    verdicts = [diagnose.verdict(end, working, function, step) for end in ends]
+    verdicts = [convergence.verdict(end, working, function, step) for end in ends]
     maxima = [one for one in verdicts if one.converged]
     best = max(maxima, key=lambda one: one.end.state.value) if maxima else verdicts[0]
-    return best, any(not one.converged and diagnose.at_large_df(one.end.state.x, working) for one in verdicts)
+    return best, any(not one.converged and convergence.at_large_df(one.end.state.x, working) for one in verdicts)
 
 
 def _describe(

@@ -8,11 +8,9 @@ import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from tobitgp.distributions.base import Distribution
-from tobitgp.regression import diagnose
-from tobitgp.regression.designs import Designs
-from tobitgp.regression.newton import Climb
-from tobitgp.regression.sums import State, chunk_terms, df_terms, law_at
-from tobitgp.regression.working import Working
+from tobitgp.regression import convergence
+from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, law_at
+from tobitgp.regression.working import Designs, Working
 from tobitgp.typing import Array, BoolArray
 
 
@@ -127,10 +125,10 @@ def _informations(state: State, working: Working, free: BoolArray, flat: bool) -
 
 def _open_and_flat(state: State, working: Working, A: Array) -> tuple[Array, Array]:
     """Squares (k, k) of the directions of which the rows tell, over their information, and of those that run off."""
-    unit = np.append(diagnose.units(state, working), np.ones(int(working.free_df)))
+    unit = np.append(convergence.units(state, working), np.ones(int(working.free_df)))
     values, vectors = np.linalg.eigh(-state.hessian * unit * unit[:, None])
     directions = A @ (unit[:, None] * vectors)
-    flat = values < max(diagnose.FLAT, 2.0 * float(values[0]))
+    flat = values < max(convergence.FLAT, 2.0 * float(values[0]))
     told = directions[:, ~flat] / np.sqrt(values[~flat])
     return told @ told.T, directions[:, flat] @ directions[:, flat].T
 

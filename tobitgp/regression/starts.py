@@ -1,8 +1,13 @@
-"""Where to start climbing."""
+"""Starts, and the ends of Newton's iteration from them.
+
+Where to start climbing.
+
+From starts to the ends of Newton's iteration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +15,8 @@ import numpy as np
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.student import Student
-from tobitgp.regression import diagnose
-from tobitgp.regression.newton import climb, guarded_step, olsen_step
-from tobitgp.regression.sums import State, evaluate
+from tobitgp.regression import convergence
+from tobitgp.regression.newton import Climb, State, Step, climb, evaluate, guarded_step, olsen_step
 from tobitgp.regression.working import Chunk, Working, reach
 from tobitgp.typing import Array
 
@@ -76,7 +80,7 @@ def relaxed_start(working: Working, law: Distribution) -> Array:
         lambda state: olsen_step(state, 0.0),
         function(x),
         max_iter=_START_ITERATIONS,
-        stop=lambda at: diagnose.far(at, relaxed),
+        stop=lambda at: convergence.far(at, relaxed),
     )
     if end.reason in ("settled", "limit"):
         x = end.state.x
@@ -117,6 +121,36 @@ def _cauchy_start(working: Working, x: Array) -> Array:
         lambda state: guarded_step(state, lambda move: reach(move, given)),
         function(x[:k]),
         max_iter=_START_ITERATIONS,
-        stop=lambda at: diagnose.far(at, given),
+        stop=lambda at: convergence.far(at, given),
     )
     return np.concatenate([end.state.x, np.full(len(x) - k, np.log(_HEAVY_DF))])
+
+
+def ascend(
+    working: Working, law: Distribution, max_iter: int
+) -> tuple[list[Climb], Callable[[Array], State], Callable[[State], Step]]:
+    """Climb from one start where the problem is concave, from each of some where it is not and rows are few."""
+
+    def function(x: Array) -> State:
+        return evaluate(working, law, x)
+
+    def stop(x: Array) -> bool:
+        return convergence.far(x, working)
+
+    windows = any(chunk.window != "open" for chunk in working.chunks)
+    if law.log_concave and working.constant and working.q == 1 and not windows and not working.free_df:
+        tau0 = float(working.chunks[0].tau0[0])
+
+        def olsen(state: State) -> Step:
+            return olsen_step(state, tau0)
+
+        begin = function(concave_start(working, law))
+        return [climb(function, olsen, begin, max_iter=max_iter, stop=stop)], function, olsen
+
+    def guarded(state: State) -> Step:
+        return guarded_step(state, lambda move: reach(move, working))
+
+    begins = [function(x) for x in starts(working, law)]
+    good = [state for state in begins[1:] if np.isfinite(state.value) and np.isfinite(state.hessian).all()]
+    ends = [climb(function, guarded, state, max_iter=max_iter, stop=stop) for state in (begins[0], *good)]
+    return ends, function, guarded

@@ -1,4 +1,8 @@
-r"""The standardised problem that is maximised.
+"""The standardised problem that is maximised; known coefficients become offsets.
+
+Known coefficients become offsets.
+
+The standardised problem that is maximised.
 
 With H = Q R, columns of Q orthonormal, and b0 the least-squares fit of the rows' mid-points and limits, the working
 response is (y - offset - Q b0) / scale, its location Q b. Nothing that follows depends on the units of the response
@@ -13,13 +17,44 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 
-from tobitgp.data.checks import check_size
+from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
 from tobitgp.engines import row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Designs:
+    """Designs split into what is estimated and what is known."""
+
+    H: Array  # (n, p), columns whose coefficients are estimated
+    W: Array  # (n, p), columns whose coefficients are estimated
+    offset: Array  # (n,), the rest, known coefficients included
+    tau_offset: Array  # (n,), the rest, known coefficients included
+    coefficients: Array  # of all columns; NaN where they are estimated
+    gamma: Array  # of all columns; NaN where they are estimated
+    free_H: BoolArray  # where they are estimated
+    free_W: BoolArray  # where they are estimated
+
+
+def split(
+    H: Array, W: Array, offset: Array, tau_offset: Array, coefficients: Array | None, gamma: Array | None
+) -> Designs:
+    """Move known coefficients, those that are not NaN, into the offsets."""
+    beta = np.full(H.shape[1], np.nan) if coefficients is None else np.array(coefficients, dtype=np.float64)
+    known = np.full(W.shape[1], np.nan) if gamma is None else np.array(gamma, dtype=np.float64)
+    free_H, free_W = np.isnan(beta), np.isnan(known)
+    if not free_H.all():
+        offset = offset + H[:, ~free_H] @ beta[~free_H]
+        H = H[:, free_H]
+    if not free_W.all():
+        tau_offset = tau_offset + W[:, ~free_W] @ known[~free_W]
+        W = W[:, free_W]
+    return Designs(H, W, offset, tau_offset, beta, known, free_H, free_W)
+
 
 _CHUNK = 8192
 _ILL = 1e-6

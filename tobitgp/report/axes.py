@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray

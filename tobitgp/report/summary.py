@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tobitgp.data.state import DesignState
+from tobitgp.data.design import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.sites import COARSE
 from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words

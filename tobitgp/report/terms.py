@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.state import NUMERIC_ROLES
+from tobitgp.data.design import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
 from tobitgp.report.axes import (

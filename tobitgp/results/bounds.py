@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS
-from tobitgp.data.limits import with_limits
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem, with_limits
+from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method

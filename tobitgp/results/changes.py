@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.dates import in_days
-from tobitgp.data.facts import NO_ROWS, coded_values, constant_column
-from tobitgp.data.shapes import Design
+from tobitgp.data.arrays import Design
+from tobitgp.data.table import in_days
+from tobitgp.data.training_summary import NO_ROWS, coded_values, constant_column
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.groups import curve_levels, keep_intercepts
 from tobitgp.results.rows import Limits, ask, mean_limits, no_limits

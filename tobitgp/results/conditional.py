@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.data.detects import spell_numbers
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response, unknown_rows
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.spellings import spell_numbers
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import NO_ROWS
+from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.survival import curve_table, read_times, refuse_dask, rows_of, seen_times
 from tobitgp.typing import Array, Frame

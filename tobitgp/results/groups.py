@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import Facts
-from tobitgp.data.levels import Level
-from tobitgp.data.shapes import Design, Groups
-from tobitgp.data.state import NUMERIC_ROLES, DesignState
+from tobitgp.data.arrays import Design, Groups
+from tobitgp.data.design import NUMERIC_ROLES, DesignState, Level
+from tobitgp.data.training_summary import Facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import GPTerm

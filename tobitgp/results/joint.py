@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.shapes import CensoredResponse
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside

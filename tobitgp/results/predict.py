@@ -1,13 +1,21 @@
-"""Predictions of processes and regressions as tables: rows -> questions -> their statistics."""
+"""Predictions as tables, in memory or in the partitions of dask: rows, questions, their statistics.
+
+Predictions in the partitions of a dask DataFrame, made when they are asked for.
+
+Predictions of processes and regressions as tables: rows -> questions -> their statistics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.sources import is_dask as is_dask
 from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
@@ -17,6 +25,29 @@ from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """A fit without its rows, and what is asked of it."""
+
+    results: Any  # with a method ``predict``
+    options: dict[str, Any]  # of that
+
+    def __call__(self, frame: pd.DataFrame) -> pd.Series[Any] | pd.DataFrame:
+        """Predictions in one partition."""
+        table: pd.Series[Any] | pd.DataFrame = self.results.predict(frame, **self.options)
+        return table
+
+    def __dask_tokenize__(self) -> str:
+        return uuid4().hex
+
+
+def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]) -> Any:
+    """Predictions with the partitions and the index of a dask DataFrame."""
+    predictor = Predictor(rowless(), options)
+    return new.map_partitions(predictor, meta=predictor(new._meta))
+
 
 _NUMBER = (float, int, np.floating, np.integer)
 _LONGEST = 80

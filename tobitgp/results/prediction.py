@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.results.lazy import is_dask, predict_lazily
-from tobitgp.results.predict import check_alpha
+from tobitgp.results.predict import check_alpha, is_dask, predict_lazily
 from tobitgp.results.residuals import residual_series
 from tobitgp.typing import Frame
 

@@ -19,7 +19,7 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, maketables, prediction, saving, times
+from tobitgp.results import curves, output, prediction, times
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
 from tobitgp.results.joint import JointLaw
@@ -187,15 +187,15 @@ class Results:
     plot_cox_snell = calibration.plot_cox_snell
     plot_predictive_check = calibration.plot_predictive_check
 
-    save = saving.save
-    report = saving.report
-    to_maketables = maketables.to_maketables
-    __maketables_coef_table__ = property(maketables.coef_table)
-    __maketables_stat__ = maketables.stat
-    __maketables_depvar__ = property(maketables.response)
-    __maketables_vcov_info__ = property(maketables.error_type)
-    __maketables_stat_labels__ = property(maketables.stat_labels)
-    __maketables_default_stat_keys__ = property(maketables.default_stats)
+    save = output.save
+    report = output.report
+    to_maketables = output.to_maketables
+    __maketables_coef_table__ = property(output.coef_table)
+    __maketables_stat__ = output.stat
+    __maketables_depvar__ = property(output.response)
+    __maketables_vcov_info__ = property(output.error_type)
+    __maketables_stat_labels__ = property(output.stat_labels)
+    __maketables_default_stat_keys__ = property(output.default_stats)
 
     @property
     def parts(self) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.data.facts import make_facts
-from tobitgp.data.pieces import PiecesData
-from tobitgp.data.problem import Problem
+from tobitgp.data.arrays import Problem
+from tobitgp.data.partitions import PiecesData
+from tobitgp.data.training_summary import make_facts
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import Design
 from tobitgp.data.response import UNKNOWN_LIMITS
-from tobitgp.data.shapes import Design
 from tobitgp.data.table import read_table
 from tobitgp.errors import SpecError
 from tobitgp.results.terms import check_levels, fill_columns, find_terms, without

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
-from tobitgp.data.shapes import CensoredResponse
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import constant_column
+from tobitgp.data.arrays import Design
+from tobitgp.data.design import DesignState
 from tobitgp.data.linear import LinearState
-from tobitgp.data.shapes import Design
-from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names, read_table
+from tobitgp.data.training_summary import constant_column
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.results.views import Source, mentions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.beside import read_weights
+from tobitgp.data.row_arguments import read_weights
 from tobitgp.errors import SpecError
-from tobitgp.results.lazy import is_dask
+from tobitgp.results.predict import is_dask
 from tobitgp.results.scores import NO_ORDER, check_score, concordance
 from tobitgp.results.survival import percentile_series, refuse_dask, restricted_table, rows_of
 from tobitgp.typing import Frame

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tobitgp.data.dates import in_days
-from tobitgp.data.facts import Facts, held_rows
+from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.state import DesignState
-from tobitgp.data.table import column_names
+from tobitgp.data.table import column_names, in_days
+from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel

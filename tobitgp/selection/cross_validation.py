@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.data.beside import by_label, read_weights
+from tobitgp.data.row_arguments import by_label, read_weights
 from tobitgp.data.table import column_names
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp import metrics
-from tobitgp.data.shapes import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults

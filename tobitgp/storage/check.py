@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import ColumnFacts, constant_column
-from tobitgp.data.state import DesignState
+from tobitgp.data.design import DesignState
+from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
 from tobitgp.inference.parameters import DF, SIGMA, term_parameters

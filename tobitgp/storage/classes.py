@@ -10,12 +10,11 @@ from typing import Any
 
 import pandas as pd
 
-from tobitgp.data.facts import ColumnFacts, Facts
+from tobitgp.data.arrays import Problem, Units
+from tobitgp.data.design import DesignState, PartState
 from tobitgp.data.linear import LinearState
-from tobitgp.data.parts import PartState
-from tobitgp.data.problem import Problem, Units
 from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
-from tobitgp.data.state import DesignState
+from tobitgp.data.training_summary import ColumnFacts, Facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
 from tobitgp.inference import EP, VI, Laplace

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.common import in_common
+from tobitgp.data.row_warnings import in_common
 
 FRAME = pd.DataFrame(
     {

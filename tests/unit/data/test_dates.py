@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data.dates import days_since_1970
 from tobitgp.data.prepare import prepare
-from tobitgp.data.table import read_table
+from tobitgp.data.table import days_since_1970, read_table
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.functions import decimal_years

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data.detects import spell_numbers
 from tobitgp.data.prepare import prepare
+from tobitgp.data.spellings import spell_numbers
 from tobitgp.errors import DataError, FormulaError
 from tobitgp.formula import parse_formula
 

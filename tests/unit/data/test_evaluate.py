@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.evaluate import evaluate
+from tobitgp.data.columns import evaluate
 from tobitgp.data.table import read_table
 from tobitgp.errors import DataError
 from tobitgp.formula import Expression

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.facts import constant_column, remember
 from tobitgp.data.prepare import prepare
 from tobitgp.data.restore import plain_linear, restore_linear
+from tobitgp.data.training_summary import constant_column, remember
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
 

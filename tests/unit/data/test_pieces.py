@@ -19,8 +19,8 @@ from support.pieces import (
     sorted_rows,
 )
 
-from tobitgp.data.facts import remember
 from tobitgp.data.sources import Given, Source
+from tobitgp.data.training_summary import remember
 from tobitgp.engines import LocalPieces, Store
 from tobitgp.inference.model import block_inputs
 
@@ -78,7 +78,7 @@ def test_pieces_give_the_rows_that_memory_does(frame, name, cuts):
 
 @pytest.mark.parametrize("name", ["levels", "groups", "dates", "weights", "survival", "text"])
 def test_facts_are_those_of_memory(frame, name):
-    from tobitgp.data.facts import make_facts
+    from tobitgp.data.training_summary import make_facts
     from tobitgp.results.terms import columns_together
     from tobitgp.results.views import keep_covariates
 

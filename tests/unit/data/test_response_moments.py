@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
-from tobitgp.data.response_moments import ResponseMoments
+from tobitgp.data.moments import ResponseMoments
 
 
 def clipped(y, low=-np.inf, high=np.inf):

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.facts import constant_column, remember
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import prepare
 from tobitgp.data.restore import plain_linear, restore_linear
+from tobitgp.data.training_summary import constant_column, remember
 from tobitgp.errors import DataError, FormulaError, UnseenLevelError
 from tobitgp.formula import parse_formula, parse_scale_formula
 from tobitgp.regression import maximise

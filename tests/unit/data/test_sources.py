@@ -7,9 +7,7 @@ from support.cluster import local_client
 from support.pieces import assert_same, cut_source, example, in_memory, in_pieces, quietly, without_places
 
 import tobitgp as tg
-from tobitgp.data.open import open_source
-from tobitgp.data.parquet import find_files
-from tobitgp.data.sources import find_client
+from tobitgp.data.sources import find_client, find_files, open_source
 from tobitgp.errors import DataError, FormulaError, SpecError
 
 FORMULA = "y ~ g + gp(x) + re(id) | censor(low, 1.2)"
@@ -29,7 +27,7 @@ def folder(frame, tmp_path):
 
 @pytest.mark.parametrize("pattern", ["", "*.parquet", "part-[012].parquet"])
 def test_parquet_files_are_read_as_the_frame_is(frame, folder, pattern, monkeypatch):
-    monkeypatch.setattr("tobitgp.data.parquet.ROWS", 20)
+    monkeypatch.setattr("tobitgp.data.sources.ROWS", 20)
     (_, _, model), _ = quietly(in_memory, FORMULA, frame)
     source = open_source(folder / pattern)
     assert source.columns == tuple(frame.columns)

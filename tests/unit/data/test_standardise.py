@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
-from tobitgp.data.shapes import CensoredResponse, Design
-from tobitgp.data.units import standardise
+from tobitgp.data.standardisation import standardise
 from tobitgp.errors import DataError
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.gaussian import log_density_exact

@@ -12,7 +12,7 @@ from support.datasets import published_by, serve
 
 from tobitgp.datasets import fetch
 from tobitgp.datasets.cache import cache_folder
-from tobitgp.datasets.sources import SOURCES
+from tobitgp.datasets.downloads import SOURCES
 from tobitgp.errors import DataError
 
 TWO_PARTS = {"train.csv": b"time,event\n1.5,1\n", "test.csv.gz": b"time,event\n2.5,0\n3.5,1\n"}
@@ -239,7 +239,7 @@ def test_two_processes_at_once_do_no_harm(folder):
     """Both are let through only when both have asked, so both download, and both write."""
     script = (
         "import sys; from dataclasses import replace; from tobitgp.datasets import fetch;"
-        "from tobitgp.datasets.sources import SOURCES; import pooch, requests;"
+        "from tobitgp.datasets.downloads import SOURCES; import pooch, requests;"
         "SOURCES['affairs'] = replace(SOURCES['affairs'], urls=(sys.argv[1],), installed=None);"
         "print('ready', flush=True); sys.stdin.readline(); print(fetch('affairs').shape)"
     )

@@ -8,7 +8,7 @@ import pytest
 from support.datasets import KEPT, table_of
 
 from tobitgp.datasets import available, fetch, load
-from tobitgp.datasets.sources import SOURCES
+from tobitgp.datasets.downloads import SOURCES
 from tobitgp.errors import DataError
 
 README = Path(__file__).parents[3] / "datasets" / "README.md"

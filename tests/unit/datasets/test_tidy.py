@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from support.datasets import publish_beijing, publish_deepsurv, publish_housing, published_by
 
-from tobitgp.datasets.sources import SOURCES
-from tobitgp.datasets.tidy import keep, tidy_affairs, tidy_beijing, tidy_deepsurv, tidy_flchain, tidy_housing
+from tobitgp.datasets.downloads import (
+    SOURCES,
+    keep,
+    tidy_affairs,
+    tidy_beijing,
+    tidy_deepsurv,
+    tidy_flchain,
+    tidy_housing,
+)
 
 PUBLISHED = {
     "affairs": lambda: [published_by("statsmodels")],

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from support.laws import LAWS
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
-from tobitgp.data.shapes import CensoredResponse
 from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.row_terms import log_likelihoods, mass_terms, row_terms
 

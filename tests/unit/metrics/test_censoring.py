@@ -4,7 +4,7 @@ from lifelines import KaplanMeierFitter
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.read import read_survival
-from tobitgp.metrics.weighted import censoring_times
+from tobitgp.metrics.weights import censoring_times
 
 
 def law_of(time, event):

@@ -5,8 +5,8 @@ from scipy.optimize import minimize
 from support.laws import EVERY, IDS
 from support.responses import response
 
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
-from tobitgp.data.shapes import CensoredResponse
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal

@@ -4,8 +4,7 @@ from support.differences import gradient
 from support.laws import EVERY, IDS
 
 from tobitgp.data.outcome import outcome
-from tobitgp.regression.newton import olsen_derivatives, olsen_step
-from tobitgp.regression.sums import evaluate
+from tobitgp.regression.newton import evaluate, olsen_derivatives, olsen_step
 from tobitgp.regression.working import standardise
 
 

@@ -7,7 +7,7 @@ from support.responses import response
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression import ascent, maximise
+from tobitgp.regression import maximise, starts
 from tobitgp.regression.working import standardise
 
 
@@ -28,18 +28,18 @@ def test_more_starts_find_higher_maxima(law, free, monkeypatch):
     def fits():
         return [maximise(rows, H, W=H, law=law, estimate_df=free) for rows, H in samples]
 
-    starts, with_several = ascent.starts, fits()
-    monkeypatch.setattr(ascent, "starts", lambda working, law: [next(starts(working, law))])
+    every, with_several = starts.starts, fits()
+    monkeypatch.setattr(starts, "starts", lambda working, law: [next(every(working, law))])
     for several, one in zip(with_several, fits(), strict=True):
         assert several.converged >= one.converged
         if one.converged:
             assert several.log_likelihood >= one.log_likelihood - 1e-8
 
 
-@pytest.mark.parametrize(("n", "starts"), [(60, 2), (600, 1)])
-def test_large_samples_start_once(n, starts, rng):
+@pytest.mark.parametrize(("n", "number"), [(60, 2), (600, 1)])
+def test_large_samples_start_once(n, number, rng):
     H, nothing = np.column_stack([np.ones(n), rng.normal(size=n)]), np.zeros(n)
     y = rng.standard_t(3, size=n)
     working = standardise(outcome(response(y, y)), H, np.ones((n, 1)), nothing, nothing, free_df=False)
-    assert len(ascent.ascend(working, Student(3.0), 50)[0]) == starts
-    assert len(ascent.ascend(working, Normal(), 50)[0]) == 1
+    assert len(starts.ascend(working, Student(3.0), 50)[0]) == number
+    assert len(starts.ascend(working, Normal(), 50)[0]) == 1

@@ -6,7 +6,7 @@ from support.laws import EVERY, IDS
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.student import Student
 from tobitgp.regression import working
-from tobitgp.regression.sums import evaluate
+from tobitgp.regression.newton import evaluate
 from tobitgp.regression.working import standardise
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.results.maketables import STAT_LABELS
+from tobitgp.results.output import STAT_LABELS
 
 maketables = pytest.importorskip("maketables")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import logistic, multivariate_normal, norm
 
 import tobitgp as tg
-from tobitgp.data.problem import Rows, Window
+from tobitgp.data.arrays import Rows, Window
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread

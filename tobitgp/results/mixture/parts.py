@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import Facts
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.shapes import CensoredResponse
-from tobitgp.data.state import DesignState
+from tobitgp.data.training_summary import Facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of

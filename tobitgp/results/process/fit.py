@@ -1,16 +1,26 @@
-"""From the rows of a formula to a fitted Gaussian process."""
+"""From the rows of a formula to a fitted Gaussian process, or to its evidence at given hyper-parameters.
+
+From the rows of a formula to a fitted Gaussian process.
+
+The evidence of a process at hyper-parameters that are given.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from tobitgp.data.copies import warn_copies
-from tobitgp.data.pieces import PiecesData
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.partitions import PiecesData
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.row_warnings import warn_copies
+from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import assemble_pieces
-from tobitgp.inference.fit import fit_gp
+from tobitgp.inference.fit import evaluate, fit_gp
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameter_options import Given
@@ -61,3 +71,59 @@ def build_model(
         return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
     return plan, plan.build(rows, limits=method.limits), None
+
+
+class Evidence(NamedTuple):
+    """Log evidence at given hyper-parameters, in nats: (SIT6) and (SIT9) of the theory pages.
+
+    Attributes
+    ----------
+    value : float
+        Of the response in the user's units; the same as ``log_evidence`` of a fit with all of them fixed.
+    kind : str
+        As ``evidence_kind`` of a fit.
+    gradient : Series or None
+        Derivatives in the hyper-parameters, by name, on their natural scale; inducing inputs are held.
+    """
+
+    value: float
+    kind: str
+    gradient: pd.Series[float] | None
+
+
+def evidence_at(
+    spec: ModelSpec,
+    read: TrainingData | PiecesData,
+    family: Family,
+    *,
+    method: Method,
+    given: Given,
+    settings: Settings,
+    gradient: bool,
+) -> Evidence:
+    """Evidence where ``given.fixed`` has all hyper-parameters."""
+    plan, model, whole = build_model(spec, read, family, given, method, settings)
+    _check_all_given(model)
+    found = evaluate(
+        model.problem,
+        model.prior,
+        model.parameters,
+        method,
+        family.likelihood,
+        settings,
+        whole,
+        gradient=gradient,
+    )
+    plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
+    slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))
+    return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)
+
+
+def _check_all_given(model: GPModel) -> None:
+    parameters = model.parameters
+    lacking = [name for name, free in zip(parameters.names, parameters.free, strict=True) if free]
+    if lacking:
+        raise SpecError(
+            f"evidence() needs all hyper-parameters, and params= lacks {', '.join(map(repr, lacking))}. "
+            "The hyperparameters of a fit are such a dict."
+        )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tobitgp.data.shapes import Design
+from tobitgp.data.arrays import Design
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.site_updates import CHUNK_ROWS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import group_weights, remember
 from tobitgp.diagnostics import validation
 from tobitgp.diagnostics.check import process_findings
 from tobitgp.diagnostics.k_hat import KHat, process_k_hat
@@ -22,13 +22,12 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import changes, joint, pictures
+from tobitgp.results import changes, joint, output
 from tobitgp.results.conditional import seen_in_rows
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import group_table, with_typical_groups
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.process.draws import ProcessDraws, draw_process
-from tobitgp.results.process.law import ProcessLaw
+from tobitgp.results.process.draws import ProcessDraws, ProcessLaw, draw_process
 from tobitgp.results.process.nodes import answer, nodes_of, term_nodes
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
@@ -384,9 +383,9 @@ class GPResults(Results):
     marginal_effects = changes.marginal_effects
     get_margeff = changes.marginal_effects
     k_hat = validation.k_hat
-    plot = pictures.plot
-    plot_terms = pictures.plot_terms
-    plot_residuals = pictures.plot_residuals
+    plot = output.plot
+    plot_terms = output.plot_terms
+    plot_residuals = output.plot_residuals
 
     def __repr__(self) -> str:
         return describe(self._parts, self.evidence_kind)

@@ -1,17 +1,27 @@
-"""Distributions of the response in rows at the estimates of a regression, and the covariance that goes with them."""
+"""Distributions of the response at the estimates of a regression, their covariance, and what rows do to them.
+
+Distributions of the response in rows at the estimates of a regression, and the covariance that goes with them.
+
+Influence of the training rows of a regression on its estimates.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import Design
 from tobitgp.data.outcome import outcome
-from tobitgp.data.shapes import Design
 from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
+from tobitgp.regression import maximise
+from tobitgp.regression.influence import dfbeta, dfbetas
 from tobitgp.results.conditional import response_of_rows
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import TobitParts, known_scale, model_arguments
 from tobitgp.results.rows import ask
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.typing import Array, Frame
@@ -90,3 +100,24 @@ def conditional_table(parts: TobitParts, new: Frame | None, level: float | None,
     ends = seen.lower, seen.upper
     question = Question(lambda y, lower, upper: y.conditional_mean(lower, upper), at=ends, bounds=bounds)
     return asked.table(posterior.statistics(question, level, se=se))
+
+
+def influence_table(parts: TobitParts, *, scaled: bool) -> pd.DataFrame:
+    """Approximate changes of the estimates by each row; see ``TobitResults.influence``."""
+    asked, maximum = ask(parts), parts.maximum
+    design, p = asked.design, len(parts.columns)
+    again = maximise(
+        outcome(parts.rows.response, log_time=parts.family.log_time),
+        design.H,
+        fixed_coefficients=np.where(maximum.free[:p], np.nan, parts.coefficients),
+        fixed_gamma=known_scale(parts),
+        scores=True,
+        **model_arguments(design, parts.family),
+    )
+    if again.scores is None or not again.converged:
+        raise SpecError("The fit has not converged, so that the influence of rows on it has no meaning.")
+    change: Any = dfbeta(again.scores, again.inverse_information, parts.rows.response.weight)
+    if scaled:
+        change = dfbetas(change, again.inverse_information)
+    names = [f"log({name})" if name in ("sigma", "df") else name for name in parts.names]
+    return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.common import in_common
-from tobitgp.data.ends import FAR
-from tobitgp.data.facts import remember
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
+from tobitgp.data.row_warnings import in_common
+from tobitgp.data.spellings import FAR
+from tobitgp.data.training_summary import remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameter_options import check_names, read_mapping

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.facts import Facts
+from tobitgp.data.arrays import Design
+from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.shapes import Design
-from tobitgp.data.state import DesignState
+from tobitgp.data.training_summary import Facts
 from tobitgp.distributions.base import Distribution
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family

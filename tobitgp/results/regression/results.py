@@ -17,13 +17,12 @@ from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
-from tobitgp.results import changes, joint, pictures
+from tobitgp.results import changes, joint, output
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.predict import check_alpha
-from tobitgp.results.regression.draws import EstimateDraws, draw_estimates
+from tobitgp.results.regression.draws import EstimateDraws, EstimateLaw, draw_estimates
 from tobitgp.results.regression.estimates import conditional_table, estimates_of, term_estimates
-from tobitgp.results.regression.law import EstimateLaw
 from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
@@ -338,7 +337,7 @@ class TobitResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.influence import influence_table
+        from tobitgp.results.regression.estimates import influence_table
 
         return influence_table(self._parts, scaled=scaled)
 
@@ -377,9 +376,9 @@ class TobitResults(Results):
     marginal_effects = changes.marginal_effects
     get_margeff = changes.marginal_effects
     k_hat = validation.k_hat
-    plot = pictures.plot
-    plot_terms = pictures.plot_terms
-    plot_residuals = pictures.plot_residuals
+    plot = output.plot
+    plot_terms = output.plot_terms
+    plot_residuals = output.plot_residuals
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

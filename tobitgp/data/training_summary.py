@@ -9,12 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.dates import iso_date
+from tobitgp.data.arrays import CensoredResponse, Groups
+from tobitgp.data.design import DesignState
 from tobitgp.data.moments import Moments
 from tobitgp.data.prepare import TrainingData
-from tobitgp.data.shapes import CensoredResponse, Groups
-from tobitgp.data.state import DesignState
-from tobitgp.data.table import Column, Table, read_table
+from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 

@@ -1,4 +1,8 @@
-"""When rows are censored, and how much a row that was not stands for.
+"""Weights of rows: by what censoring leaves of them, and in strata.
+
+Averages over all rows, and over the rows inside and outside limits; (MET10) of the theory pages.
+
+When rows are censored, and how much a row that was not stands for.
 
 Concordance that does not depend on how many rows were censored; (MET3) of the theory pages.
 """
@@ -9,12 +13,69 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.concordance import later_masses
-from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
+from tobitgp.metrics.read import RightCensored, check_order, read_both, read_bounds, read_column
 from tobitgp.numerics.nonparametric import risk_sets
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
+
+Strata = dict[Any, BoolArray]
+
+
+def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata | None:
+    """Which rows are reported apart.
+
+    Shapes: y, kinds (n,); gives (n,).
+    """
+    if stratify is None:
+        return None
+    if stratify is True and kinds is not None:
+        return kinds
+    if isinstance(stratify, tuple):
+        return _by_limits(stratify, y)
+    if isinstance(stratify, (str, bool)) or pd.api.types.is_scalar(stratify):
+        also = ", or True for the rows' own censoring" if kinds is not None else ""
+        raise SpecError(f"stratify={stratify!r}: a tuple of two limits, or one label a row, is needed{also}.")
+    labels = pd.Series(stratify).reset_index(drop=True)
+    if len(labels) != len(y):
+        raise DataError(f"stratify has {len(labels)} labels where {len(y)} are needed.")
+    if labels.isna().any():
+        raise DataError(f"stratify is missing in row {int(np.argmax(labels.isna()))} (counted from 0).")
+    codes, levels = pd.factorize(labels, sort=True)
+    return {level: codes == k for k, level in enumerate(levels)}
+
+
+def average(name: str, losses: Array, strata: Strata | None, contributions: bool = False) -> float | pd.Series[float]:
+    """Mean over all rows, or with strata a table of means.
+
+    Shapes: losses, strata (n,).
+    """
+    if strata is None:
+        return float(losses.mean())
+    values = {"all": float(losses.mean())}
+    for label, rows in strata.items():
+        count = len(losses) if contributions else int(rows.sum())
+        values[label] = float(losses[rows].sum() / count) if count else np.nan
+    return pd.Series(values, name=name)
+
+
+def _by_limits(limits: tuple[Any, ...], y: Array) -> Strata:
+    """Rows at or below the lower limit, between, and at or above the upper limit."""
+    if len(limits) != 2:
+        raise SpecError(f"stratify=: a tuple of two limits, (lower, upper), is needed, not of {len(limits)}.")
+    lower, upper = limits
+    if lower is None and upper is None:
+        raise SpecError("stratify=(None, None): one limit at least is needed.")
+    low, high = read_bounds(y, None, lower, upper, len(y), "y")
+    below, above = np.isinf(low), np.isinf(high)
+    strata = {"below": below, "inside": ~below & ~above, "above": above}
+    if lower is None or np.all(np.asarray(lower) == -np.inf):
+        del strata["below"]
+    if upper is None or np.all(np.asarray(upper) == np.inf):
+        del strata["above"]
+    return strata
 
 
 @dataclass(frozen=True, slots=True)

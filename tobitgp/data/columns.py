@@ -1,4 +1,11 @@
-"""Expressions of a formula -> arrays, by a walk over the checked syntax tree; nothing is executed."""
+"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed.
+
+Expressions of a formula -> arrays, by a walk over the checked syntax tree; nothing is executed.
+
+What covariates have to be before anything is made of them.
+
+Inputs of each process, row by row.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.data.table import Column, Table
+from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
-from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
-from tobitgp.formula.spec import Expression
+from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
+from tobitgp.formula.spec import Expression, GPFactor, GPTerm, LinearPart, ModelSpec
 from tobitgp.formula.syntax import Syntax, read_expression
-from tobitgp.typing import Array, BoolArray
+from tobitgp.formula.terms import spelled
+from tobitgp.typing import Array, BoolArray, Frame
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -154,3 +162,96 @@ def _examples(column: Column, table: Table) -> str:
     mask = ~column.missing
     values = [repr(column.levels[code]) for code in column.values[mask][:3].astype(np.intp)]
     return f"{table.rows(mask)}: {', '.join(values)}"
+
+
+_LARGEST, _SMALLEST = 1e70, 1e-70  # a coefficient is a ratio of two sizes, its variance the square of that
+
+
+def check_inputs(names: Iterable[str], table: Table) -> None:
+    """Refuse infinite inputs."""
+    for name in names:
+        column = table.columns[name]
+        if column.kind == "number":
+            finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
+
+
+def check_size(what: str, size: float) -> None:
+    """Refuse sizes from which variances of coefficients may leave the range of floating-point numbers; 0 passes."""
+    if size > _LARGEST or 0.0 < size < _SMALLEST:
+        raise DataError(f"The size of {what} is {size:.3g}; express it in units in which it is nearer to 1")
+
+
+def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> None:
+    """Refuse dates outside ``decimal_year`` and differences of two dates, and anything but dates inside."""
+    for variable in spec.variables:
+        if roles and variable.role not in roles:
+            continue
+        column = table.columns[variable.name]
+        beside = table.columns.get(variable.beside)
+        if column.dates == variable.date or column.missing.all() or (beside is not None and beside.dates):
+            continue
+        name = spelled(variable.name)
+        if column.dates and variable.role in ("by", "re"):
+            remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
+            raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
+        if column.dates:
+            other = f", or make dates of {variable.beside!r} too" if variable.beside else ""
+            raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}")
+        remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
+        what = "numbers" if column.levels is None else "text"
+        raise DataError(f"decimal_year({name}) takes dates, and column {variable.name!r} holds {what}; {remedy}")
+
+
+def require_columns(data: Frame, names: Iterable[str]) -> None:
+    """Refuse new data that lack a column."""
+    present = column_names(data)
+    known = set(present)
+    lacking = [name for name in names if name not in known]
+    if lacking:
+        listed = ", ".join(repr(name) for name in lacking)
+        raise DataError(
+            f"The new data lack the column{'s' * (len(lacking) > 1)} {listed}{nearest(lacking[0], present)}"
+        )
+
+
+def process_inputs(term: GPTerm, table: Table) -> Array:
+    """Evaluate the inputs of one process.
+
+    Gives (n, d).
+    """
+    X = np.empty((table.n, len(term.inputs)))
+    for j, (factor, item) in enumerate(_pairs(term)):
+        column = bare_column(item, table)
+        if factor.kernel == "linear" and column is not None and column.kind == "factor":
+            raise DataError(
+                f"Column {column.name!r} holds text, and {term.name} has a slope of it; {_remedy(term, item)}"
+            )
+        X[:, j] = finite(evaluate(item, table), table, f"The input {item.text} of {term.name}")
+    return X
+
+
+def check_slopes(spec: ModelSpec, X: tuple[Array, ...]) -> None:
+    """Refuse a linear kernel of an input that is always 0.
+
+    Shapes: X (n, d_t).
+    """
+    for term, inputs in zip(spec.gps, X, strict=True):
+        for (factor, item), values in zip(_pairs(term), inputs.T, strict=True):
+            if factor.kernel == "linear" and not values.any():
+                raise DataError(
+                    f"The input {item.text} of {term.name} is 0 in every row and has no slope; leave it out"
+                )
+
+
+def _pairs(term: GPTerm) -> list[tuple[GPFactor, Expression]]:
+    """Every input with the factor it belongs to."""
+    return [(factor, item) for factor in term.factors for item in factor.inputs]
+
+
+def _remedy(term: GPTerm, item: Expression) -> str:
+    """Say how to have a curve for each level of a column of text."""
+    others = [factor for factor in term.factors if item not in factor.inputs]
+    if len(others) > 1 or term.by is not None:
+        return f"a curve for each level is by={item.text} in gp(), or C({item.text}) in the product"
+    inputs = ", ".join(other.text for factor in others for other in factor.inputs) or "x"
+    return f"write gp({inputs}, by={item.text}) for one curve a level"

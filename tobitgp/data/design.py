@@ -1,27 +1,196 @@
-"""What was learned from the training rows, to be replayed on new ones."""
+"""What was learned from the training rows, to be replayed on new ones: terms, levels and codings.
+
+Groups of rows: the levels of ``by=`` and ``re()``, and the code of each row.
+
+Linear terms with their offsets, of the mean or of the noise scale: learned in training, replayed on other rows.
+
+What was learned from the training rows, to be replayed on new ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tobitgp.data.beside import read_weights
-from tobitgp.data.checks import check_dates, check_inputs, require_columns
-from tobitgp.data.ends import open_far
-from tobitgp.data.inputs import check_slopes, process_inputs
-from tobitgp.data.levels import Level, find_groups, group_levels, unseen_error
-from tobitgp.data.linear import LinearState
-from tobitgp.data.parts import PartState, fit_part, scale_design
+from tobitgp.data.arrays import Design, Groups, ScaleDesign
+from tobitgp.data.columns import (
+    bare_column,
+    check_dates,
+    check_inputs,
+    check_slopes,
+    evaluate,
+    finite,
+    process_inputs,
+    require_columns,
+)
+from tobitgp.data.linear import LinearState, check_rank, learn_linear, replay_linear
 from tobitgp.data.response import read_limits
-from tobitgp.data.shapes import Design, Groups
+from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.spellings import open_far, read_window
 from tobitgp.data.table import Column, Table, column_names, read_table
-from tobitgp.data.window import read_window
-from tobitgp.errors import DataError, SpecError
+from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula.spec import INPUT_ROLES as INPUT_ROLES
-from tobitgp.formula.spec import LinearPart, ModelSpec, Role, ScaleSpec
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.formula.spec import Expression, GPTerm, LinearPart, ModelSpec, Role, ScaleSpec
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+Level = str | bool | int | float
+
+MAX_NUMBERS = 20
+MAX_WHOLE = 2.0**53
+
+
+def group_levels(spec: ModelSpec, table: Table) -> tuple[tuple[Level, ...] | None, ...]:
+    """Levels of the group of each process."""
+    return tuple(None if term.by is None else _levels(term, _column(term, table)) for term in spec.gps)
+
+
+def find_groups(
+    spec: ModelSpec, table: Table, levels: tuple[tuple[Level, ...] | None, ...]
+) -> tuple[Groups | None, ...]:
+    """Code the group of each row, for each process."""
+    found: list[Groups | None] = []
+    for term, known in zip(spec.gps, levels, strict=True):
+        if known is None:
+            found.append(None)
+            continue
+        code, new = _code(_column(term, table), known)
+        if term.factors and new:
+            raise unseen_error(f"Column {_column(term, table).name!r}", new, known, table.rows(code < 0))
+        found.append(Groups(code, len(known)))
+    return tuple(found)
+
+
+def unseen_error(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
+    """Error for levels that the training data had not."""
+    new = ", ".join(str(level) for level in list(unseen)[:5])
+    seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
+    return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")
+
+
+def _column(term: GPTerm, table: Table) -> Column:
+    assert term.by is not None
+    column = bare_column(term.by, table)
+    assert column is not None
+    return column
+
+
+def _levels(term: GPTerm, column: Column) -> tuple[Level, ...]:
+    """Levels of one column; many numbers make no curves."""
+    values, _ = _distinct(column)
+    if column.kind == "factor" or column.boolean or not term.factors:
+        return values
+    assert term.by is not None
+    slope = f"{term.by.text}:gp({', '.join(item.text for item in term.inputs)})"
+    if term.written.partition("(")[0].strip() == "s":
+        other = f"a curve at each of its values is {term.read_as}"
+        raise SpecError(f"By a column of numbers {term.written} is a varying slope in mgcv: write {slope}; {other}")
+    if len(values) > MAX_NUMBERS:
+        what = (
+            f"{term.name} has a curve for each number in column {column.name!r}: {len(values)}, at most {MAX_NUMBERS}"
+        )
+        remedy = f"make text of them: df[{column.name!r}] = df[{column.name!r}].astype(str)"
+        raise SpecError(f"{what}; a varying slope is written {slope}; where the numbers name groups, {remedy}")
+    return values
+
+
+def _distinct(column: Column) -> tuple[tuple[Level, ...], IntArray]:
+    """Levels that occur, and each row's position among them."""
+    used, position = np.unique(column.values, return_inverse=True)
+    if column.levels is not None:
+        return tuple(_plain(column.levels[int(code)]) for code in used), position.astype(np.intp)
+    if len(used) and np.abs(used).max() >= MAX_WHOLE:
+        remedy = f"make text of it: df[{column.name!r}] = df[{column.name!r}].astype(str)"
+        raise DataError(f"Column {column.name!r} holds numbers too large to tell groups apart; {remedy}")
+    kind = bool if column.boolean else _plain
+    return tuple(kind(value) for value in used), position.astype(np.intp)
+
+
+def _plain(level: Any) -> Level:
+    """Level as text or a Python number, whole ones as int."""
+    if isinstance(level, bool | np.bool_):
+        return bool(level)
+    if isinstance(level, int | float | np.number):
+        return int(level) if float(level).is_integer() else float(level)
+    return str(level)
+
+
+def _code(column: Column, known: tuple[Level, ...]) -> tuple[IntArray, list[Level]]:
+    """Code of each row, and the levels that are not known."""
+    values, position = _distinct(column)
+    if values and any(isinstance(level, str) for level in values) != any(isinstance(level, str) for level in known):
+        was, now = ("text", "numbers") if isinstance(known[0], str) else ("numbers", "text")
+        raise DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
+    places = {level: i for i, level in enumerate(known)}
+    new = [level for level in values if level not in places]
+    places |= {level: -1 - i for i, level in enumerate(new)}
+    return np.array([places[level] for level in values], dtype=np.intp)[position], new
+
+
+@dataclass(frozen=True, slots=True)
+class PartState:
+    """How linear terms are made from data."""
+
+    spec: LinearPart
+    coded: tuple[Array, ...]  # values of each ``C(...)`` of numbers seen in training, in the order of ``spec.codings``
+    linear: LinearState
+
+    def replay(self, table: Table) -> Array:
+        """Build the same columns on other rows.
+
+        Gives (n, p).
+        """
+        for coding, seen in zip(self.spec.codings, self.coded, strict=True):
+            if len(seen) == 0:
+                continue
+            values = evaluate(coding, table)
+            unseen = ~np.isin(values, seen)
+            if unseen.any():
+                shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
+                levels = tuple(f"{value:g}" for value in seen)
+                raise unseen_error(f"C({coding.text})", shown, levels, table.rows(unseen))
+        return replay_linear(self.linear, self.spec, table)
+
+    def offset(self, table: Table) -> Array:
+        """Sum of the offsets, (n,)."""
+        offset = np.zeros(table.n)
+        for item in self.spec.offsets:
+            offset += finite(evaluate(item, table), table, f"offset({item.text})")
+        return offset
+
+
+def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
+    """Build the columns of the training rows and remember how; see :func:`learn_part`."""
+    H, state = learn_part(spec, table)
+    check_rank(H, state.linear.columns, spec.part)
+    return H, state
+
+
+def learn_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
+    """Build the columns of some rows and remember how.
+
+    Gives H (n, p).
+    """
+    coded = tuple(coded_values(coding, table) for coding in spec.codings)
+    H, linear = learn_linear(spec, table)
+    return H, PartState(spec, coded, linear)
+
+
+def scale_design(state: PartState, W: Array, table: Table) -> ScaleDesign:
+    """Covariates of log sigma, its columns under the names of their parameters."""
+    columns = tuple(f"log(sigma)[{name}]" for name in state.linear.columns)
+    return ScaleDesign(W, columns, state.offset(table))
+
+
+def coded_values(coding: Expression, table: Table) -> Array:
+    """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
+    column = bare_column(coding, table)
+    if column is not None and column.kind == "factor":
+        return np.empty(0)
+    return np.unique(evaluate(coding, table))
+
 
 NUMERIC_ROLES = ("linear", "gp", "offset")
 

@@ -1,4 +1,4 @@
-"""A formula meets data in pieces: a first pass learns levels, codings and counts, and the rows stay where they are."""
+"""A formula meets partitioned data: a first pass learns levels, codings and counts; rows stay where they are."""
 
 from __future__ import annotations
 
@@ -10,21 +10,29 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.facts import RowFacts
-from tobitgp.data.inputs import check_slopes
-from tobitgp.data.levels import group_levels
-from tobitgp.data.linear import Independence, check_independence
-from tobitgp.data.parts import learn_part
-from tobitgp.data.piece import Learnt, Seen, describe, first, keep_rows, make_rows, pick_rows, read_piece, second
-from tobitgp.data.prepare import check_request, recognise, text_names
+from tobitgp.data.columns import check_slopes
+from tobitgp.data.design import DesignState, group_levels, input_names, learn_part
+from tobitgp.data.linear import Independence, check_independence, representatives, row_wise
+from tobitgp.data.partition import (
+    Learnt,
+    Schema,
+    Seen,
+    describe,
+    first,
+    keep_rows,
+    make_rows,
+    merge_schemas,
+    pick_rows,
+    read_piece,
+    recode,
+    second,
+)
+from tobitgp.data.partition import head as head_of
+from tobitgp.data.prepare import Complete, Counted, check_request, recognise, text_names
 from tobitgp.data.response import Censored
-from tobitgp.data.schema import Schema, merge_schemas, recode
-from tobitgp.data.schema import head as head_of
 from tobitgp.data.sources import Source
-from tobitgp.data.state import DesignState, input_names
 from tobitgp.data.table import Column, Table, join_tables
-from tobitgp.data.transforms import representatives, row_wise
-from tobitgp.data.used import Complete, Counted
+from tobitgp.data.training_summary import RowFacts
 from tobitgp.engines import Pieces, Store
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest

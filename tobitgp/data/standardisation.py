@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.moments import Moments
+from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, Units, Window
+from tobitgp.data.moments import Moments, ResponseMoments
 from tobitgp.data.outcome import Outcome
-from tobitgp.data.problem import KINDS, Problem, Rows, Units, Window
-from tobitgp.data.response_moments import ResponseMoments
-from tobitgp.data.shapes import CensoredResponse, Design
 from tobitgp.errors import DataError
 from tobitgp.numerics.censored_normal import known_range
 from tobitgp.typing import Array, IntArray

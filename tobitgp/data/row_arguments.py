@@ -1,4 +1,4 @@
-"""What is given beside the formula or a question, a value for each row: weights, clusters, a Series by label."""
+"""What is given beside the formula or a question, a value for each row: weights, clusters, a Series."""
 
 from __future__ import annotations
 

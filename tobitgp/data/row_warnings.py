@@ -1,0 +1,130 @@
+"""What rows have in common that a user is to be told of.
+
+Weights that do not say what frequencies say.
+
+Subjects whose time at risk is split over several rows.
+
+What some rows of a data frame have in common.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.prepare import TrainingData
+from tobitgp.errors import BoundaryWarning, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.typing import Array, BoolArray, Frame
+
+_SHARE = 0.5
+
+
+def warn_copies(design: Design, response: CensoredResponse, effective: float) -> None:
+    """Warn where a process goes through exact copies, beside which nothing speaks for noise.
+
+    It does where its effective parameters are more than half as many as the distinct inputs.
+    """
+    if not any(X.shape[1] for X in design.X):
+        return
+    exact = response.lower == response.upper
+    codes = [g.code[:, None] for g in design.groups if g is not None]
+    inputs = pd.DataFrame(np.hstack([design.H, *design.X, *codes]))[exact]
+    y, weight = response.lower[exact], response.weight[exact]
+    if not len(y) or not ((weight > 1.0).any() or inputs.duplicated().any()):
+        return
+    place = inputs.groupby(list(inputs.columns), sort=False, dropna=False).ngroup().to_numpy()
+    copies = np.bincount(place, weights=weight)[place]
+    repeated = float(weight[copies > 1.0].sum() / weight.sum())
+    values = len(np.unique(np.column_stack([place, y]), axis=0))
+    if values == place.max() + 1 and repeated > _SHARE and effective > _SHARE * values:
+        warnings.warn(
+            f"{100.0 * repeated:.0f}% of the exact rows are copies (repeated rows, or weights above 1) whose response "
+            "is the same at the same inputs, and no two others share their inputs: copies agree without noise, and "
+            "the curve goes through them. If weights stand for precision, give them as var_weights=; if rows were "
+            "written twice, take one of each.",
+            BoundaryWarning,
+            stacklevel=user_level(),
+        )
+
+
+def warn_fractions(weight: Array) -> None:
+    """Warn of weights that are no whole numbers, and so no frequencies."""
+    broken = weight != np.round(weight)
+    if broken.any():
+        warnings.warn(
+            f"{broken.sum()} weights are not whole numbers, as {weight[broken][0]:g}: weights= are frequencies, and "
+            f"standard errors are those of {weight.sum():g} rows. Weights of precision (noise variance sigma^2 / w) "
+            "are var_weights=; sampling weights go with method='mle' and cov_type='HC0'.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
+_LINKS = 3  # rows that begin where another ended, below which nothing is said
+
+
+def warn_split_subjects(spec: ModelSpec, training: TrainingData, data: Frame, covariates: pd.DataFrame) -> None:
+    """Warn of rows of ``Surv(entry, time, event)`` that are one subject's, one after the other, covariates changing.
+
+    Their likelihood is that of the present covariates having held all along, which is meant under proportional hazards.
+    """
+    if spec.response.kind != "surv" or spec.truncation is None:
+        return
+    known = set(spec.names("response", "event", "window"))
+    frame = pd.DataFrame(data)[training.kept]
+    for name in frame.columns:
+        if name not in known and _changes(frame[name], training, covariates.drop(columns=name, errors="ignore")):
+            warnings.warn(
+                f"Column {name!r} tells subjects whose rows follow one another in time, with covariates that change. A "
+                "row is taken for a late entry of a subject who always had its covariates, as is right for "
+                "family='weibull' and 'exponential', whose hazards are proportional; for other families keep a row for "
+                "each subject, or fit Cox's model with time-varying covariates (lifelines: CoxTimeVaryingFitter)",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+            return
+
+
+def _changes(column: pd.Series, training: TrainingData, covariates: pd.DataFrame) -> bool:
+    """Whether rows of one value begin where the one before ended, none before that, and differ in covariates."""
+    code, entry, end = pd.factorize(column)[0], training.response.entry, training.response.lower
+    order = np.lexsort((entry, code))
+    before, after = order[:-1], order[1:]
+    same = (code[before] == code[after]) & (code[before] >= 0)
+    before, after = before[same], after[same]
+    links = entry[after] == end[before]
+    if links.sum() < _LINKS or 2 * links.sum() < len(links) or (entry[after] < end[before]).any():
+        return False
+    x = covariates.reset_index(drop=True)
+    return bool((x.iloc[before].to_numpy() != x.iloc[after].to_numpy()).any())
+
+
+_MOST = 3
+
+
+def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
+    """Words for the values of one column that these rows have and no others.
+
+    Shapes: rows (n,).
+    """
+    if not rows.any():
+        return None
+    for name in frame.columns:
+        inside = frame.loc[rows, name].drop_duplicates().tolist()
+        if len(inside) > _MOST or frame.loc[~rows, name].isin(inside).any():
+            continue
+        if isinstance(frame[name].dtype, pd.CategoricalDtype) or isinstance(inside[0], str):
+            return f"of level{'s' * (len(inside) > 1)} {', '.join(map(repr, inside))} of {name!r}"
+        if len(inside) < int(rows.sum()):
+            return f"with {name!r} = {' or '.join(map(_shown, inside))}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, Real) else str(value)

@@ -1,0 +1,247 @@
+"""Spellings of censoring: detection limits in text, two ends, codes, and windows of truncation.
+
+A response written as text, in which ``<0.5`` and ``>100`` are censored.
+
+Two ends between which a value lies: ``interval(lo, hi)`` and its other spellings.
+
+Codes of each row: exact, left-, right- or interval-censored.
+
+The window outside which a row could not have been seen: truncation and delayed entry.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.columns import bare_column, call_by_name, evaluate
+from tobitgp.data.table import Column, Table, column_names
+from tobitgp.errors import DataError
+from tobitgp.formula.spec import CODES, STATUS_WORDS, Expression, Flag, ModelSpec
+from tobitgp.formula.syntax import read_expression, used_names
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
+
+_VALUE = re.compile(r"\s*([<>]?)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
+_SIDES = {"<": -1, "": 0, ">": 1}
+
+
+def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
+    """Read numbers and limits from a column of text.
+
+    Gives values, kind (n,).
+    """
+    assert column.levels is not None
+    matches = [_VALUE.fullmatch(level) if isinstance(level, str) else None for level in column.levels]
+    codes = column.values.astype(np.intp)
+    wrong = np.array([match is None for match in matches], dtype=bool)[codes]
+    if wrong.any():
+        shown = ", ".join(repr(column.levels[i]) for i in list(dict.fromkeys(codes[wrong].tolist()))[:5])
+        allowed = "a response of text holds numbers and limits such as '<0.5' and '>100' only"
+        if all(isinstance(level, Real) and not isinstance(level, bool) for level in column.levels):
+            allowed = f"it is categorical; df[{column.name!r}].astype(float) makes numbers of its levels"
+        raise DataError(f"Column {column.name!r} holds {shown} in {table.rows(wrong)}; {allowed}")
+    found = [match.groups() if match else ("", "nan") for match in matches]
+    values = np.array([float(number) for _, number in found])[codes]
+    return values, np.array([_SIDES[sign] for sign, _ in found], dtype=np.intp)[codes]
+
+
+def holds_limits(column: Column) -> bool:
+    """Tell whether a column of text holds values such as ``<0.5``."""
+    return any(
+        isinstance(level, str) and _VALUE.fullmatch(level) is not None and level.strip()[0] in "<>"
+        for level in column.levels or ()
+    )
+
+
+def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:
+    """Write the numbers of a response as text, so that they may stand beside limits."""
+    spelled = {}
+    for name in set(names) & set(column_names(data)):
+        column = data[name]
+        values = column if isinstance(column, pd.Series) else _plain_series(column)
+        if values is not None and (_mixes(values) if mixed_only else not isinstance(values.dtype, pd.CategoricalDtype)):
+            text = [str(value) if _is_number(value) else value for value in values]
+            spelled[name] = pd.Series(text, index=values.index, dtype=object).where(values.notna(), None)
+    if not spelled:
+        return data
+    return data.assign(**spelled) if isinstance(data, pd.DataFrame) else {**data, **spelled}
+
+
+def _plain_series(values: Any) -> pd.Series[Any] | None:
+    """A column of a dict that could mix text and numbers."""
+    usual = isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 1)
+    return pd.Series(list(values), dtype=object) if usual else None
+
+
+def _mixes(values: pd.Series[Any]) -> bool:
+    """Whether objects are numbers and text, both of them."""
+    if values.dtype != object:
+        return False
+    present = values[values.notna()]
+    text = present.map(lambda value: isinstance(value, str))
+    return bool(text.any() and not text.all() and present[~text].map(_is_number).all())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_)
+
+
+FAR = 1e140  # squares are formed of ends, and of their ratios to what is small
+
+
+def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
+    """Ends of each row of ``interval(lo, hi)``.
+
+    Gives lower, upper (n,).
+    """
+    assert spec.response.upper is not None
+    lower = read_end(spec.response.value, "lower", -np.inf, table)
+    upper = read_end(spec.response.upper, "upper", np.inf, table)
+    check_ends(lower, upper, table)
+    return lower, upper
+
+
+def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
+    """Values of one end, ``absent`` where it is open."""
+    values = evaluate(end, table)
+    nan = np.isnan(values)
+    wrong = nan & ~_missing(end, table)
+    if wrong.any():
+        raise DataError(f"The {side} end {end.text} is not a number in {table.rows(wrong)}")
+    wrong = values == -absent
+    if wrong.any():
+        raise DataError(f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}")
+    return np.where(nan, absent, values)
+
+
+def check_ends(lower: Array, upper: Array, table: Table) -> None:
+    """Refuse ends in the wrong order."""
+    wrong = lower > upper
+    if wrong.any():
+        pairs = zip(lower[wrong][:3], upper[wrong][:3], strict=True)
+        shown = "; ".join(f"{low:g} and {up:g}" for low, up in pairs)
+        raise DataError(f"The lower end is above the upper end in {table.rows(wrong)} ({shown})")
+
+
+def open_far(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Ends beyond what can be computed with, 1e140 in size, as infinite ones; equal ends stay what they are.
+
+    Shapes: lower, upper (n,).
+    """
+    same = lower == upper
+    return np.where((lower < -FAR) & ~same, -np.inf, lower), np.where((upper > FAR) & ~same, np.inf, upper)
+
+
+def open_rows(spec: ModelSpec, table: Table) -> BoolArray:
+    """Rows of ``interval(lo, hi)`` with both ends open, which say nothing of the value."""
+    assert spec.response.upper is not None
+    lower, upper = evaluate(spec.response.value, table), evaluate(spec.response.upper, table)
+    nothing: BoolArray = (np.isnan(lower) | (lower < -FAR)) & (np.isnan(upper) | (upper > FAR))
+    return nothing & ~(_broken(spec.response.value, lower, table) | _broken(spec.response.upper, upper, table))
+
+
+def _broken(end: Expression, values: Array, table: Table) -> BoolArray:
+    """Rows in which an end is no number though its columns are there; they are refused later."""
+    return np.isnan(values) & ~_missing(end, table)
+
+
+def _missing(end: Expression, table: Table) -> BoolArray:
+    """Rows in which a column of an end is missing."""
+    return table.missing(name for name in used_names(read_expression(end.text)) if name in table.columns)
+
+
+def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
+    """Find out how each row is censored.
+
+    Gives (n,).
+    """
+    for name in spec.names("event"):
+        missing = table.columns[name].missing
+        if missing.any():
+            what = f"The event column {name!r}" if flag.codes == "event" else f"The column {name!r} of {flag.how}...)"
+            codes = "0 or 1" if len(CODES[flag.codes]) == 2 else "one of its codes"
+            raise DataError(f"{what} is missing in {table.rows(missing)}; it must be {codes} everywhere")
+    tree = read_expression(flag.text).tree
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
+        return np.full(table.n, STATUS_WORDS[tree.value], dtype=np.intp)
+    column = bare_column(flag.expression, table)
+    if column is not None and column.levels is not None:
+        return _from_words(flag, column, table)
+    return _from_numbers(flag, evaluate(flag.expression, table), table)
+
+
+def _from_words(flag: Flag, column: Column, table: Table) -> IntArray:
+    """Codes of a column of text, which only ``status=`` knows."""
+    assert column.levels is not None
+    if flag.codes != "status":
+        _refuse_text(flag, column)
+    kinds: list[int | None] = [STATUS_WORDS.get(level) for level in column.levels]
+    codes = column.values.astype(np.intp)
+    wrong = np.array([kind is None for kind in kinds])[codes]
+    if wrong.any():
+        shown = ", ".join(repr(column.levels[i]) for i in dict.fromkeys(codes[wrong].tolist()))
+        known = ", ".join(repr(word) for word in STATUS_WORDS)
+        raise DataError(f"The status {column.name!r} holds {shown} in {table.rows(wrong)}; it must be one of {known}")
+    return np.array([kind or 0 for kind in kinds], dtype=np.intp)[codes]
+
+
+def _refuse_text(flag: Flag, column: Column) -> NoReturn:
+    assert column.levels is not None
+    listed = ", ".join(repr(level) for level in column.levels[:6])
+    what = f"The event column {column.name!r}" if flag.codes == "event" else f"The column {column.name!r}"
+    if flag.codes == "survival":
+        remedy = "0 is right-censored, 1 an event, 2 left-censored, 3 an interval"
+        raise DataError(f"{what} must hold the codes 0, 1, 2 and 3, not {listed}; {remedy}")
+    meaning = "value is a detection limit" if flag.codes == "nondetect" else "value is an event"
+    remedy = f"say which {meaning}, as in {flag.how}{flag.text} == {column.levels[-1]!r})"
+    raise DataError(f"{what} must hold 0 and 1 or False and True, not {listed}; {remedy}")
+
+
+def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
+    known = CODES[flag.codes]
+    wrong = ~np.isin(values, list(known))
+    if wrong.any():
+        listed = ", ".join(f"{value:g}" for value in np.unique(values)[:6])
+        place = table.rows(wrong)
+        if len(known) > 2:
+            words = {-1: "left", 0: "exact", 1: "right", 2: "interval"}
+            meaning = ", ".join(f"{code:g} ({words[kind]})" for code, kind in sorted(known.items()))
+            raise DataError(f"The codes {flag.text} must be {meaning}, but hold {listed} (see {place})")
+        what = call_by_name("event", flag.expression, table) if flag.codes == "event" else flag.text
+        meaning = "value is a detection limit" if flag.codes == "nondetect" else "value is an event"
+        remedy = f"say which {meaning}, as in {flag.how}{flag.text} == {values.max():g})"
+        raise DataError(f"{what} must be 0 or 1, but holds {listed} (see {place}); {remedy}")
+    kinds = np.zeros(table.n, dtype=np.intp)
+    for code, kind in known.items():
+        kinds[values == code] = kind
+    return kinds
+
+
+def read_window(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
+    """Ends of each row's window.
+
+    Gives entry, exit (n,).
+    """
+    window = spec.truncation
+    if window is None:
+        return np.full(table.n, -np.inf), np.full(table.n, np.inf)
+    return _end(window.lower, -np.inf, table), _end(window.upper, np.inf, table)
+
+
+def _end(expression: Expression | None, without: float, table: Table) -> Array:
+    if expression is None:
+        return np.full(table.n, without)
+    values = evaluate(expression, table)
+    lacking = np.isnan(values)
+    if lacking.any():
+        raise DataError(
+            f"The window end {expression.text} is missing in {table.rows(lacking)}; write {without} where there is none"
+        )
+    return values

@@ -1,0 +1,314 @@
+"""Data sets that are downloaded: their sources, parsers, and descriptions.
+
+Real data sets that are downloaded: where each comes from, and what it must look like.
+
+From the files as their sources publish them to the tables of the cache, byte for byte.
+
+Real data sets that are downloaded once, checked and kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.datasets.bundled import available, unknown
+from tobitgp.datasets.cache import read_tables
+from tobitgp.errors import DataError
+
+GITHUB = "https://raw.githubusercontent.com"
+DEEPSURV = f"{GITHUB}/jaredleekatzman/DeepSurv/41eed003e5b892c81e7855e400861fa7a2d9da4f/experiments/data"
+BEIJING = f"{GITHUB}/Peiris94-dev/Beijing-Multi-Site-Air-Quality-Analysis/0aa46c055fcca7da49ebac9329435ffe674b74c3"
+
+GBSG = ("hormon", "size_cat", "meno", "age", "nodes", "pgr", "er")
+METABRIC_GENES = ("mki67", "egfr", "pgr", "erbb2")
+METABRIC_CODES = ("hormone_treatment", "radiotherapy", "chemotherapy", "er_positive")
+SUPPORT_CODES = ("sex", "race", "num_comorbidity", "diabetes", "dementia", "cancer")
+SUPPORT_MEASURES = ("meanbp", "hrt", "resp", "temp", "sod", "wbc", "crea")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from."""
+
+    tables: dict[str, str]  # files of the cache
+    urls: tuple[str, ...]  # what is published
+    tidy: Callable[[Sequence[bytes]], list[bytes]]  # from the published files to the tables, both as bytes
+    raw_sha256: str | None = None  # of the published file, where it is known
+    installed: str | None = None  # the same file below ``site-packages`` where some package has it
+    needs: str | None = None  # package that ``tidy`` imports and tobitgp does not depend on
+
+
+TO_THE_LAST_DIGIT: dict[str, Any] = {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+
+BEIJING_START = pd.Timestamp(2013, 3, 1)
+BEIJING_FIRST_HOUR = 16056
+BEIJING_STATIONS = (
+    "Aotizhongxin",
+    "Changping",
+    "Dingling",
+    "Dongsi",
+    "Guanyuan",
+    "Gucheng",
+    "Huairou",
+    "Nongzhanguan",
+    "Shunyi",
+    "Tiantan",
+    "Wanliu",
+    "Wanshouxigong",
+)
+
+BEIJING_CLOCK = ("year", "month", "day", "hour")
+BEIJING_NAMES = {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}
+
+ARFF_CODES = {"mgus": {"no": 0, "yes": 1}, "event": {"alive": 0, "dead": 1}}
+
+
+def keep(raw: Sequence[bytes]) -> list[bytes]:
+    """Leave files as they are: the table is the published file."""
+    return list(raw)
+
+
+def tidy_housing(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Take the quotes from ``BostonHousing.csv``; columns that hold fractions are written with a point throughout."""
+    return [_write(_read(raw[0]))]
+
+
+def tidy_affairs(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Give ``fair_pt.csv`` the names, words and order of columns of R's AER."""
+    fair = _read(raw[0])
+    table = pd.DataFrame(
+        {
+            "affairs": fair["naffairs"].astype("int64"),
+            "gender": fair["sex"].map({0: "female", 1: "male"}),
+            "age": fair["age"],
+            "yearsmarried": fair["nmarried"],
+            "children": fair["nchildren"].map({0: "no", 1: "yes"}),
+            "religiousness": fair["religious"],
+            "education": fair["education"].astype("int64"),
+            "occupation": fair["occupation"],
+            "rating": fair["rate_marriage"],
+        }
+    )
+    return [_write(table)]
+
+
+def tidy_flchain(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Read ``flchain.arff``: dots of the names to underscores, ``futime`` and ``death`` to ``time`` and ``event``."""
+    head, _, body = raw[0].partition(b"@data\n")
+    names = [line.split()[1] for line in head.decode("ascii").splitlines() if line.startswith("@attribute")]
+    table = pd.read_csv(io.BytesIO(body), names=names, keep_default_na=False, na_values=["?"], **TO_THE_LAST_DIGIT)
+    table = table.rename(columns=lambda name: name.replace(".", "_")).rename(
+        columns={"futime": "time", "death": "event"}
+    )
+    for column, codes in ARFF_CODES.items():
+        table[column] = table[column].map(codes)
+    return [_write(table)]
+
+
+def tidy_deepsurv(raw: Sequence[bytes], covariates: Sequence[str], whole: Sequence[str]) -> list[bytes]:
+    """Write the arrays of a file of DeepSurv's as two tables, training rows and test rows."""
+    import h5py
+
+    tables = []
+    with h5py.File(io.BytesIO(raw[0]), "r") as file:
+        for split in ("train", "test"):
+            group = file[split]
+            table = pd.DataFrame(group["x"][:].astype("float32"), columns=list(covariates))
+            table = table.astype(dict.fromkeys(whole, "int64"))
+            table["time"] = group["t"][:].astype("float32")
+            table["event"] = group["e"][:].astype("int64")
+            tables.append(_write(table))
+    return tables
+
+
+def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
+    r"""Put the twelve stations' files under one another, from 30 December 2014 on, packed with gzip."""
+    parts = []
+    for station, content in enumerate(raw):
+        hourly = pd.read_csv(io.BytesIO(content), usecols=[*BEIJING_CLOCK, *BEIJING_NAMES])
+        hour = (pd.to_datetime(hourly[[*BEIJING_CLOCK]]) - BEIJING_START) // np.timedelta64(1, "h")
+        part = pd.DataFrame({"station": station, "hour_index": hour})
+        for column, name in BEIJING_NAMES.items():
+            part[name] = hourly[column].astype(float).round(1)
+        parts.append(part[part["hour_index"] >= BEIJING_FIRST_HOUR].dropna())
+    table = _write(pd.concat(parts), float_format="%g")
+    return [gzip.compress(table, 9, mtime=0)]
+
+
+def _read(content: bytes) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
+
+
+def _write(table: pd.DataFrame, float_format: str | None = None) -> bytes:
+    return table.to_csv(index=False, lineterminator="\n", float_format=float_format).encode("utf-8")
+
+
+SOURCES: dict[str, Source] = {
+    "affairs": Source(
+        tables={"affairs.csv": "e84bceca7868eb2f3cb8a06d20a98f52ddf4b04ce6aac86470628959c3f01736"},
+        urls=(f"{GITHUB}/statsmodels/statsmodels/v0.14.2/statsmodels/datasets/fair/fair_pt.csv",),
+        tidy=tidy_affairs,
+        raw_sha256="44a840ec1f826b91135cd0e929daeb5d11a1194b7b54e5f7d34c05d20ab2d426",
+        installed="statsmodels/datasets/fair/fair_pt.csv",
+    ),
+    "beijing_so2": Source(
+        tables={"beijing_so2.csv.gz": "edd06c2fbcee53bbfeb11b3761b20074e8c52f7ecf7ed4a6a3cad47510000de6"},
+        urls=tuple(f"{BEIJING}/PRSA_Data_{station}_20130301-20170228.csv" for station in BEIJING_STATIONS),
+        tidy=tidy_beijing,
+    ),
+    "credit_risk": Source(
+        tables={"credit_risk.csv": "cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717"},
+        urls=(
+            f"{GITHUB}/square/pysurvival/841b9bc6ce700ba8898d2a1488aa9cd25ee7a8e6/pysurvival/datasets/credit_risk.csv",
+        ),
+        tidy=keep,
+        raw_sha256="cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717",
+    ),
+    "flchain": Source(
+        tables={"flchain.csv": "6c470d451a7ca2af36170515611d5025608ef723ab60f1fb8de65ba3b7588f81"},
+        urls=(
+            f"{GITHUB}/sebp/scikit-survival/f5a9b0a7d0f324d73825ee1c5e8e4676f6ddff01/sksurv/datasets/data/flchain.arff",
+        ),
+        tidy=tidy_flchain,
+        raw_sha256="bf2600ec437dd19071f73bdad82de681780457d1141ec36ed551b0026e6e5773",
+        installed="sksurv/datasets/data/flchain.arff",
+    ),
+    "gbsg": Source(
+        tables={
+            "gbsg_train.csv": "3f0fca6f70d34620a31b253c7d2ab71b11a54c3e399f4b8568ecce8a7288f2d5",
+            "gbsg_test.csv": "dc2145f385b825a53207f61fcc224f588c16dbd2cf2f114061b3df5727edcf56",
+        },
+        urls=(f"{DEEPSURV}/gbsg/gbsg_cancer_train_test.h5",),
+        tidy=partial(tidy_deepsurv, covariates=GBSG, whole=GBSG),
+        needs="h5py",
+    ),
+    "housing": Source(
+        tables={"boston_housing.csv": "67f9ee024ce636351aad9209b80c7984d6959345069ce00277bda7df8163e703"},
+        urls=(f"{GITHUB}/selva86/datasets/c943fa8851270387c44d26efb0f9c0aac1559e11/BostonHousing.csv",),
+        tidy=tidy_housing,
+    ),
+    "metabric": Source(
+        tables={
+            "metabric_train.csv": "dd8d448539949ad3f4e80bad43801479e1c1701cd9e369a91f51b755bd10918b",
+            "metabric_test.csv": "c91a987a39afcdca516549c3c2f4735590870c98b1fc8bb604ff68388bf2d98d",
+        },
+        urls=(f"{DEEPSURV}/metabric/metabric_IHC4_clinical_train_test.h5",),
+        tidy=partial(
+            tidy_deepsurv, covariates=(*METABRIC_GENES, *METABRIC_CODES, "age_at_diagnosis"), whole=METABRIC_CODES
+        ),
+        needs="h5py",
+    ),
+    "support": Source(
+        tables={
+            "support_train.csv": "e103e22f251a73409bb1adb23188cf5c48c5cd2c3f28ee3c83db30d8ee7ed8fb",
+            "support_test.csv": "241132c39d7d09939b202fd05998ef293282cbbe97ce52cb1aa7428b9ebc5160",
+        },
+        urls=(f"{DEEPSURV}/support/support_train_test.h5",),
+        tidy=partial(tidy_deepsurv, covariates=("age", *SUPPORT_CODES, *SUPPORT_MEASURES), whole=SUPPORT_CODES),
+        needs="h5py",
+    ),
+}
+
+
+# To the nearest double, as newer releases of pandas read by themselves; they warn of being told so.
+def fetch(name: str) -> pd.DataFrame:
+    """Read a data set that is downloaded at the first call and kept.
+
+    The tidy table of each set has a fixed SHA-256, which is checked at every call: what `fetch` returns is the same
+    numbers everywhere and always, or an error.
+
+    Parameters
+    ----------
+    name : {"affairs", "beijing_so2", "credit_risk", "flchain", "gbsg", "housing", "metabric", "support"}
+        Which data set; the notes describe them.
+
+    Returns
+    -------
+    DataFrame
+        A new frame at every call, with a plain 0, 1, 2, ... index. ``event`` is 1 where the end was seen and 0 where
+        the time is right-censored. Missing values are NaN. Sets that come in two parts have the training rows first,
+        and a column ``split``, "train" or "test".
+
+    Raises
+    ------
+    DataError
+        If there is no set of that name; if it can neither be read nor downloaded nor stored; if a file, downloaded or
+        kept, is not the one expected.
+
+    Notes
+    -----
+    Files are kept in the folder that the environment variable ``TOBITGP_DATA`` names, else in the user's cache
+    (``pooch.os_cache("tobitgp")``). A machine without a network needs the files copied there. ``affairs`` is read from
+    the installed statsmodels and ``flchain`` from scikit-survival, if that is installed, without a download. ``gbsg``,
+    ``metabric`` and ``support`` need the package h5py, for the download alone.
+
+    ``affairs``
+        Fair's survey of 601 married readers of Psychology Today, as R's AER has it: ``affairs`` (times in the past
+        year; 0, 1, 2, 3, 7 for 4 to 10, 12 for monthly or more), ``gender``, ``age`` and ``yearsmarried`` (years,
+        coded), ``children`` (yes, no), ``religiousness`` (1 to 5), ``education`` (years, coded), ``occupation``
+        (1 to 7), ``rating`` (of the marriage, 1 to 5). Left-censored at 0 in 451 rows.
+    ``beijing_so2``
+        Sulphur dioxide at 12 stations of Beijing, 223,895 hours: ``station`` (0 to 11, in alphabetical order),
+        ``hour_index`` (hours since 1 March 2013, local time), ``so2`` (micrograms per cubic metre), ``temp_c`` (degrees
+        Celsius), ``wspm`` (wind, m/s). 74,510 rows are at or below 2: left-censored there. The source does not document
+        that limit; it shows in the data. The largest value, 500, may be a cap.
+    ``credit_risk``
+        1000 German loans as pysurvival tells their survival: ``duration`` (months) as time, ``full_repaid`` (0, 1) as
+        event, 300 rows right-censored, and 19 covariates. The duration is the term of the loan, not a time that was
+        observed, so this is survival by convention. ``None`` is a word of some columns and not a missing value, and
+        some words end in a blank, as in "real_estate ".
+    ``flchain``
+        Free light chains and survival of 7874 people, 2169 deaths: ``time`` (days; 0 in 3 rows), ``event``, ``age``
+        (years), ``sex`` (F, M), ``sample_yr``, ``kappa`` and ``lambda`` (mg/dL), ``flc_grp`` (1 to 10), ``creatinine``
+        (mg/dL, 1350 missing), ``mgus`` (0, 1), ``chapter`` (cause of death, so never a covariate).
+    ``gbsg``
+        Node-positive breast cancer, the split of DeepSurv: 1546 women of Rotterdam to train, 686 of the German study to
+        test. ``time`` (months, cut at 84 in the training part), ``event`` (recurrence or death), ``hormon`` (0, 1),
+        ``size_cat`` (0 up to 20 mm, 1 up to 50, 2 above), ``meno`` (0, 1), ``age`` (years), ``nodes``, ``pgr`` and
+        ``er`` (fmol/L). `load` has the German study alone as ``gbsg2``, in days.
+    ``housing``
+        506 census tracts around Boston: ``medv`` (median value of homes, thousand dollars), right-censored at 50 in 16
+        rows, and 13 covariates, of which ``b`` is a contested transform of the share of Black residents.
+    ``metabric``
+        Breast cancer, 1523 women to train and 381 to test, 1103 deaths: ``time`` (months; 0 in one test row),
+        ``event``, ``mki67``, ``egfr``, ``pgr``, ``erbb2`` (gene expression, logarithms), ``hormone_treatment``,
+        ``radiotherapy``, ``chemotherapy``, ``er_positive`` (0, 1), ``age_at_diagnosis`` (years).
+    ``support``
+        Seriously ill patients, 7098 to train and 1775 to test, 6036 deaths: ``time`` (days), ``event``, ``age``
+        (years), ``sex``, ``race``, ``cancer`` (codes that the source does not explain), ``num_comorbidity``,
+        ``diabetes``, ``dementia`` (0, 1), ``meanbp`` (mmHg), ``hrt`` and ``resp`` (per minute), ``temp`` (degrees
+        Celsius), ``sod`` (mmol/L), ``wbc`` (thousands per cubic millimetre), ``crea`` (mg/dL). Zeros of ``meanbp``,
+        ``hrt``, ``resp`` and ``wbc`` are probably missing values.
+
+    Sources, licences and citations are in ``datasets/README.md`` of the repository.
+
+    Examples
+    --------
+    >>> affairs = fetch("affairs")
+    >>> len(affairs), int((affairs["affairs"] == 0).sum())
+    (601, 451)
+    >>> gbsg = fetch("gbsg")  # doctest: +SKIP
+    >>> train = gbsg[gbsg["split"] == "train"]  # doctest: +SKIP
+    """
+    if not isinstance(name, str) or name not in SOURCES:
+        if isinstance(name, str) and name in available():
+            raise DataError(f"Data set {name!r} comes with the package: tg.datasets.load({name!r}) reads it.")
+        raise unknown(name, SOURCES, "fetch knows", {other: f"load({other!r})" for other in available()})
+    frames = [_frame(table) for table in read_tables(name, SOURCES[name])]
+    if len(frames) == 1:
+        return frames[0]
+    parts = [frame.assign(split=split) for frame, split in zip(frames, ("train", "test"), strict=True)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _frame(table: bytes) -> pd.DataFrame:
+    """Only an empty field is missing: "None" and "NA" are words."""
+    return pd.read_csv(io.BytesIO(table), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)

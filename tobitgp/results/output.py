@@ -1,0 +1,321 @@
+"""Figures, files, pages and other programs' tables of a fit.
+
+Figures of a fit: curves, terms and residuals.
+
+Fits as files and as pages, as users ask for them.
+
+What the package maketables asks of a fitted model, as numbers and names.
+
+Its ``ETable`` puts fits of several packages side by side and rounds their numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.results.terms import term_columns
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+
+def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
+    """Fit, data, limits and band, a panel for each input of a ``gp()`` term, without random intercepts.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on, where there is one panel; new ones without.
+    x : str, optional
+        Input to show.
+    interval : float or None
+        Probability of the band.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, there are several panels for it, or ``x`` is no input.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> ax = res.plot()
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('age', 'durable')
+    """
+    from tobitgp.report.plots import plot_fit
+
+    return plot_fit(results, term_columns(results.parts), ax, x=x, interval=interval)
+
+
+def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
+    """Each term of f along each of its columns, with its band.
+
+    A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
+    of two columns a surface. What else a term depends on is held at its median, or most frequent level, which a
+    line above the panel says.
+
+    Parameters
+    ----------
+    interval : float or None
+        Probability of the bands.
+
+    Returns
+    -------
+    matplotlib axes, or an array of them
+        One for each panel.
+
+    Raises
+    ------
+    SpecError
+        If there is no term to draw, the fit holds no training rows, or for an interval outside (0, 1).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
+    >>> [ax.get_xlabel() for ax in res.plot_terms()]
+    ['age', 'quant']
+    """
+    from tobitgp.report.terms import plot_terms
+
+    return plot_terms(results, term_columns(results.parts), interval=interval)
+
+
+def plot_residuals(results: Any) -> Any:
+    """Quantile residuals against the fit, and against normal quantiles with a 95% envelope.
+
+    Censored rows stand at a random point of their mass, and are drawn as triangles.
+
+    Returns
+    -------
+    array of matplotlib axes
+        Two.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> axes = res.plot_residuals()
+    >>> [ax.get_xlabel() for ax in axes]
+    ['estimate', 'normal quantile']
+    """
+    from tobitgp.report.residuals import plot_residuals
+
+    return plot_residuals(results)
+
+
+PAGES = (".html", ".htm")
+
+
+def save(results: Results, path: str | os.PathLike[str]) -> None:
+    """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
+
+    What new rows are asked works on the loaded fit as on this one: every number is kept bit for bit. What needs the
+    training rows themselves, as ``residuals()`` or ``predict()`` without new data, does not. The same fit always
+    gives the same bytes.
+
+    Parameters
+    ----------
+    path : str or path
+        Conventionally ending in ``.tgp``. An existing file is replaced, at once and as a whole.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    SpecError
+        If the fit holds something that has no place in the format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     res.save(f"{folder}/durable.tgp")
+    ...     again = tg.load(f"{folder}/durable.tgp")
+    >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
+    True
+    """
+    from tobitgp.storage import save
+
+    save(results.parts, path)
+
+
+def report(results: Results, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+    """Write one page of HTML: what was modelled, tables, pictures, diagnostics, versions.
+
+    The page needs no other file and no network, and reads well on a phone. Names from the data are escaped. Of a
+    fit without training rows it says what it cannot show.
+
+    Parameters
+    ----------
+    path : str or path
+        Ends in ``.html`` or ``.htm``. An existing file is replaced, at once and as a whole.
+    title : str, optional
+        The formula without.
+
+    Raises
+    ------
+    SpecError
+        If the name ends otherwise.
+    DataError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     res.report(f"{folder}/durable.html", title="Durable goods")
+    ...     "<h1>Durable goods</h1>" in Path(folder, "durable.html").read_text(encoding="utf-8")
+    True
+    """
+    from tobitgp.files import whole_file
+    from tobitgp.report.page import make_page
+
+    try:
+        target = Path(path).expanduser()
+    except TypeError:
+        raise SpecError(f"report() writes a file, and {path!r} names none.") from None
+    if title is not None and not isinstance(title, str):
+        raise SpecError(f"title={title!r}: text is needed.")
+    if target.suffix.lower() not in PAGES:
+        raise SpecError(f"report() writes HTML, and {str(target)!r} ends otherwise; name a file that ends in .html.")
+    if "\0" in str(target):
+        raise DataError(f"{str(target)!r} cannot be written: a name holds no null character.")
+    try:
+        with whole_file(target) as file:
+            file.write(make_page(cast(Any, results), title).encode("utf-8"))
+    except OSError as error:
+        raise DataError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
+
+
+_CENSORED = ("left", "right", "interval")
+STAT_LABELS = {
+    "N": "Observations",
+    "exact": "Exact",
+    **{kind: f"{kind.capitalize()}-censored" for kind in _CENSORED},
+    "log_evidence": "Log evidence",
+    "evidence_kind": "Evidence kind",
+    "elbo": "ELBO",
+    "log_marginal": "Log marginal",
+    "llf": "Log likelihood",
+    "aic": "AIC",
+    "bic": "BIC",
+    "df_model": "Df model",
+    "family": "Family",
+    "method": "Method",
+    "se_type": "S.E. type",
+}
+_OF_ROWS = ("N", "exact", *_CENSORED)
+
+
+def default_stats(results: Results) -> list[str]:
+    """Numbers below the coefficients unless others are asked for: counts, and the evidence or the likelihood."""
+    return [*_OF_ROWS, *(("llf", "aic") if results.evidence_kind == "loglik" else ("log_evidence", "evidence_kind"))]
+
+
+def error_type(results: Results) -> dict[str, str]:
+    """Where the standard errors come from."""
+    return {"vcov_type": str(getattr(results, "cov_type", "posterior sd"))}
+
+
+def response(results: Results) -> str:
+    """Name of the response."""
+    return results.model.endog_names
+
+
+def stat_labels(results: Results) -> dict[str, str]:
+    """What the numbers below the coefficients are called."""
+    return dict(STAT_LABELS)
+
+
+def coef_table(results: Results) -> pd.DataFrame:
+    """Estimates by name: columns ``b, se, t, p, ci95l, ci95u, ci90l, ci90u``.
+
+    NaN where a number has no meaning: standard errors of fixed parameters, ``t`` and ``p`` of hyper-parameters.
+    """
+    wide, narrow = results.summary_frame(0.05), results.summary_frame(0.1)
+    error = wide["std err"]
+    columns = {
+        "b": wide["coef"],
+        "se": error.where(error > 0.0),
+        "t": wide["z"],
+        "p": wide["P>|z|"],
+        "ci95l": wide["lower"],
+        "ci95u": wide["upper"],
+        "ci90l": narrow["lower"],
+        "ci90u": narrow["upper"],
+    }
+    return pd.DataFrame(columns).rename_axis("Coefficient")
+
+
+def stat(results: Results, key: str) -> float | int | str | None:
+    """A number or word below the coefficients, None where there is no such thing."""
+    if key == "N":
+        return results.nobs
+    if key == "se_type":
+        return error_type(results)["vcov_type"]
+    if key == "family":
+        return results.parts.family.name
+    if key == "exact" or key in _CENSORED:
+        return int(results.counts[key])
+    if key in ("evidence_kind", "method"):
+        return str(getattr(results, key))
+    value = getattr(results, key, np.nan) if key in STAT_LABELS else np.nan
+    return float(value) if np.isfinite(value) else None
+
+
+def to_maketables(results: Results) -> Any:
+    """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence or likelihood.
+
+    ``ETable([res])`` works too, but takes whatever has ``params``, ``bse`` and ``pvalues`` for a fit of
+    statsmodels, and shows coefficients and the number of observations alone.
+
+    Returns
+    -------
+    object with maketables' hooks
+        To be put in the list of ``ETable``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> view = res.to_maketables()
+    >>> view.__maketables_stat__("left"), view.__maketables_coef_table__["b"].round(2).to_dict()
+    (13, {'Intercept': 5.12, 'age': -0.14, 'sigma': 5.0})
+    """
+    return _Hooks(results)
+
+
+class _Hooks:
+    """A fit with nothing but maketables' hooks."""
+
+    def __init__(self, results: Results):
+        self._results = results
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__maketables_"):
+            return getattr(self._results, name)
+        raise AttributeError(name)
