@@ -17,7 +17,7 @@ from tobitgp.results.compare import compare
 from tobitgp.results.mixture.fit import MixtureStream
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.selection import Selection, cross_validate, select
 from tobitgp.storage import load
 from tobitgp.survival_model import SurvivalModel
@@ -41,10 +41,10 @@ __all__ = [
     "MixtureStream",
     "Model",
     "Normal",
+    "RegressionResults",
     "Selection",
     "Student",
     "SurvivalModel",
-    "TobitResults",
     "compare",
     "compare_bounds",
     "cross_validate",

@@ -15,7 +15,7 @@ from tobitgp.options import saying_what_was_meant
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.typing import Frame
 
 
@@ -46,7 +46,7 @@ def fit(
     cov_type: str = "nonrobust",
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
-) -> GPResults | TobitResults | MixtureResults:
+) -> GPResults | RegressionResults | MixtureResults:
     r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
@@ -137,7 +137,7 @@ def fit(
 
     Returns
     -------
-    GPResults, TobitResults or MixtureResults
+    GPResults, RegressionResults or MixtureResults
         The second by maximum likelihood, the third of a ``mixture()``.
 
     Raises

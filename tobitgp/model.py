@@ -48,8 +48,8 @@ from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, r
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.fit import Evidence, evidence_at, fit_process
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.fit import fit_tobit
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.fit import fit_regression
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
@@ -210,7 +210,7 @@ class Model:
         progress: bool | Callable[[str, int, float], None] = False,
         cov_type: str = "nonrobust",
         cov_kwds: Mapping[str, Any] | None = None,
-    ) -> GPResults | TobitResults | MixtureResults:
+    ) -> GPResults | RegressionResults | MixtureResults:
         """Fit the model.
 
         Parameters
@@ -220,7 +220,7 @@ class Model:
 
         Returns
         -------
-        GPResults, TobitResults or MixtureResults
+        GPResults, RegressionResults or MixtureResults
 
         Raises
         ------
@@ -379,7 +379,7 @@ class Model:
                 on_step=on_step,
             )
 
-    def _fit_mle(self, asked: FitOptions) -> TobitResults:
+    def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked.method, asked.named(PROCESS_OPTIONS))
         if isinstance(self._read, PiecesData):
             raise SpecError(
@@ -389,7 +389,7 @@ class Model:
         assert isinstance(self._family, Family)
         groups = read_groups(asked.cov_type, asked.cov_kwds, self._source, self._read.kept)
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-            results = fit_tobit(
+            results = fit_regression(
                 self.spec,
                 self._read,
                 self._family,

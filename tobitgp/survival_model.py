@@ -14,7 +14,7 @@ from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.typing import Array, Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}
@@ -41,7 +41,7 @@ class SurvivalModel:
 
     Attributes
     ----------
-    results_ : GPResults, TobitResults or MixtureResults
+    results_ : GPResults, RegressionResults or MixtureResults
         The fit.
     duration_col, event_col, entry_col, weights_col, lower_bound_col, upper_bound_col : str or None
         Columns of the last fit.
@@ -77,7 +77,7 @@ class SurvivalModel:
         self.lower_bound_col: str | None = None
         self.upper_bound_col: str | None = None
         self._kind = "right"
-        self._results: GPResults | TobitResults | MixtureResults | None = None
+        self._results: GPResults | RegressionResults | MixtureResults | None = None
 
     # -- fit ----------------------------------------------------------------------------------------------------------
 
@@ -236,8 +236,8 @@ class SurvivalModel:
     # -- what was found -----------------------------------------------------------------------------------------------
 
     @property
-    def results_(self) -> GPResults | TobitResults | MixtureResults:
-        """The fit: `tobitgp.TobitResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`.
+    def results_(self) -> GPResults | RegressionResults | MixtureResults:
+        """The fit: `tobitgp.RegressionResults`, `tobitgp.GPResults` or `tobitgp.MixtureResults`.
 
         Raises
         ------

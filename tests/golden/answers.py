@@ -117,10 +117,11 @@ NUMBERS = (
     "log_evidence log_marginal elbo aic bic prsquared prsquared_vz cov_type hyperparameters inducing_inputs components "
     "n_components n_effective selection concordance_index_"
 )
+RENAMED = {"log_marginal": "log_evidence_integrated"}
 RESIDUALS = ("quantile", "pearson", "response", "deviance", "cox_snell", "martingale")
 
 ANSWERS: dict[str, Callable[[Any, At], Any]] = {
-    **{name: lambda res, at, n=name: getattr(res, n) for name in NUMBERS.split()},
+    **{name: lambda res, at, n=name: getattr(res, RENAMED.get(n, n)) for name in NUMBERS.split()},
     "summary text": lambda res, at: res.summary().as_text(),
     "summary": lambda res, at: res.summary_frame(),
     "summary alpha": lambda res, at: res.summary_frame(alpha=0.2),

@@ -20,7 +20,7 @@ OWN = {name for name, kind in vars(tg.errors).items() if isinstance(kind, type) 
 
 TAGS = {tag for tag, _ in tags()}
 
-NOT_A_NUMBER = r"GPResults\.(llf|aic|bic)|MixtureResults\.log_marginal"
+NOT_A_NUMBER = r"GPResults\.(llf|aic|bic)|MixtureResults\.log_evidence_integrated"
 # Kinds of names, by how they end, that compute nothing themselves, and why they need no source.
 WITHOUT_SOURCE = {
     r"plot|plot_(terms|survival|hazard|evidence|residuals)": "draw what others compute",
@@ -55,7 +55,7 @@ WITHOUT_ERRORS = {
     "tobitgp.errors.FormulaError": "is one",
     "tobitgp.sklearn.CensoredGPRegressor": "settings are looked at when it is fitted, as scikit-learn asks",
     "tobitgp.GPResults": "made by the package from parts that it has checked",
-    "tobitgp.TobitResults": "as GPResults",
+    "tobitgp.RegressionResults": "as GPResults",
     "tobitgp.MixtureResults": "as GPResults",
 }
 WITHOUT_EXAMPLE = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tobitgp.results.mixture.results import MixtureResults
     from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import TobitResults
+    from tobitgp.results.regression.results import RegressionResults
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
 _PAIR = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
@@ -129,7 +129,7 @@ def _demo(options: argparse.Namespace) -> None:
     _save_plot(result, options.plot)
 
 
-def _save_plot(result: GPResults | TobitResults | MixtureResults, target: Path) -> None:
+def _save_plot(result: GPResults | RegressionResults | MixtureResults, target: Path) -> None:
     import matplotlib as mpl
     import numpy as np
 

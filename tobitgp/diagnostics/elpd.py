@@ -25,7 +25,7 @@ from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.psis import good_shape, smooth
 from tobitgp.results.process.cavity import average_left_out, predict_left_out
 from tobitgp.results.process.draws import refuse_side_noises
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray
 
@@ -233,7 +233,7 @@ def _way_out(parts: Source) -> str:
     """What to try where importance weights fail."""
     if isinstance(parts, Parts):
         return "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
-    if isinstance(parts, TobitParts):
+    if isinstance(parts, RegressionParts):
         return "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
     return "Look for components that few rows hold, try fewer of them"
 

@@ -16,7 +16,7 @@ from tobitgp.typing import Array
 DAY = 86_400_000_000  # microseconds
 UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
 
-KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52", "rq", "periodic", "linear")
+KERNEL_NAMES: list[str] = []  # those of the registry, tobitgp.priors.kernels
 # Names in brms, bambi, GPflow and scikit-learn, in small letters: capitals do not matter.
 KERNEL_ALIASES = {
     "exp_quad": "rbf",

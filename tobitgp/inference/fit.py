@@ -120,9 +120,9 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
         integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
-    points, weights, log_marginal = [_done(search, centre)], np.ones(1), np.nan
+    points, weights, log_evidence_integrated = [_done(search, centre)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
-        points, weights, log_marginal = _integrate(search, objective, maximum, pilot, centre)
+        points, weights, log_evidence_integrated = _integrate(search, objective, maximum, pilot, centre)
     converged = centre.converged and maximum.gain_left < CONVERGED
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
@@ -139,7 +139,9 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         method=search.last,
         evidence=centre.evidence + shift,
         elbo=lower_bound(centre, search.plain) + shift,
-        log_marginal=log_marginal + shift if search.parameters.proper and search.last is search.method else np.nan,
+        log_evidence_integrated=log_evidence_integrated + shift
+        if search.parameters.proper and search.last is search.method
+        else np.nan,
         nats_left=nats_left(centre),
         n_features=len(centre.w),
         effective=effective_parameters(centre),

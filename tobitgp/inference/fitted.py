@@ -101,9 +101,9 @@ class FittedGP:
     parameters: Parameters
     log_covariance: Array  # (k, k), of theta, from the curvature at the maximum; zero for fixed parameters
     method: Method
-    evidence: float  # in the user's units; ``log_marginal`` is NaN unless integrated
-    elbo: float  # in the user's units; ``log_marginal`` is NaN unless integrated
-    log_marginal: float  # in the user's units; ``log_marginal`` is NaN unless integrated
+    evidence: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
+    elbo: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
+    log_evidence_integrated: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
     nats_left: float  # ``1/2 sum lambda2 d``: what the features leave out
     n_features: int
     effective: float  # effective number of parameters at the maximum

@@ -16,6 +16,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from tobitgp.formula.functions import KERNEL_NAMES
 from tobitgp.typing import Array
 
 
@@ -214,6 +215,7 @@ KERNELS: dict[str, Kernel] = {
         stationary=False,
     ),
 }
+KERNEL_NAMES.extend(KERNELS)  # what formulas may name
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.rows import Units
-from tobitgp.report.summary import WIDTH, formula_rows, number, response_notes, side_by_side, times_note
+from tobitgp.report.summary import WIDTH, formula_rows, number, response_notes, side_by_side, times_note, title
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: str = 
     widths = [total_width(column_widths(rows)) for rows in (head, *([h, *rows] for h, rows in estimates))]
     width = max(WIDTH, *widths)
     tables = [
-        make_table(formula_rows(results.formula, width), "l", title="Censored Mixture", width=width),
+        make_table(formula_rows(results.formula, width), "l", title=title(results), width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]

@@ -19,9 +19,9 @@ from tobitgp.report.text import printable_lines
 if TYPE_CHECKING:
     from tobitgp.results.mixture.results import MixtureResults
     from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import TobitResults
+    from tobitgp.results.regression.results import RegressionResults
 
-    Results: TypeAlias = GPResults | TobitResults | MixtureResults
+    Results: TypeAlias = GPResults | RegressionResults | MixtureResults
 
 STYLE = """\
 :root { color-scheme: light dark;

@@ -16,7 +16,6 @@ from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words,
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import TobitResults
 
 WIDTH = 78
 _NOTED_PRIORS = 8
@@ -40,7 +39,7 @@ def summarise(results: GPResults, alpha: float = 0.05) -> Any:
     widths += [total_width(column_widths([headers, *rows])) for headers, rows in estimates]
     width = max(WIDTH, *widths)
     tables = [
-        make_table(formula_rows(results.formula, width), "l", title=_title(results), width=width),
+        make_table(formula_rows(results.formula, width), "l", title=title(results), width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
@@ -57,14 +56,40 @@ def number(value: float) -> str:
     return f"{value:.{4 if size < 1e3 else 2}f}"
 
 
-def _title(results: GPResults) -> str:
-    kind = "Truncated" if only_truncated(results) else "Tobit"
-    return f"{kind} Gaussian Process Regression" if results.parts.gp.terms else f"{kind} Linear Regression"
+_FAMILIES = {"gaussian": "", "student": "Student's t", "lognormal": "log-normal", "loglogistic": "log-logistic"}
 
 
-def only_truncated(results: GPResults | TobitResults) -> bool:
+def title(results: Any) -> str:
+    """What the model is: by its family, what is seen of its rows, and its processes."""
+    spec = results.model.spec
+    seen = "truncated" if only_truncated(results) else "censored" if _may_be_censored(results) else ""
+    name = results.parts.family.name
+    family = _FAMILIES.get(name, name if name in ("logistic", "exponential", "lognormal") else name.capitalize())
+    with_processes = any(term.factors for term in spec.gps)
+    if spec.mixture is not None:
+        words = [seen, family, "mixture"]
+    elif spec.response.kind == "surv":
+        more = "with Gaussian processes" if with_processes else "with random intercepts" if spec.gps else ""
+        words = [family, "survival model", more]
+    else:
+        more = "Gaussian process" if with_processes else "mixed" if spec.gps else "" if seen or family else "linear"
+        words = [seen, family, more, "regression"]
+    text = " ".join(word for word in words if word)
+    return text[0].upper() + text[1:]
+
+
+def only_truncated(results: Any) -> bool:
     """Whether rows have a window and none is censored."""
-    return results.model.spec.truncation is not None and not results.counts[["left", "right", "interval"]].any()
+    return results.model.spec.truncation is not None and not _any_censored(results)
+
+
+def _may_be_censored(results: Any) -> bool:
+    """Whether rows are censored, or the formula says how they might be."""
+    return _any_censored(results) or results.model.spec.censoring is not None
+
+
+def _any_censored(results: Any) -> bool:
+    return bool(results.counts[["left", "right", "interval"]].any())
 
 
 def formula_rows(formula: str, width: int, label: str = "Formula:") -> list[list[str]]:
@@ -95,11 +120,11 @@ def _model_lines(results: GPResults) -> list[tuple[str, str]]:
         words = _term_words(term, results.parts.state.group_levels[i])
         lines += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
     moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
-    lines += [("Hyper-parameters:", hyper), ("Features:", f"{fitted.n_features}{moved}")]
+    lines += [("Hyper-parameters:", hyper), ("Basis functions:", f"{fitted.n_features}{moved}")]
     if gp.terms:
-        lines.append(("Nats left out:", f"{fitted.nats_left:.2g}"))
+        lines.append(("Approximation gap (nats):", f"{fitted.nats_left:.2g}"))
     sweeps = sum(stage[2] for stage in fitted.trace.stages)
-    return [*lines, ("Effective df:", f"{results.df_model:.2f}"), ("Sweeps over rows:", str(sweeps))]
+    return [*lines, ("Effective df:", f"{results.df_model:.2f}"), ("Passes over the data:", str(sweeps))]
 
 
 def _kernel(term: GPTerm) -> str:
@@ -126,8 +151,8 @@ def _data_lines(results: GPResults) -> list[tuple[str, str]]:
         (f"Log evidence ({results.evidence_kind}):", f"{results.log_evidence:.3f}"),
     ]
     lines.append(("ELBO:", f"{results.elbo:.3f}"))
-    if np.isfinite(results.log_marginal):
-        lines.append(("Log marginal:", f"{results.log_marginal:.3f}"))
+    if np.isfinite(results.log_evidence_integrated):
+        lines.append(("Log evidence, integrated:", f"{results.log_evidence_integrated:.3f}"))
     return [*lines, ("Converged:", "yes" if fitted.trace.converged else "NO, see notes")]
 
 

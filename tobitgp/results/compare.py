@@ -29,7 +29,9 @@ class Criterion(NamedTuple):
 CRITERIA = {
     "log_evidence": Criterion(1, 1.0, True, "every fit with a posterior has it"),
     "elbo": Criterion(1, 1.0, True, "every fit with a posterior has it"),
-    "log_marginal": Criterion(1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"),
+    "log_evidence_integrated": Criterion(
+        1, 1.0, True, "hyper='integrate' forms it, with proper priors of all hyper-parameters"
+    ),
     "loo": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "waic": Criterion(1, 1.0, False, "it takes the rows of a fit, and draws of its parameters", True),
     "aic": Criterion(-1, 0.5, False, "it takes a maximised likelihood, which a posterior has not"),
@@ -50,7 +52,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     ----------
     results : dict of results by name, or list of results
         Names of a list are the formulas.
-    by : {"log_evidence", "elbo", "log_marginal", "loo", "waic", "aic", "bic"}
+    by : {"log_evidence", "elbo", "log_evidence_integrated", "loo", "waic", "aic", "bic"}
         What the fits have of these.
 
     Returns
@@ -101,7 +103,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     _check_values(fits, values, by)
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
     check_same_rows(subjects)
-    if by in ("log_evidence", "log_marginal"):
+    if by in ("log_evidence", "log_evidence_integrated"):
         check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
     if criterion.evidence:
         _warn_columns(subjects)

@@ -28,7 +28,7 @@ from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
 from tobitgp.results.process.nodes import nodes_of
 from tobitgp.results.regression.estimates import distributions_at, predictors, scale_design
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Limits, mean_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -52,7 +52,7 @@ class Effect(NamedTuple):
 def effects_table(parts: Any, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
     """Effects of all columns; see `tobitgp.results.changes.marginal_effects`."""
     alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
-    regression, split = isinstance(parts, TobitParts), what == "observed"
+    regression, split = isinstance(parts, RegressionParts), what == "observed"
     averaged = regression and isinstance(at, str) and at == "design"
     rows = rows_at(parts, "overall" if averaged else at, need_limits=split)
     if averaged and split:
@@ -116,7 +116,7 @@ class Side(NamedTuple):
 
 
 def _regression_effect(
-    parts: TobitParts, change: Change, rows: Rows, ask: Ask, *, averaged: bool, split: bool
+    parts: RegressionParts, change: Change, rows: Rows, ask: Ask, *, averaged: bool, split: bool
 ) -> Effect:
     high, low, width, weight = _side(parts, change.high), _side(parts, change.low), change.width, rows.weight
     if averaged:
@@ -140,14 +140,14 @@ def _regression_effect(
     return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
 
 
-def _side(parts: TobitParts, design: Design) -> Side:
+def _side(parts: RegressionParts, design: Design) -> Side:
     eta, tau = predictors(parts, design)
     rest = [np.full_like(tau, np.log(parts.law.shape))] if parts.family.estimate_df else []
     return Side(design.H - parts.centre, scale_design(parts, design), (eta, tau, *rest))
 
 
 def _about_mean(
-    parts: TobitParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
+    parts: RegressionParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
 ) -> tuple[Side, Side, Array, Array]:
     """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
     step = 1.0 if contrast == SLOPE else STEP

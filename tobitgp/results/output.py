@@ -219,7 +219,7 @@ STAT_LABELS = {
     "log_evidence": "Log evidence",
     "evidence_kind": "Evidence kind",
     "elbo": "ELBO",
-    "log_marginal": "Log marginal",
+    "log_evidence_integrated": "Log evidence, integrated",
     "llf": "Log likelihood",
     "aic": "AIC",
     "bic": "BIC",

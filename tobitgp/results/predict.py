@@ -52,13 +52,14 @@ def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]
 _NUMBER = (float, int, np.floating, np.integer)
 _LONGEST = 80
 
+WHATS = ("latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
+
 Ask = Callable[[bool, Asked], Question]
 
 
-def whats() -> tuple[str, ...]:
-    """What processes and regressions predict."""
-    plain = [name for name in QUESTIONS if name not in ("quantile", "prob")]
-    return (*plain[:4], "conditional", "quantile", "prob", "terms", *plain[4:])
+def whats(known: tuple[str, ...] = WHATS) -> tuple[str, ...]:
+    """What is predicted: what is ``known``, and what else the registry of questions has."""
+    return (*known, *(name for name in QUESTIONS if name not in WHATS))
 
 
 def predict_table(

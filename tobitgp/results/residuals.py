@@ -34,7 +34,7 @@ from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.nodes import nodes_of
 from tobitgp.results.regression.estimates import rows_at
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray
 
@@ -52,7 +52,7 @@ def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None
     of: Callable[[Any, Asked, str, Array], Array]
     offered: tuple[str, ...]
     of, offered = _residuals_of_processes, _OF_PROCESSES
-    if isinstance(parts, TobitParts):
+    if isinstance(parts, RegressionParts):
         of, offered = _residuals_of_regressions, _OF_REGRESSIONS
     if isinstance(parts, MixtureParts):
         of, offered = _residuals_of_mixtures, _OF_MIXTURES
@@ -77,7 +77,7 @@ def _residuals_of_processes(parts: Any, asked: Asked, kind: str, uniform: Array)
     return _of_tails(kind, of, seen.lower, seen.upper, seen.entry, seen.exit, uniform)
 
 
-def _residuals_of_regressions(parts: TobitParts, asked: Asked, kind: str, uniform: Array) -> Array:
+def _residuals_of_regressions(parts: RegressionParts, asked: Asked, kind: str, uniform: Array) -> Array:
     y, known = rows_at(parts, asked.design), outcome(parts.rows.response, log_time=parts.family.log_time)
     if kind == "deviance":
         return deviance(y, known)

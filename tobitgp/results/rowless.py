@@ -18,7 +18,7 @@ from tobitgp.inference.prior import Prior
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.parts import TobitParts, null_likelihood
+from tobitgp.results.regression.parts import RegressionParts, null_likelihood
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import Parts, named_columns
 
@@ -48,7 +48,7 @@ def process_without_rows(parts: Parts) -> Parts:
     )
 
 
-def regression_without_rows(parts: TobitParts) -> TobitParts:
+def regression_without_rows(parts: RegressionParts) -> RegressionParts:
     """Parts of a regression that answer the same about new rows; what only the rows could tell is noted first."""
     maximum = replace(parts.maximum, scores=None)
     return replace(parts, maximum=maximum, llnull=null_likelihood(parts), training=None, covariates=None)

@@ -15,7 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior.seen import log_predictive
 from tobitgp.results.conditional import predicted_rows, what_was_seen, with_response
 from tobitgp.results.regression.estimates import rows_at
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
@@ -67,7 +67,7 @@ def process_likelihoods(parts: Parts, rows: Scored) -> Array:
     return values - _log_jacobian(rows.response, log_time=seen.log)
 
 
-def estimate_likelihoods(parts: TobitParts, rows: Scored) -> Array:
+def estimate_likelihoods(parts: RegressionParts, rows: Scored) -> Array:
     """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
     return row_likelihoods(rows_at(parts, rows.asked.design), rows.response)
 

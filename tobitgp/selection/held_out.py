@@ -13,11 +13,11 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.errors import SpecError
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.scores import read_scored
 from tobitgp.typing import Array, BoolArray
 
-Results = GPResults | TobitResults | MixtureResults
+Results = GPResults | RegressionResults | MixtureResults
 _TIMES = 100
 
 

@@ -22,16 +22,16 @@ from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.selection.cross_validation import attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
-_BY_METHOD = ("log_evidence", "log_marginal")
+_BY_METHOD = ("log_evidence", "log_evidence_integrated")
 _OF_LIKELIHOOD = ("aic", "bic")
 
-Results = GPResults | TobitResults | MixtureResults
+Results = GPResults | RegressionResults | MixtureResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,7 +42,7 @@ class Selection:
     ----------
     table : DataFrame
         As :func:`tobitgp.compare` gives it, with a row of NaN for each model that could not be fitted.
-    best : GPResults, TobitResults or MixtureResults
+    best : GPResults, RegressionResults or MixtureResults
         The first of the table.
     results : dict of these
         All that were fitted, by name.
@@ -200,8 +200,10 @@ def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str
             raise SpecError(
                 f"by={by!r} takes a maximised likelihood, which the processes of {candidate.name!r} have not."
             )
-        if by == "log_marginal" and options.get("hyper") == "maximize":
-            raise SpecError("by='log_marginal' integrates the hyper-parameters, and hyper='maximize' does not.")
+        if by == "log_evidence_integrated" and options.get("hyper") == "maximize":
+            raise SpecError(
+                "by='log_evidence_integrated' integrates the hyper-parameters, and hyper='maximize' does not."
+            )
         subjects[candidate.name] = subject
         if not likelihood:
             kinds[candidate.name] = kind

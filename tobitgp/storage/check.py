@@ -22,8 +22,8 @@ from tobitgp.regression.covariance import KINDS
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.parts import TobitParts
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, Parts, Source
 from tobitgp.storage.codec import MalformedError
 
@@ -40,7 +40,7 @@ def check_process(parts: Parts) -> None:
         raise MalformedError("a process has no formula of its noise scale")
 
 
-def check_regression(parts: TobitParts) -> None:
+def check_regression(parts: RegressionParts) -> None:
     """Compare what the parts of a fitted regression say of each other."""
     _check_source(parts)
     maximum, p = parts.maximum, len(parts.columns)
@@ -102,7 +102,7 @@ def _check_source(parts: Source) -> None:
             raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
 
 
-def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
+def try_results(results: GPResults | RegressionResults | MixtureResults) -> None:
     """Ask what needs every array once: parts that do not belong together fail here rather than later."""
     parts: Source = results.parts
     columns = parts.facts.columns

@@ -23,8 +23,8 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.parts import TobitParts
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.rowless import mixture_without_rows, process_without_rows, regression_without_rows
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import read_arrays, read_document, write_archive
@@ -56,7 +56,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("process", Parts, process_without_rows, check_process, GPResults.from_parts),
-        Kind("regression", TobitParts, regression_without_rows, check_regression, TobitResults),
+        Kind("regression", RegressionParts, regression_without_rows, check_regression, RegressionResults),
         Kind("mixture", MixtureParts, mixture_without_rows, check_mixture, MixtureResults),
     )
 }
@@ -97,7 +97,9 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
         raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
 
 
-def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults | TobitResults | MixtureResults:
+def load(
+    path: str | os.PathLike[str], functions: Functions | None = None
+) -> GPResults | RegressionResults | MixtureResults:
     """Read a fit that ``save`` of its results wrote.
 
     The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
@@ -111,7 +113,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
 
     Returns
     -------
-    GPResults, TobitResults or MixtureResults
+    GPResults, RegressionResults or MixtureResults
         What was saved, without training rows: predictions need ``new=``.
 
     Raises
@@ -130,7 +132,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
     ...     res.save(f"{folder}/durable.tgp")
     ...     again = tg.load(f"{folder}/durable.tgp")
     >>> again
-    TobitResults: durable ~ age | censor(0)
+    RegressionResults: durable ~ age | censor(0)
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
       log likelihood -29.23, converged
     """
@@ -142,7 +144,7 @@ def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GP
             kind = _kind(document["kind"])
             spec = restore_spec(document["specification"], functions)
             values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
-        results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, spec, values))
+        results: GPResults | RegressionResults | MixtureResults = kind.results(_assemble(kind, spec, values))
         try_results(results)
     except SpecError as error:
         raise SpecError(f"{place}: {error}") from error

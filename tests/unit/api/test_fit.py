@@ -245,7 +245,7 @@ def test_weights_equal_repeated_rows_in_a_whole_fit():
     weighted = tg.fit("y ~ gp(x) | censor(-0.5)", counted, weights="w")
     repeated = tg.fit("y ~ gp(x) | censor(-0.5)", rows)
     assert weighted.log_evidence == pytest.approx(repeated.log_evidence, abs=1e-5)
-    assert weighted.log_marginal == pytest.approx(repeated.log_marginal, abs=1e-3)
+    assert weighted.log_evidence_integrated == pytest.approx(repeated.log_evidence_integrated, abs=1e-3)
     np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-3)
 
 
@@ -273,8 +273,8 @@ def test_names_that_cannot_be_told_apart_are_refused(clipped):
 
 
 def test_no_marginal_evidence_without_proper_priors(clipped):
-    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={}).log_marginal)
-    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={"sigma": None}).log_marginal)
+    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={}).log_evidence_integrated)
+    assert np.isnan(tg.fit("y ~ gp(x) | censor(lower)", clipped, priors={"sigma": None}).log_evidence_integrated)
 
 
 @pytest.mark.parametrize("make", [tg.EP, tg.VI, tg.Laplace])
@@ -343,7 +343,7 @@ def test_a_hard_search_never_ends_in_nan(options):
         res = tg.fit("y ~ z + gp(x) | censor(-0.3)", {"x": x, "z": z, "y": y}, **options)
     assert np.isfinite(res.predict(interval=0.9)).all().all()
     assert np.isfinite(res.params).all()
-    assert np.isfinite(res.log_marginal) or not res.converged
+    assert np.isfinite(res.log_evidence_integrated) or not res.converged
 
 
 def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
@@ -356,7 +356,7 @@ def test_a_search_that_fails_is_not_integrated(clipped, monkeypatch):
     with pytest.warns(ConvergenceWarning, match="5 nats before a maximum"):
         res = tg.fit("y ~ gp(x) | censor(lower)", clipped)
     assert not res.converged
-    assert np.isnan(res.log_marginal)
+    assert np.isnan(res.log_evidence_integrated)
     assert np.isfinite(res.predict()).all()
 
 
@@ -366,7 +366,7 @@ def test_too_many_hyper_parameters_to_integrate_are_refused():
     formula = "y ~ gp(" + ", ".join(f"x{i}" for i in range(18)) + ")"
     with pytest.raises(SpecError, match="at most 18 hyper-parameters, and 20 are free"):
         tg.fit(formula, data, hyper="integrate", n_starts=1)
-    assert np.isnan(tg.fit(formula, data, n_starts=1).log_marginal)
+    assert np.isnan(tg.fit(formula, data, n_starts=1).log_evidence_integrated)
 
 
 def test_few_iterations_are_called_converged_only_at_the_maximum(clipped):

@@ -22,9 +22,9 @@ def data():
 
 def test_a_formula_without_processes_is_fitted_by_maximum_likelihood(data):
     res = tg.fit(LINEAR, data)
-    assert (type(res), res.method, res.evidence_kind) == (tg.TobitResults, "mle", "loglik")
+    assert (type(res), res.method, res.evidence_kind) == (tg.RegressionResults, "mle", "loglik")
     pd.testing.assert_series_equal(res.params, tg.fit(LINEAR, data, method="mle").params, check_exact=True)
-    assert type(tg.Model(LINEAR, data).fit()) is tg.TobitResults
+    assert type(tg.Model(LINEAR, data).fit()) is tg.RegressionResults
 
 
 @pytest.mark.parametrize("formula", [PROCESS, "y ~ x + re(g) | censor(0)", "y ~ x + (1 | g) | censor(0)"])
@@ -55,7 +55,7 @@ def test_options_of_a_posterior_ask_for_one(data, option):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_a_linear_formula(data, family):
     res = tg.fit("y + 0.1 ~ x | censor(0.1)", data, family=family)
-    assert type(res) is tg.TobitResults
+    assert type(res) is tg.RegressionResults
     assert res.parts.family.name == family
 
 

@@ -113,7 +113,7 @@ def test_the_noise_scale_is_part_of_what_was_understood(data, tmp_path):
     fit.save(tmp_path / "fit")
     for results in (fit, tg.load(tmp_path / "fit")):
         assert str(results.model.spec) == str(model.spec)
-        assert repr(results).startswith(f"TobitResults: {written}\n")
+        assert repr(results).startswith(f"RegressionResults: {written}\n")
         assert "log(sigma):  ~ z + offset(abs(x))" in str(results.summary())
     assert tg.Model("y ~ x | censor(lower)", data).spec.scale is None
 

@@ -56,7 +56,7 @@ def test_all_fixed_is_the_posterior_there(data, method):
     direct = solve(problem, [gp(problem)], np.log(list(values.values())), method)
     assert fitted.evidence == pytest.approx(direct.evidence, abs=1e-9)
     assert len(fitted.points) == 1
-    assert np.isnan(fitted.log_marginal)
+    assert np.isnan(fitted.log_evidence_integrated)
     np.testing.assert_array_equal(fitted.log_covariance, 0.0)
     for got, want in zip(predict(fitted.points[0], NEW), predict(direct, NEW), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-7)
@@ -103,7 +103,7 @@ def test_more_starts_are_no_worse(method):
 def test_order_of_rows_does_not_matter(data, method, rng):
     here, there = fit(data.problem(), method=method), fit(data.take(rng.permutation(30)).problem(), method=method)
     assert there.evidence == pytest.approx(here.evidence, abs=OPTIMUM)
-    assert there.log_marginal == pytest.approx(here.log_marginal, abs=1e-3)
+    assert there.log_evidence_integrated == pytest.approx(here.log_evidence_integrated, abs=1e-3)
     for got, want in zip(mixture(there, NEW), mixture(here, NEW), strict=True):
         np.testing.assert_allclose(got, want, rtol=0, atol=PLACE)
 
@@ -150,11 +150,11 @@ def test_points_that_fail_are_told_with_a_remedy(data, monkeypatch):
 def test_maximising_gives_one_posterior(data):
     fitted = fit(data.problem(), integrate=False)
     assert (len(fitted.points), fitted.weights.tolist()) == (1, [1.0])
-    assert np.isnan(fitted.log_marginal)
+    assert np.isnan(fitted.log_evidence_integrated)
 
 
 @pytest.mark.parametrize("free", ["sigma", "lengthscale", "sd"])
-def test_log_marginal_against_quadrature(free):
+def test_log_evidence_integrated_against_quadrature(free):
     """One free parameter, no censoring: integrate evidence times prior over it."""
     problem = simulate("none", n=30, seed=1).problem()
     values = {"sd": 1.0, "lengthscale": 0.7, "sigma": 0.3}
@@ -170,7 +170,7 @@ def test_log_marginal_against_quadrature(free):
 
     top = log_density(centre[at])
     total = quad(lambda t: np.exp(log_density(t) - top), centre[at] - 3.0, centre[at] + 3.0, limit=200)[0]
-    assert fitted.log_marginal == pytest.approx(top + np.log(total), abs=0.05)
+    assert fitted.log_evidence_integrated == pytest.approx(top + np.log(total), abs=0.05)
 
 
 def test_integrated_moments_against_a_dense_grid():
@@ -194,7 +194,7 @@ def test_integrated_moments_against_a_dense_grid():
     np.testing.assert_allclose((got_mean - mean) / sd, 0.0, atol=0.05)
     np.testing.assert_allclose(got_sd / sd, 1.0, atol=0.1)
     volume = np.linalg.slogdet(root)[1] + 3.0 * np.log(0.8)
-    assert fitted.log_marginal == pytest.approx(logsumexp(logs) + volume, abs=0.2)
+    assert fitted.log_evidence_integrated == pytest.approx(logsumexp(logs) + volume, abs=0.2)
 
 
 def test_ep_that_does_not_settle_gives_way_to_vi(data):
@@ -223,7 +223,7 @@ def test_elbo_is_below_the_evidence_of_ep(data):
 
 def test_everything_censored(method):
     fitted = fit(simulate("all", n=20, seed=1).problem(), method=method)
-    assert np.isfinite([fitted.evidence, fitted.elbo, fitted.log_marginal]).all()
+    assert np.isfinite([fitted.evidence, fitted.elbo, fitted.log_evidence_integrated]).all()
     assert fitted.trace.converged
 
 
@@ -307,7 +307,7 @@ def test_a_sample_can_be_integrated_over(monkeypatch):
     whole = model.fit(hyper="integrate")
     monkeypatch.setattr("tobitgp.inference.search.SAMPLE_ROWS", 300)
     some = model.fit(hyper="integrate")
-    assert some.log_marginal == pytest.approx(whole.log_marginal, abs=0.1)
+    assert some.log_evidence_integrated == pytest.approx(whole.log_evidence_integrated, abs=0.1)
     new = {"x": np.linspace(0, 1, 7)}
     np.testing.assert_allclose(some.predict(new), whole.predict(new), atol=0.02)
 

@@ -56,7 +56,7 @@ def test_fixed_parameters_have_no_standard_error():
 def test_every_stat_has_a_label_and_unknown_ones_are_none(curve, lung):
     for key in STAT_LABELS:
         assert (curve.__maketables_stat__(key) is None) == (key in ("llf", "aic", "bic")), key
-    assert lung.__maketables_stat__("log_marginal") is None
+    assert lung.__maketables_stat__("log_evidence_integrated") is None
     assert curve.__maketables_stat__("r2") is None
     assert set(curve.__maketables_default_stat_keys__) <= set(curve.__maketables_stat_labels__)
 

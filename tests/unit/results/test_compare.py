@@ -89,9 +89,9 @@ def test_families_of_one_response_are_compared(rbf, fit):
     assert set(table["kind"]) == {"ep"}
 
 
-def test_log_marginal(fit):
+def test_log_evidence_integrated(fit):
     averaged = fit(hyper="integrate")
-    assert tg.compare([averaged], by="log_marginal")["value"].tolist() == [averaged.log_marginal]
+    assert tg.compare([averaged], by="log_evidence_integrated")["value"].tolist() == [averaged.log_evidence_integrated]
 
 
 REFUSED = {
@@ -143,7 +143,7 @@ def test_rows_left_out_on_the_way_do_not_matter(fit, data):
 
 def test_what_a_fit_has_not_is_refused_with_what_it_has(rbf):
     with pytest.raises(SpecError, match=r"hyper='integrate'.*'log_evidence', 'elbo'"):
-        tg.compare([rbf], by="log_marginal")
+        tg.compare([rbf], by="log_evidence_integrated")
     with pytest.raises(SpecError, match="maximised likelihood"):
         tg.compare([rbf], by="aic")
     with pytest.raises(SpecError, match="'elbo'"):

@@ -84,7 +84,7 @@ REFUSED = {
     "by": ([RBF], {"by": "R2"}, "by='R2'"),
     "aic": ([RBF], {"by": "aic"}, "by='aic' takes a maximised likelihood"),
     "aic of a posterior": ([RBF], {"by": "aic", "method": "ep"}, "do not go together"),
-    "maximised": ([RBF], {"by": "log_marginal", "hyper": "maximize"}, "integrates"),
+    "maximised": ([RBF], {"by": "log_evidence_integrated", "hyper": "maximize"}, "integrates"),
     "methods": ({"method": ["ep", "vi"]}, {"formula": RBF}, "by='elbo'"),
     "treatments": ({"censored": ["model", "drop"]}, {"formula": RBF}, "censored='drop'"),
     "method": ([RBF], {"method": "mcmc"}, "method='mcmc'"),

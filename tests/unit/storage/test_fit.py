@@ -24,7 +24,7 @@ def check_estimates(res, loaded):
     assert repr(loaded) == repr(res)
     for name in ("params", "bse", "tvalues", "pvalues", "counts", "fit_history"):
         assert_same(getattr(res, name), getattr(loaded, name))
-    for name in ("nobs", "df_model", "log_evidence", "elbo", "log_marginal"):
+    for name in ("nobs", "df_model", "log_evidence", "elbo", "log_evidence_integrated"):
         assert np.array_equal(getattr(res, name), getattr(loaded, name), equal_nan=True), name
     for name in ("evidence_kind", "converged", "method", "formula", "hyperparameters"):
         assert getattr(res, name) == getattr(loaded, name), name

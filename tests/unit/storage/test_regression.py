@@ -18,7 +18,7 @@ NUMBERS = ("nobs", "df_model", "df_resid", "llf", "llnull", "aic", "bic", "prsqu
 
 
 def check(res, loaded, new, *, limits=True):
-    assert type(loaded) is tg.TobitResults
+    assert type(loaded) is tg.RegressionResults
     assert str(loaded.summary()) == str(res.summary())
     assert repr(loaded) == repr(res)
     for name in TABLES:

@@ -25,7 +25,7 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question, observed
 from tobitgp.results.conditional import what_was_seen
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
-from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
+from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
 from tobitgp.results.rows import Asked, Limits, ask
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
@@ -94,7 +94,7 @@ def predict_mixture(
     exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
-    what, level = check_what(what, WHATS, " of a mixture"), check_level(interval)
+    what, level = check_what(what, whats(WHATS), " of a mixture"), check_level(interval)
     bands = bool(se) or level is not None
     asks, listed = read_questions(what, q, below, above)
     asked = ask(parts, new, exclude, instead="what='uncensored'")

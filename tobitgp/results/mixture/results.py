@@ -165,7 +165,7 @@ class MixtureResults(Results):
         return fit.elbo if fit.process else fit.elbo_of_any_order
 
     @property
-    def log_marginal(self) -> float:
+    def log_evidence_integrated(self) -> float:
         """NaN: no hyper-parameters are integrated; see ``log_evidence``."""
         return float("nan")
 

@@ -197,12 +197,12 @@ class GPResults(Results):
         return float(self._parts.fitted.elbo)
 
     @property
-    def log_marginal(self) -> float:
+    def log_evidence_integrated(self) -> float:
         """Log evidence in nats, hyper-parameters and their priors integrated out; NaN where they were maximised.
 
         (HYP7) of the theory pages.
         """
-        return float(self._parts.fitted.log_marginal)
+        return float(self._parts.fitted.log_evidence_integrated)
 
     @property
     def evidence_kind(self) -> str:

@@ -22,7 +22,7 @@ from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.regression.estimates import predictors, scale_design
-from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
+from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -31,7 +31,7 @@ from tobitgp.typing import Array
 class EstimateLaw(JointLaw):
     """Of the linear predictor eta in several rows."""
 
-    parts: TobitParts
+    parts: RegressionParts
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of eta."""
@@ -69,7 +69,7 @@ class EstimateLaw(JointLaw):
         return plus_noise(laws, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
 
 
-def estimate_root(parts: TobitParts) -> Array:
+def estimate_root(parts: RegressionParts) -> Array:
     """A root R (k, k) of the covariance ``R R'`` of the estimates, columns of zeros where that is singular."""
     if not np.isfinite(np.diag(hide(parts.covariance, parts.unidentified))).all():
         raise SpecError("Some estimates have no standard error: nothing can be drawn.")
@@ -98,7 +98,7 @@ def plus_noise(
 class EstimateDraws(Draws):
     """Draws of a regression's parameters."""
 
-    parts: TobitParts
+    parts: RegressionParts
     known: Outcome  # of the n rows
     change: Array  # (k, S), draws of ``maximum.parameters`` less their estimates
     squares: Array  # (S,), squared length of the draws in standard deviations of the law
@@ -168,7 +168,7 @@ class EstimateDraws(Draws):
 
 
 def draw_estimates(
-    parts: TobitParts, draws: int, rng: int | np.random.Generator | None, *, question: str
+    parts: RegressionParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> EstimateDraws:
     """Draw the parameters of a regression."""
     training = training_rows(parts, question)

@@ -21,7 +21,7 @@ from tobitgp.posterior.questions import Question
 from tobitgp.regression import maximise
 from tobitgp.regression.influence import dfbeta, dfbetas
 from tobitgp.results.conditional import response_of_rows
-from tobitgp.results.regression.parts import TobitParts, known_scale, model_arguments
+from tobitgp.results.regression.parts import RegressionParts, known_scale, model_arguments
 from tobitgp.results.rows import ask
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.typing import Array, Frame
@@ -29,18 +29,18 @@ from tobitgp.typing import Array, Frame
 _DF_STEP = 10.0  # of log df, in steps of the others: tails of Student's t have fewer digits
 
 
-def scale_design(parts: TobitParts, design: Design) -> Array:
+def scale_design(parts: RegressionParts, design: Design) -> Array:
     """Design (n, q) of log sigma."""
     return np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
 
 
-def predictors(parts: TobitParts, design: Design) -> tuple[Array, Array]:
+def predictors(parts: RegressionParts, design: Design) -> tuple[Array, Array]:
     """Locations and log scales of the rows of a design, (n,) each."""
     tau = scale_design(parts, design) @ parts.maximum.gamma + design.log_noise
     return (design.H - parts.centre) @ parts.maximum.coefficients + design.offset, tau
 
 
-def distributions_at(parts: TobitParts, x: tuple[Array, ...]) -> LocationScale:
+def distributions_at(parts: RegressionParts, x: tuple[Array, ...]) -> LocationScale:
     """Distributions of the response at locations, log scales and, where it is estimated, log df."""
     noise = parts.law
     if len(x) > 2:
@@ -48,12 +48,12 @@ def distributions_at(parts: TobitParts, x: tuple[Array, ...]) -> LocationScale:
     return LocationScale(noise, x[0], np.exp(x[1]), parts.family.log_time)
 
 
-def rows_at(parts: TobitParts, design: Design) -> LocationScale:
+def rows_at(parts: RegressionParts, design: Design) -> LocationScale:
     """Distributions of the response in the rows of a design, at the estimates."""
     return distributions_at(parts, predictors(parts, design))
 
 
-def estimates_of(parts: TobitParts, design: Design, *, bands: bool = True) -> Estimates:
+def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) -> Estimates:
     """Those of the rows of a design and, for ``bands``, their covariance."""
     eta, tau = predictors(parts, design)
     x: tuple[Array, ...] = (eta, tau)
@@ -78,7 +78,7 @@ def row_covariance(H: Array, W: Array, V: Array, r: int) -> Array:
     return out
 
 
-def term_estimates(parts: TobitParts, design: Design) -> dict[str, Estimates]:
+def term_estimates(parts: RegressionParts, design: Design) -> dict[str, Estimates]:
     """Every term of the location in the rows of a design."""
     out = {}
     for term in model_terms(parts):
@@ -91,7 +91,7 @@ def term_estimates(parts: TobitParts, design: Design) -> dict[str, Estimates]:
     return out
 
 
-def conditional_table(parts: TobitParts, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+def conditional_table(parts: RegressionParts, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
     """Responses where they were seen, their means given what was seen elsewhere; intervals lie within what was seen."""
     asked, response = response_of_rows(parts, new, ask(parts, new))
     seen = outcome(response, log_time=parts.family.log_time, labels=asked.labels.to_numpy())
@@ -102,8 +102,8 @@ def conditional_table(parts: TobitParts, new: Frame | None, level: float | None,
     return asked.table(posterior.statistics(question, level, se=se))
 
 
-def influence_table(parts: TobitParts, *, scaled: bool) -> pd.DataFrame:
-    """Approximate changes of the estimates by each row; see ``TobitResults.influence``."""
+def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
+    """Approximate changes of the estimates by each row; see ``RegressionResults.influence``."""
     asked, maximum = ask(parts), parts.maximum
     design, p = asked.design, len(parts.columns)
     again = maximise(

@@ -25,18 +25,18 @@ from tobitgp.regression.covariance import KINDS
 from tobitgp.results.regression.parts import (
     DF,
     SIGMA,
-    TobitParts,
+    RegressionParts,
     linear_estimates,
     model_arguments,
     scale_estimates,
 )
-from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import keep_covariates, named_columns
 from tobitgp.typing import Array, Frame, IntArray
 
 
-def fit_tobit(
+def fit_regression(
     spec: ModelSpec,
     training: TrainingData,
     family: Family,
@@ -46,7 +46,7 @@ def fit_tobit(
     cov_type: str = "nonrobust",
     groups: IntArray | None = None,
     max_iter: int = 200,
-) -> TobitResults:
+) -> RegressionResults:
     """Fit a formula without processes by maximum likelihood.
 
     Shapes: groups (n,).
@@ -79,7 +79,7 @@ def fit_tobit(
     written = [part.spec for part in training.state.parts]
     lost = unidentified(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
-    parts = TobitParts(
+    parts = RegressionParts(
         spec,
         training.state,
         facts,
@@ -94,7 +94,7 @@ def fit_tobit(
         covariates=covariates,
     )
     _warn_blind(parts)
-    return TobitResults(parts)
+    return RegressionResults(parts)
 
 
 def _centre(training: TrainingData, coefficients: Array) -> Array:
@@ -119,7 +119,7 @@ def _warn_one_exact(rows: Outcome, *, known_scale: bool) -> None:
     )
 
 
-def _warn_blind(parts: TobitParts) -> None:
+def _warn_blind(parts: RegressionParts) -> None:
     """Name the parameters whose noise a robust covariance does not see."""
     if parts.cov_type == "nonrobust" or not parts.maximum.converged:
         return

@@ -11,17 +11,17 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
 from tobitgp.results.contrasts import WaldResults
-from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.regression.results import TobitResults
+    from tobitgp.results.regression.results import RegressionResults
 
 _SPANNED, _LOCAL = 1e-8, 1e-6
 
 
-def likelihood_ratio(whole: TobitResults, part: TobitResults) -> WaldResults:
-    """Twice the difference of the log likelihoods; see ``TobitResults.lr_test``."""
+def likelihood_ratio(whole: RegressionResults, part: RegressionResults) -> WaldResults:
+    """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(part, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(part).__name__}.")
     if held_rows(whole.parts) is None or held_rows(part.parts) is None:
@@ -44,7 +44,7 @@ def likelihood_ratio(whole: TobitResults, part: TobitResults) -> WaldResults:
     return WaldResults(statistic, df, float(chdtrc(df, statistic)))
 
 
-def _why_not_nested(whole: TobitParts, part: TobitParts) -> str:
+def _why_not_nested(whole: RegressionParts, part: RegressionParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
     one, two = whole.law, part.law
     same_df = whole.family.estimate_df or one.shape_name is None or one == two
@@ -67,13 +67,13 @@ def _spans(H: Array, offset: Array, H_part: Array, offset_part: Array) -> bool:
     return bool((np.abs(left).max(axis=0) <= _SPANNED).all())
 
 
-def _location(parts: TobitParts) -> tuple[Array, Array]:
+def _location(parts: RegressionParts) -> tuple[Array, Array]:
     """Free columns of the location, and its known part."""
     design, free = parts.rows.design, parts.maximum.free[: len(parts.columns)]
     return design.H[:, free], design.offset + design.H[:, ~free] @ parts.coefficients[~free]
 
 
-def _scale(parts: TobitParts) -> tuple[Array, Array]:
+def _scale(parts: RegressionParts) -> tuple[Array, Array]:
     """Free columns of log sigma, and its known part."""
     p, gamma = len(parts.columns), parts.maximum.gamma
     scale, n = parts.rows.design.scale, len(parts.rows.design.H)

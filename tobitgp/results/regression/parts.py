@@ -27,7 +27,7 @@ SIGMA, DF = "sigma", "df"
 
 
 @dataclass(frozen=True, slots=True)
-class TobitParts(Source):
+class RegressionParts(Source):
     """A fitted regression."""
 
     spec: ModelSpec
@@ -91,7 +91,7 @@ class TobitParts(Source):
         return self.maximum.log_likelihood + self.log_jacobian
 
 
-def linear_estimates(parts: TobitParts) -> Linear:
+def linear_estimates(parts: RegressionParts) -> Linear:
     """Linear coefficients: one normal."""
     p = len(parts.columns)
     fixed, T = ~parts.maximum.free[:p], parts.uncentring
@@ -99,7 +99,7 @@ def linear_estimates(parts: TobitParts) -> Linear:
     return Linear(np.ones(1), parts.coefficients[None], V[None], fixed, N)
 
 
-def scale_estimates(parts: TobitParts) -> ScaleEstimates:
+def scale_estimates(parts: RegressionParts) -> ScaleEstimates:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
     theta = parts.maximum.parameters[p:]
@@ -124,13 +124,13 @@ def model_arguments(design: Design, family: Family) -> dict[str, Any]:
     }
 
 
-def known_scale(parts: TobitParts) -> Array:
+def known_scale(parts: RegressionParts) -> Array:
     """Scale coefficients (q,) that were given, NaN where they were estimated."""
     p, gamma = len(parts.columns), parts.maximum.gamma
     return np.where(parts.maximum.free[p : p + len(gamma)], np.nan, gamma)
 
 
-def null_likelihood(parts: TobitParts) -> float:
+def null_likelihood(parts: RegressionParts) -> float:
     """Log likelihood of the response as written with an intercept only; NaN without an intercept or a maximum."""
     if parts.llnull is not None:
         return parts.llnull

@@ -23,7 +23,7 @@ from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.draws import EstimateDraws, EstimateLaw, draw_estimates
 from tobitgp.results.regression.estimates import conditional_table, estimates_of, term_estimates
-from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
+from tobitgp.results.regression.parts import RegressionParts, linear_estimates, null_likelihood, scale_estimates
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
 from tobitgp.results.scores import Scored, estimate_likelihoods
@@ -31,7 +31,7 @@ from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 from tobitgp.typing import Array, Frame
 
 
-class TobitResults(Results):
+class RegressionResults(Results):
     """A censored regression fitted by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from a formula without processes. Standard errors come from the observed information,
@@ -39,7 +39,7 @@ class TobitResults(Results):
 
     Parameters
     ----------
-    parts : TobitParts
+    parts : RegressionParts
         Specification, rows and maximum.
 
     References
@@ -53,7 +53,7 @@ class TobitResults(Results):
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"))
     >>> res
-    TobitResults: durable ~ age + quant | censor(0)
+    RegressionResults: durable ~ age + quant | censor(0)
       gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
       log likelihood -28.94, converged
     >>> res.params.round(3)
@@ -64,9 +64,9 @@ class TobitResults(Results):
     dtype: float64
     """
 
-    _parts: TobitParts
+    _parts: RegressionParts
 
-    def __init__(self, parts: TobitParts):
+    def __init__(self, parts: RegressionParts):
         self._parts = parts
 
     @cached_property
@@ -196,12 +196,12 @@ class TobitResults(Results):
     def _pseudo_r2(self) -> PseudoR2:
         return pseudo_r2(self.llf, self.llnull, self.nobs)
 
-    def lr_test(self, other: TobitResults) -> WaldResults:
+    def lr_test(self, other: RegressionResults) -> WaldResults:
         """Likelihood ratio test against a smaller model of the same rows.
 
         Parameters
         ----------
-        other : TobitResults
+        other : RegressionResults
             Nested in this one: with fewer free parameters, on the same response.
 
         Returns
@@ -300,9 +300,9 @@ class TobitResults(Results):
         age           -0.1413      0.1905     -0.742     0.458      -0.5147     0.2321
         ==============================================================================
         """
-        from tobitgp.report.tobit import summarise_tobit
+        from tobitgp.report.regression import summarise_regression
 
-        return summarise_tobit(self, check_alpha(alpha))
+        return summarise_regression(self, check_alpha(alpha))
 
     def influence(self, *, scaled: bool = False) -> pd.DataFrame:
         """Approximate change of every estimate when a row is added: one Newton step.
@@ -368,8 +368,8 @@ class TobitResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return posterior_findings(self, rng)
 
-    def _without_rows(self) -> TobitResults:
-        return TobitResults(replace(self._parts, training=None, covariates=None))
+    def _without_rows(self) -> RegressionResults:
+        return RegressionResults(replace(self._parts, training=None, covariates=None))
 
     posterior = joint.posterior
     sample = joint.sample
@@ -384,7 +384,7 @@ class TobitResults(Results):
         parts, counts = self._parts, self._parts.facts.counts
         censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
         return (
-            f"TobitResults: {parts.spec.written}\n"
+            f"RegressionResults: {parts.spec.written}\n"
             f"  {parts.family.name}, method mle: "
             f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
             f"  log likelihood {self.llf:.2f}, {'converged' if self.converged else 'NOT converged'}"

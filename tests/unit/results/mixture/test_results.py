@@ -442,7 +442,7 @@ def test_laws_without_a_mean_say_so():
 
 
 def test_numbers_of_other_kinds_of_results(res):
-    assert np.isnan(res.log_marginal)
+    assert np.isnan(res.log_evidence_integrated)
     assert res.hyperparameters == res.params.to_dict()
 
 

@@ -14,15 +14,15 @@ from tobitgp.report.summary import (
     formula_rows,
     noise_note,
     number,
-    only_truncated,
     response_notes,
     side_by_side,
     times_note,
+    title,
 )
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.regression.results import TobitResults
+    from tobitgp.results.regression.results import RegressionResults
 
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
 _ROBUST = {
@@ -32,7 +32,7 @@ _ROBUST = {
 }
 
 
-def summarise_tobit(results: TobitResults, alpha: float = 0.05) -> Any:
+def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> Any:
     """Summary of a regression fitted by maximum likelihood."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
@@ -44,16 +44,14 @@ def summarise_tobit(results: TobitResults, alpha: float = 0.05) -> Any:
     written = formula_rows(results.formula, width)
     written += formula_rows(scale.formula, width, "log(sigma):") if scale is not None else []
     tables = [
-        make_table(
-            written, "l", title=f"{'Truncated' if only_truncated(results) else 'Censored'} Regression", width=width
-        ),
+        make_table(written, "l", title=title(results), width=width),
         make_table(head, "rlr", width=width, widen=(1, 3)),
     ]
     tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
     return FitSummary(tables, _notes(results), width)
 
 
-def _model_lines(results: TobitResults) -> list[tuple[str, str]]:
+def _model_lines(results: RegressionResults) -> list[tuple[str, str]]:
     maximum = results.parts.maximum
     return [
         ("Dep. variable:", results.model.endog_names),
@@ -67,7 +65,7 @@ def _model_lines(results: TobitResults) -> list[tuple[str, str]]:
     ]
 
 
-def _data_lines(results: TobitResults) -> list[tuple[str, str]]:
+def _data_lines(results: RegressionResults) -> list[tuple[str, str]]:
     counts = results.counts
     lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
@@ -76,7 +74,7 @@ def _data_lines(results: TobitResults) -> list[tuple[str, str]]:
     return [*lines, ("AIC:", f"{results.aic:.3f}"), ("BIC:", f"{results.bic:.3f}")]
 
 
-def _estimates(results: TobitResults, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
+def _estimates(results: RegressionResults, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
     """Header and rows of the tables of coefficients, of their exponentials, and of the parameters of the noise."""
     frame, p = results.summary_frame(alpha), len(results.model.exog_names)
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
@@ -111,7 +109,7 @@ def _noise_row(name: str, row: Array, *, held: bool) -> list[str]:
     return [name, number(value), number(error), *tests, number(lower), number(upper)]
 
 
-def _notes(results: TobitResults) -> list[str]:
+def _notes(results: RegressionResults) -> list[str]:
     notes = []
     message = results.parts.maximum.message
     if not results.converged:
