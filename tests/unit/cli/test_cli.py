@@ -101,6 +101,6 @@ def test_maximum_likelihood(table, tmp_path, capsys):
     formula = FORMULA.replace("gp(x)", "x")
     assert main(["fit", formula, str(table), *options, "--sigma", "~ x"]) == 0
     shown = capsys.readouterr().out
-    assert "Censored Regression" in shown
+    assert "Censored regression" in shown
     assert "log(sigma)[x]" in shown
     assert picture.stat().st_size > 1000

@@ -51,7 +51,7 @@ def test_says_what_was_fitted(curve):
         ("Rows dropped:", "0"),
         ("Log evidence (ep):", f"{curve.log_evidence:.3f}"),
         ("ELBO:", f"{curve.elbo:.3f}"),
-        ("Log marginal:", f"{curve.log_marginal:.3f}"),
+        ("Log evidence, integrated:", f"{curve.log_marginal:.3f}"),
         ("Effective df:", f"{curve.df_model:.2f}"),
         ("Converged:", "yes"),
     ):

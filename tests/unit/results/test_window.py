@@ -115,13 +115,13 @@ def test_the_mean_row_has_the_mean_window_and_new_rows_need_theirs():
 def test_titles_and_pictures_show_the_window():
     data = windowed(0.0, np.inf, np.inf)
     res = tg.fit("y ~ x | truncate(0)", data)
-    assert "Truncated Regression" in str(res.summary())
+    assert "Truncated regression" in str(res.summary())
     assert "y before truncation" in str(res.summary())
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 1.0, "sigma": 0.6}
     process = tg.fit("y ~ gp(x) | truncate(0)", data, fixed=fixed)
-    assert "Truncated Gaussian Process Regression" in str(process.summary())
+    assert "Truncated Gaussian process regression" in str(process.summary())
     labels = process.plot().get_legend_handles_labels()[1]
     plt.close("all")
     assert "window" in labels
     capped = tg.fit("y ~ x | truncate(0) | censor(upper=1.5)", data.assign(y=data["y"].clip(upper=1.5)))
-    assert "Censored Regression" in str(capped.summary())
+    assert "Censored and truncated regression" in str(capped.summary())

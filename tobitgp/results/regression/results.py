@@ -301,9 +301,9 @@ class TobitResults(Results):
         age           -0.1413      0.1905     -0.742     0.458      -0.5147     0.2321
         ==============================================================================
         """
-        from tobitgp.report.tobit import summarise_tobit
+        from tobitgp.report.regression_summary import summarise_regression
 
-        return summarise_tobit(self, check_alpha(alpha))
+        return summarise_regression(self, check_alpha(alpha))
 
     def influence(self, *, scaled: bool = False) -> pd.DataFrame:
         """Approximate change of every estimate when a row is added: one Newton step.
