@@ -1,49 +1,192 @@
-"""The summary of a fit: what was modelled, the coefficients, the hyper-parameters, and what a reader should know."""
+"""What summaries of all kinds of fits are made of: a title, rows about the model and the data, tables, notes.
+
+Names from the data are escaped wherever they go. Loads statsmodels; import it inside functions only.
+"""
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import re
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from statsmodels.iolib.summary import Summary
+from statsmodels.iolib.table import Cell, SimpleTable
 
-from tobitgp.data.design import DesignState
-from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.sites import COARSE
-from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.report.text import printable
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
-    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.results import Results
+
+Rows = list[tuple[str, str]]  # label and value
 
 WIDTH = 78
-_NOTED_PRIORS = 8
-_ROOM = 25
-_NO_EVIDENCE = {
-    "local": "Log evidence (local) is that of parabolas below the likelihoods of the censored rows. With side noises "
-    "above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any case. "
-    "Posterior sds at censored rows are too small.",
-    "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and errs to either side; ELBO is a bound.",
-    "karlova": "Log evidence (karlova) is no bound: it may exceed the evidence. Hyper-parameters are from exact "
-    "variational inference; ELBO is a bound.",
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    **{c: f"\\{c}" for c in "&%$#_"},
+}
+_GAP = 2
+_COMPUTED = ("=", "+", "-", "@", "\t", "\r")
+_CENSORED = ["left", "right", "interval"]
+# As names of distributions are written in the middle of a title, where not as families are named.
+_SPELLINGS = {
+    "gaussian": "Gaussian",
+    "poisson": "Poisson",
+    "weibull": "Weibull",
+    "lognormal": "log-normal",
+    "loglogistic": "log-logistic",
 }
 
 
-def summarise(results: GPResults, alpha: float = 0.05) -> Any:
-    """Summary of a fitted Gaussian process."""
-    from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
+def escape_latex(text: str) -> str:
+    r"""Text that LaTeX prints as it stands."""
+    return "".join(_LATEX.get(c, c) for c in text)
 
-    head, estimates = side_by_side(_model_lines(results), _data_lines(results)), _estimates(results, alpha)
-    widths = [total_width(column_widths(head))]
-    widths += [total_width(column_widths([headers, *rows])) for headers, rows in estimates]
-    width = max(WIDTH, *widths)
+
+_ESCAPES: dict[str, Callable[[str], str]] = {"html": html.escape, "latex": escape_latex}
+
+
+class EscapedCell(Cell):  # type: ignore[misc]
+    """A cell whose text cannot be taken for markup."""
+
+    def format(self, width: int, output_format: str = "txt", **fmt_dict: Any) -> str:
+        """Text of the cell, padded, in one of statsmodels' formats."""
+        twin = Cell(self)
+        twin.row = self.row
+        twin.data = _ESCAPES.get(output_format, str)(str(self.data))
+        return str(twin.format(width, output_format=output_format, **{**fmt_dict, "replacements": {}}))
+
+
+class FitSummary(Summary):  # type: ignore[misc]
+    """statsmodels' Summary with a title, escaped notes, and one LaTeX tabular for each table."""
+
+    def __init__(self, tables: Sequence[Any], notes: Sequence[str], width: int):
+        super().__init__()
+        self.tables = list(tables)
+        self.notes = notes = [printable(note) for note in notes]
+        lines = [textwrap.fill(f"[{i}] {note}", width, subsequent_indent="    ") for i, note in enumerate(notes, 1)]
+        self.add_extra_txt(["Notes:", *lines])
+
+    def as_html(self) -> str:
+        """HTML tables, and the notes as an ordered list."""
+        items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return "\n".join(table.as_html() for table in self.tables) + f"\nNotes:\n<ol>\n{items}\n</ol>"
+
+    def as_latex(self) -> str:
+        """LaTeX tabulars (package booktabs), and the notes below them."""
+        notes = "\n\n".join(f"[{i}] {escape_latex(note)}" for i, note in enumerate(self.notes, 1))
+        return "\n".join(table.as_latex_tabular() for table in self.tables) + f"\n\nNotes:\n\n{notes}\n"
+
+    def as_csv(self) -> str:
+        """Comma-separated tables, and the notes, a line each; fields are quoted where they need it.
+
+        A text that a spreadsheet would take for a formula, as a column named ``=A1``, has an apostrophe before it:
+        this is a page to read. Tables of numbers for programs (``summary_frame()``, predictions) keep their names.
+        """
+        out = io.StringIO()
+        write = csv.writer(out, lineterminator="\n").writerow
+        for table in self.tables:
+            for row in table:
+                write([_inert(str(cell).strip()) for cell in row.data])
+        write(["Notes:"])
+        for i, note in enumerate(self.notes, 1):
+            write([f"[{i}] {note}"])
+        return out.getvalue()
+
+
+def _inert(text: str) -> str:
+    """Text that no spreadsheet computes; numbers stay numbers."""
+    if not text.startswith(_COMPUTED):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
+class Section(NamedTuple):
+    """A table of a summary: texts only, the first column of names."""
+
+    headers: list[str]
+    rows: list[list[str]]
+
+
+def build_summary(
+    title: str, formulas: dict[str, str], left: Rows, right: Rows, sections: Sequence[Section], notes: Sequence[str]
+) -> FitSummary:
+    """A summary: formulas below the title, model and data side by side, a table for each section with rows, notes."""
+    size = max(len(left), len(right))
+    pairs = zip(*([*side, *[("", "")] * (size - len(side))] for side in (left, right)), strict=True)
+    head = [[*a, *b] for a, b in pairs]
+    sections = [section for section in sections if section.rows]
+    width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
+    written = []
+    for label, formula in formulas.items():
+        lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
+        written += [[label * (i == 0), line] for i, line in enumerate(lines)]
     tables = [
-        make_table(formula_rows(results.formula, width), "l", title=title(results), width=width),
-        make_table(head, "rlr", width=width, widen=(1, 3)),
+        _table(written, "l", width, title=title),
+        _table(head, "rlr", width, widen=(1, 3)),
+        *(_table(s.rows, "r" * (len(s.headers) - 1), width, headers=s.headers) for s in sections),
     ]
-    tables += [make_table(rows, "r" * (len(headers) - 1), headers=headers, width=width) for headers, rows in estimates]
-    return FitSummary(tables, _notes(results), width)
+    return FitSummary(tables, notes, width)
+
+
+def _column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _table(
+    rows: Sequence[Sequence[str]],
+    aligns: str,
+    width: int,
+    *,
+    headers: Sequence[str] | None = None,
+    title: str = "",
+    widen: Sequence[int] | None = None,
+) -> Any:
+    """A table of texts as wide as the summary, by widening some columns, or all but the first."""
+    rows = [[printable(cell) for cell in row] for row in rows]
+    widths = _column_widths([*rows, *([headers] if headers else [])])
+    widen = range(1, len(widths)) if widen is None else widen
+    spare = max(width - _width(widths), 0)
+    for k, column in enumerate(widen):
+        widths[column] += spare // len(widen) + (k < spare % len(widen))
+    return SimpleTable(
+        [row[1:] for row in rows],
+        headers=headers[1:] if headers else None,
+        stubs=[row[0] for row in rows],
+        title=title,
+        celltype=EscapedCell,
+        txt_fmt={
+            "colwidths": widths,
+            "colsep": " " * _GAP,
+            "table_dec_above": "=",
+            "table_dec_below": "=",
+            "data_aligns": aligns,
+            "header_align": "r",
+        },
+        ltx_fmt={"data_aligns": aligns, "header_align": "r"},
+    )
 
 
 def number(value: float) -> str:
@@ -56,217 +199,77 @@ def number(value: float) -> str:
     return f"{value:.{4 if size < 1e3 else 2}f}"
 
 
-_FAMILIES = {"gaussian": "", "student": "Student's t", "lognormal": "log-normal", "loglogistic": "log-logistic"}
+def frame_rows(frame: pd.DataFrame) -> Iterator[tuple[str, Array]]:
+    """Names and numbers of the rows of a table."""
+    return zip(map(str, frame.index), frame.to_numpy(), strict=True)
 
 
-def title(results: Any) -> str:
-    """What the model is: by its family, what is seen of its rows, and its processes."""
-    spec = results.model.spec
-    seen = "truncated" if only_truncated(results) else "censored" if _may_be_censored(results) else ""
-    name = results.parts.family.name
-    family = _FAMILIES.get(name, name if name in ("logistic", "exponential", "lognormal") else name.capitalize())
-    with_processes = any(term.factors for term in spec.gps)
-    if spec.mixture is not None:
-        words = [seen, family, "mixture"]
-    elif spec.response.kind == "surv":
-        more = "with Gaussian processes" if with_processes else "with random intercepts" if spec.gps else ""
-        words = [family, "survival model", more]
+def estimate_row(name: str, row: Array, *, at_bound: bool = False) -> list[str]:
+    """Cells of an estimate: name, value, error, z, tail, interval."""
+    value, error, z, p, *ends = row
+    if error == 0.0 or np.isnan(error):
+        return [name, number(value), "(at bound)" if at_bound else "nan" if error else "(fixed)", "", "", "", ""]
+    tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{p:.3f}"]
+    return [name, number(value), number(error), *tests, *map(number, ends)]
+
+
+def interval_headers(alpha: float) -> list[str]:
+    """Names of the columns of the ends of an interval."""
+    return [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
+
+
+def model_title(results: Results, model: str = "regression", *, positive: bool, added: str = "") -> str:
+    """What was fitted: "Censored regression", "Weibull survival model", "Censored log-normal regression".
+
+    A family of ``positive`` responses is named, and is a survival model where the response is ``Surv(...)``.
+    """
+    spec, family = results.model.spec, results.parts.family.name
+    name = _SPELLINGS.get(family, family)
+    if positive and spec.response.kind == "surv":
+        words = [name, "mixture" * (model == "mixture"), "survival model"]
     else:
-        more = "Gaussian process" if with_processes else "mixed" if spec.gps else "" if seen or family else "linear"
-        words = [seen, family, more, "regression"]
-    text = " ".join(word for word in words if word)
-    return text[0].upper() + text[1:]
+        censored, truncated = bool(results.counts[_CENSORED].any()), spec.truncation is not None
+        sample = " and ".join(["censored"] * censored + ["truncated"] * truncated)
+        if model == "regression" and not sample and not positive:
+            sample = "linear"
+        words = [sample, name if positive or model == "mixture" else "", model]
+    title = " ".join(filter(None, [*words, added]))
+    return title[0].upper() + title[1:]
 
 
-def only_truncated(results: Any) -> bool:
-    """Whether rows have a window and none is censored."""
-    return results.model.spec.truncation is not None and not _any_censored(results)
-
-
-def _may_be_censored(results: Any) -> bool:
-    """Whether rows are censored, or the formula says how they might be."""
-    return _any_censored(results) or results.model.spec.censoring is not None
-
-
-def _any_censored(results: Any) -> bool:
-    return bool(results.counts[["left", "right", "interval"]].any())
-
-
-def formula_rows(formula: str, width: int, label: str = "Formula:") -> list[list[str]]:
-    """The formula in lines of a table of some width."""
-    lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
-    return [[label * (i == 0), line] for i, line in enumerate(lines)]
-
-
-def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[list[str]]:
-    """Rows of two labels and two values."""
-    left, right = list(left), list(right)
-    size = max(len(left), len(right))
-    left += [("", "")] * (size - len(left))
-    right += [("", "")] * (size - len(right))
-    return [[*a, *b] for a, b in zip(left, right, strict=True)]
-
-
-def _model_lines(results: GPResults) -> list[tuple[str, str]]:
-    fitted, gp = results.parts.fitted, results.parts.gp
-    free, J = fitted.parameters.n_free, len(fitted.points)
-    hyper = "fixed" if not free else f"averaged, {J} points" if J > 1 else "at the maximum"
-    lines = [
-        ("Dep. variable:", _short(results.model.endog_names)),
-        ("Family:", gp.family.name),
-        ("Method:", results.method),
-    ]
-    for i, term in enumerate(gp.terms):
-        words = _term_words(term, results.parts.state.group_levels[i])
-        lines += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
-    moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
-    lines += [("Hyper-parameters:", hyper), ("Basis functions:", f"{fitted.n_features}{moved}")]
-    if gp.terms:
-        lines.append(("Approximation gap (nats):", f"{fitted.nats_left:.2g}"))
-    sweeps = sum(stage[2] for stage in fitted.trace.stages)
-    return [*lines, ("Effective df:", f"{results.df_model:.2f}"), ("Passes over the data:", str(sweeps))]
-
-
-def _kernel(term: GPTerm) -> str:
-    """Kernels of a term, as in ``linear x rbf``."""
-    if not term.factors:
-        return "normal"
-    return " x ".join(f.kernel + (" (ARD)" if f.ard and len(f.inputs) > 1 else "") for f in term.factors)
-
-
-def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
-    """Name, kernels and number of groups of a term, in lines that leave room for the column beside them."""
-    kinds = "groups" if not term.factors else "levels"
-    what = _kernel(term) + ("" if levels is None else f", {len(levels)} {kinds}")
-    line = f"{_short(term.name)} {what}"
-    return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
-
-
-def _data_lines(results: GPResults) -> list[tuple[str, str]]:
-    counts, fitted = results.counts, results.parts.fitted
-    lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
-    lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
-    lines += [
-        ("Rows dropped:", str(counts["dropped"])),
-        (f"Log evidence ({results.evidence_kind}):", f"{results.log_evidence:.3f}"),
-    ]
-    lines.append(("ELBO:", f"{results.elbo:.3f}"))
-    if np.isfinite(results.log_evidence_integrated):
-        lines.append(("Log evidence, integrated:", f"{results.log_evidence_integrated:.3f}"))
-    return [*lines, ("Converged:", "yes" if fitted.trace.converged else "NO, see notes")]
-
-
-def _short(name: str, size: int = 24) -> str:
-    return name if len(name) <= size else name[: size - 3] + "..."
-
-
-def _estimates(results: GPResults, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
-    """Header and rows of the table of coefficients, where there are any, and of that of hyper-parameters."""
-    frame = results.summary_frame(alpha)
-    ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
-    p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
-    tables = []
-    if p:
-        rows = [coefficient_row(name, row) for name, row in zip(frame.index[:p], frame.to_numpy()[:p], strict=True)]
-        tables.append((["", "coef", "std err", "z", "P>|z|", *ends], rows))
-    rows = []
-    for i, row in enumerate(frame.to_numpy()[p:]):
-        free = bool(parameters.free[i])
-        numbers = [number(row[j]) if free else "" for j in (1, 4, 5)]
-        if np.isnan(row[1]):
-            numbers = ["(at bound)", "", ""]
-        rows.append([parameters.names[i], number(row[0]), *numbers, _prior(results, i) if free else "(fixed)"])
-    tables.append((["", "value", "std err", *ends, "prior"], rows))
-    return tables
-
-
-def coefficient_row(name: str, row: Any) -> list[str]:
-    """Cells of a coefficient: name, value, error, z, tail, interval."""
-    coef, error, z, p, lower, upper = row
-    if error == 0.0:
-        return [name, number(coef), "(fixed)", "", "", "", ""]
-    if np.isnan(error):
-        return [name, number(coef), "nan", "", "", "", ""]
-    return [name, number(coef), number(error), f"{z:.3f}", f"{p:.3f}", number(lower), number(upper)]
-
-
-def _prior(results: GPResults, i: int) -> str:
-    """Prior of a hyper-parameter in the user's units."""
-    parameters = results.parts.fitted.parameters
-    if not np.isfinite(parameters.prior_sd[i]):
-        return "none"
-    median = float(np.exp(parameters.prior_mean[i]) * parameters.units[i])
-    return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
-
-
-def _notes(results: GPResults) -> list[str]:
-    """What a reader should know, most urgent first."""
-    fitted, gp = results.parts.fitted, results.parts.gp
-    notes = [*_doubts(results), *_censoring_notes(results), *noise_note(results.parts.state)]
-    if gp.family.log_time:
-        notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
-    else:
-        notes += times_note(results.model.spec, gp.family.name)
-    notes += response_notes(results.model.spec)
-    if gp.columns:
-        notes.append(_linear_note(results, len(fitted.points)))
-    centred = _centred(results)
-    if centred:
-        notes.append(
-            f"Coefficients hold the level of {', '.join(centred)}: as a term it is measured from its average over the "
-            "rows, by= curves from that over the rows of their level."
-        )
-    if fitted.parameters.n_free:
-        whence = "posterior moments of" if fitted.has_moments else "curvature of the log posterior in"
-        notes.append(
-            f"Hyper-parameters: value at the maximum, standard error and interval from the {whence} their logarithms; "
-            "priors are lognormal(median, sd of the logarithm), and no part of the evidence."
-        )
-    return notes
-
-
-def _doubts(results: GPResults) -> list[str]:
-    """How far the numbers are to be trusted."""
-    fitted = results.parts.fitted
-    notes = []
-    if not fitted.trace.converged:
-        notes.append(f"NOT CONVERGED: {fitted.trace.message} Read no number here as final.")
-    if fitted.trace.fell_back:
-        notes.append(
-            "Expectation propagation did not settle; variational inference took over, and the evidence is a bound."
-        )
-    bound = bound_words(fitted)
-    if bound:
-        notes.append(bound)
-    if fitted.nats_left > COARSE:
-        notes.append(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, results.nobs)}.")
-    elif rounding := rounding_words(fitted, results.nobs):
-        notes.append(rounding)
-    if results.evidence_kind in _NO_EVIDENCE:
-        notes.append(_NO_EVIDENCE[results.evidence_kind])
-    return notes
-
-
-def _censoring_notes(results: GPResults) -> list[str]:
-    """Say of a fit without censoring whether there was any in the data, and what became of it."""
+def count_rows(results: Results) -> Rows:
+    """How many observations of each kind there are."""
     counts = results.counts
-    rows = int(counts[["left", "right", "interval"]].sum())
-    if not rows:
-        kind = "truncated" if only_truncated(results) else "ordinary"
-        noise = "Gaussian " if results.parts.gp.family.law.gaussian else ""
-        return [f"No row is censored: this is {kind} {noise}regression."]
-    if results.evidence_kind != "exact":
+    return [
+        ("No. observations:", f"{results.nobs:.10g}"),
+        ("  exact:", str(counts["exact"])),
+        *((f"  {kind}-censored:", str(counts[kind])) for kind in _CENSORED),
+        ("Rows dropped:", str(counts["dropped"])),
+    ]
+
+
+def converged_row(converged: bool) -> tuple[str, str]:
+    """Whether the numbers are final."""
+    return "Converged:", "yes" if converged else "NO, see notes"
+
+
+def censoring_note(results: Results) -> list[str]:
+    """Say of a fit without censoring whether there was any in the data, and what became of it."""
+    censored, facts = int(results.counts[_CENSORED].sum()), results.parts.facts
+    if not censored:
+        return ["No row is censored."]
+    if facts.any_censored:
         return []
-    if results.parts.facts.n == int(counts["exact"]):
-        return [f"{rows} censored rows were left out (censored='drop')."]
-    return [f"The limits of {rows} censored rows were taken as values (censored='ignore')."]
+    dropped = facts.n == int(results.counts["exact"])
+    how = "were left out (censored='drop')" if dropped else "were taken at their limits (censored='ignore')"
+    return [f"{censored} censored rows {how}."]
 
 
-def noise_note(state: DesignState) -> list[str]:
+def weights_note(results: Results) -> list[str]:
     """Say of variance weights what they did."""
-    if state.var_weight is None:
+    if results.parts.state.var_weight is None:
         return []
-    name, mean = state.var_weight
+    name, mean = results.parts.state.var_weight
     of = f" ({name})" if name else ""
     return [
         f"Noise variance sigma^2 / w, with w = var_weights{of} / {mean:.4g}, their mean; sigma is that of a row of "
@@ -274,51 +277,20 @@ def noise_note(state: DesignState) -> list[str]:
     ]
 
 
-def times_note(spec: ModelSpec, family: str) -> list[str]:
+def times_note(results: Results) -> list[str]:
     """Say of ``Surv(time, event)`` that its times may be negative, unless their logarithm is taken there."""
-    response = spec.response
+    response, family = results.model.spec.response, results.parts.family.name
     if response.flag is None or response.flag.codes != "event" or re.search(r"\blog\w*\(", response.value.text):
         return []
-    law = {"gaussian": "normal"}.get(family, family)
-    return [f"Times are modelled as {law}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
+    name = {"gaussian": "normal"}.get(family, family)
+    return [f"Times are modelled as {name}, and may be negative; family='weibull' or 'lognormal' keeps them positive."]
 
 
-def response_notes(spec: ModelSpec) -> list[str]:
+def response_notes(results: Results) -> list[str]:
     """Say of which response the estimates are where ``truncate(...)`` is written, and in which unit dates differ."""
+    spec = results.model.spec
     y, days = spec.response.value.text, spec.response.duration
     notes = [f"{days} is a duration in days."] if days else []
     if spec.truncation is not None and spec.response.kind == "value":
         notes.append(f"Estimates are of {y} before truncation; predict(what='observed') is its mean in the window.")
     return notes
-
-
-def _centred(results: GPResults) -> list[str]:
-    """Processes whose level coefficients hold."""
-    gp, point = results.parts.gp, results.parts.fitted.points[0]
-    pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=True)
-    return [term.name for term, (mean, _) in pairs if len(mean)]
-
-
-def _linear_note(results: GPResults, J: int) -> str:
-    averaged = f", averaged over {J} points of the hyper-parameters" if J > 1 else ", at fixed hyper-parameters"
-    return (
-        f"Coefficients: posterior mean, sd and quantiles{averaged}; P>|z| is twice the posterior probability of the "
-        f"less likely sign. Priors: {_linear_priors(results)}."
-    )
-
-
-def _linear_priors(results: GPResults) -> str:
-    gp = results.parts.gp
-    assert gp.linear is not None
-    words = []
-    for j, name in enumerate(gp.columns):
-        mean, sd = float(gp.linear.mean[j]), float(gp.linear.sd[j])
-        if sd == 0.0:
-            continue
-        where = ""
-        if j == gp.linear.intercept:
-            mean, where = mean + gp.problem.units.centre, " at the columns' means" if len(gp.columns) > 1 else ""
-        words.append(f"{name} normal({mean:.3g}, {sd:.3g}){where}")
-    if len(words) > _NOTED_PRIORS:
-        words = [*words[: _NOTED_PRIORS - 1], f"and {len(words) - _NOTED_PRIORS + 1} more"]
-    return ", ".join(words) or "all coefficients are fixed"

@@ -40,7 +40,7 @@ def labels(ax):
 def test_the_summary_says_what_was_fitted(res):
     text = words(res.summary())
     for part in (
-        "Weibull mixture",
+        "Censored Gaussian mixture",
         "Components: 2, best of 1 to 3",
         f"No. observations: {res.nobs:.10g}",
         f"left-censored: {res.counts['left']}",

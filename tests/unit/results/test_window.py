@@ -124,4 +124,4 @@ def test_titles_and_pictures_show_the_window():
     plt.close("all")
     assert "window" in labels
     capped = tg.fit("y ~ x | truncate(0) | censor(upper=1.5)", data.assign(y=data["y"].clip(upper=1.5)))
-    assert "Censored regression" in str(capped.summary())
+    assert "Censored and truncated regression" in str(capped.summary())

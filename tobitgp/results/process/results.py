@@ -266,9 +266,9 @@ class GPResults(Results):
         age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
         ==============================================================================
         """
-        from tobitgp.report.summary import summarise
+        from tobitgp.report.process_summary import summarise_process
 
-        return summarise(self, check_alpha(alpha))
+        return summarise_process(self, check_alpha(alpha))
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """Log posterior density of the hyper-parameters after each stage of the search.
