@@ -20,7 +20,7 @@ import pandas as pd
 
 import tobitgp as tg
 from benchmarks.mixtures.tables import Row, mean_and_error, show
-from tobitgp.selection.folds import deal
+from tobitgp.selection.cross_validation import deal
 
 REFERENCE = "lifelines WeibullAFT"
 _TIMES = 100

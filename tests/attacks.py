@@ -56,7 +56,7 @@ ATTACKS = {
         (
             "tests/trust/test_hostile_files.py",
             "tests/trust/test_hostile_archives.py",
-            "tests/unit/results/storage/test_refusals.py",
+            "tests/unit/storage/test_refusals.py",
         ),
     ),
     "commands": Attack("the command line writes only where told", ("tests/trust/test_command_line.py",)),

@@ -1,4 +1,4 @@
-"""Gaussian-process regression, and mixtures, for data that were clipped, cut off or only bracketed."""
+"""Gaussian-process regression, and mixtures, for censored and truncated data."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.mixture.stream import MixtureStream
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
-from tobitgp.results.storage import load
 from tobitgp.selection import Selection, cross_validate, select
+from tobitgp.storage import load
 from tobitgp.survival_model import SurvivalModel
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def fit(
     cov_kwds: Mapping[str, Any] | None = None,
     engine: Any = None,
 ) -> GPResults | TobitResults | MixtureResults:
-    r"""Fit a regression, or a mixture, to data that were clipped, cut off or only bracketed.
+    r"""Fit a regression, or a mixture, to data that may be censored or truncated.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def fit(
         stand in it.
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
-        dask DataFrames are never in memory as a whole: a first pass learns levels and scales, later ones send sums;
+        dask DataFrames are never read into memory at once: a first pass learns levels and scales, later ones send sums;
         the results hold no rows, as fits loaded from files do not.
     family : str or ``tg.Student(df=4)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
@@ -72,15 +72,16 @@ def fit(
         Other formulas:
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
-        with variational inference where that does not settle. What maximum likelihood has no use for (``bound``,
+        with variational inference where that does not converge. What maximum likelihood has no use for (``bound``,
         ``n_starts``, ``tol``) is refused beside it.
     bound : {"exact", "local", "monte_carlo", "karlova"}, optional
-        With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with side noises
+        With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with censoring noises
         ``sigma_lower`` and ``sigma_upper``, an average over fixed draws, or Karlova et al.'s closed form, which is no
         bound; see `tobitgp.VI`. All but the first rest on Gaussian noise.
     inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
-        Inducing inputs of the ``gp()`` terms: as many as leave 0.01 nat, the numerically exact prior, a number, or
-        locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where they tell most.
+        Inducing inputs of the ``gp()`` terms: as many as give an approximation gap of 0.01 nats, the numerically exact
+        prior, a number, or locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where a bound on the
+        evidence is highest.
     hyper : {"auto", "integrate", "maximize"}
         Average over hyper-parameters by a central composite design, or take the maximum; ``"auto"`` averages up to
         20,000 rows and 10 free hyper-parameters.
@@ -91,9 +92,9 @@ def fit(
     fixed, start : mapping of parameter name to value, optional
         Natural scale, the user's units. Fixing all hyper-parameters evaluates the model at a point.
     priors : mapping of parameter name to prior or None, optional
-        None: weak priors on standardised data, whose unit is the spread that the response would have, were all of it
-        seen; ``{}``: none at all; ``{"sigma": None}`` drops one,
-        ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or, for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
+        None: weak priors on standardised data, whose unit is the standard deviation that the response would have, were
+        all of it seen; ``{}``: none at all; ``{"sigma": None}`` drops one, ``{"sigma": tg.LogNormal(0.4, 0.5)}`` or,
+        for a linear coefficient, ``{"z": tg.Normal(0, 2)}`` sets one.
         Of a mixture numbers by name, in the user's units: the prior of every component as a whole, for Gaussian ones
         ``{"mean": 0, "tau": 0.01, "a": 1, "b": 1}``, else its rate's ``a`` and ``b``, and ``"concentration"`` of
         the weights.
@@ -146,18 +147,18 @@ def fit(
     DataError
         If the data cannot be used.
     SpecError
-        If an option is not offered or names no parameter.
+        If an option is not supported or names no parameter.
     NumericalError
-        If the computation breaks down, as with weights beyond all measure.
+        If the computation breaks down, as with numerically extreme weights.
 
     Warns
     -----
     BoundaryWarning
         If something is not identified by these data.
     ConvergenceWarning
-        If the search or a fixed point did not settle.
+        If the search or a fixed point did not converge.
     ApproximationWarning
-        If the inducing inputs leave more than 1 nat, or what stands in for the evidence is no bound.
+        If the approximation gap of the inducing inputs exceeds 1 nat, or what replaces the evidence is no bound.
 
     References
     ----------

@@ -55,7 +55,7 @@ def _around(formula: str, position: int, reach: int = 70) -> tuple[str, int]:
 
 
 class SpecError(TobitGPError):
-    """The model asked for makes no sense, or is not offered."""
+    """The model asked for makes no sense, or is not supported."""
 
 
 class DataError(TobitGPError):
@@ -75,7 +75,7 @@ class NumericalError(TobitGPError):
 
 
 class ConvergenceWarning(RuntimeWarning):
-    """An iteration stopped before it settled."""
+    """An iteration stopped before it converged."""
 
 
 class BoundaryWarning(RuntimeWarning):

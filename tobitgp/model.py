@@ -19,7 +19,7 @@ from tobitgp.data.table import column_names
 from tobitgp.engines import Store
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
 from tobitgp.inference.parameter_options import Given, read_mapping
@@ -45,8 +45,7 @@ from tobitgp.options import (
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
-from tobitgp.results.mixture.fit import fit_components
-from tobitgp.results.mixture.options import choose_mixture_method, refuse_with_mixture
+from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.evidence import Evidence, evidence_at
 from tobitgp.results.process.fit import fit_process
@@ -83,8 +82,8 @@ class Model:
     exog_names : list of str
         Columns of the linear part.
     data : ModelData
-        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used; None of data in
-        pieces.
+        ``param_names``, here the linear columns, and ``frame``, the covariates of the rows used; None of partitioned
+        data.
     counts : dict of int
         Rows that are exact, left-, right- and interval-censored, and dropped.
 
@@ -123,7 +122,7 @@ class Model:
     ):
         source = open_source(data, engine)
         present = column_names(data) if source is None else list(source.columns)
-        # "." stands for the columns of the model, and weights are none of them.
+        # "." means the columns of the model, and weights are none of them.
         beside = [name for name in (weights, var_weights) if isinstance(name, str)]
         columns = [c for c in present if c not in beside]
         spec = parse_formula(formula, columns, functions)
@@ -132,8 +131,8 @@ class Model:
             refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
             if source is not None:
                 raise SpecError(
-                    "A mixture needs all rows in memory for now, and these data come in pieces: give a DataFrame, or "
-                    "the pieces one after the other to tg.MixtureStream."
+                    "A mixture needs all rows in memory, and these data are partitioned: give a DataFrame, or the "
+                    "partitions one after the other to tg.MixtureStream."
                 )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         spec = replace(spec, scale=scale)
@@ -174,7 +173,7 @@ class Model:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove what was kept of data in pieces."""
+        """Remove what was kept of partitioned data."""
         if isinstance(self._read, PiecesData) and self._read.store is not None:
             self._read.store.close()
 
@@ -187,7 +186,7 @@ class Model:
     def training(self) -> TrainingData:
         """The rows used, as the rooms below hand them on."""
         if isinstance(self._read, PiecesData):
-            raise SpecError("The data came in pieces, and their rows are not kept together.")
+            raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self._read
 
     def __repr__(self) -> str:
@@ -228,10 +227,10 @@ class Model:
         Raises
         ------
         SpecError
-            If an option is not offered or names no parameter, or the ``with`` statement that the model belongs to has
-            ended, and data in pieces with it.
+            If an option is not supported or names no parameter, or the ``with`` statement that the model belongs to has
+            ended, which removes what was kept of partitioned data.
         NumericalError
-            If the computation breaks down, as with weights beyond all measure.
+            If the computation breaks down, as with numerically extreme weights.
 
         Examples
         --------
@@ -352,8 +351,8 @@ class Model:
     def _refuse_closed(self) -> None:
         if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
-                "What this model kept of its data in pieces went with its with statement; fit within that, or make "
-                "another tg.Model."
+                "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
+                "that, or make another tg.Model."
             )
 
     def _fit_process(self, asked: FitOptions) -> GPResults:
@@ -386,7 +385,7 @@ class Model:
         refuse_with_mle(asked.method, asked.named(PROCESS_OPTIONS))
         if isinstance(self._read, PiecesData):
             raise SpecError(
-                "Maximum likelihood needs all rows in memory for now, and these data come in pieces: give a DataFrame, "
+                "Maximum likelihood needs all rows in memory, and these data are partitioned: give a DataFrame, "
                 "or ask for a posterior by method='ep'."
             )
         assert isinstance(self._family, Family)

@@ -18,8 +18,8 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
-from tobitgp.mixture.families import resolve_mixture_family
 from tobitgp.mixture.family import Family as MixtureFamily
+from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.draws import generator
 from tobitgp.priors.hyperpriors import LogNormal, Normal
@@ -62,22 +62,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What a call of :func:`fit` asks for: seed and numbers checked, the rest as it was given."""
+    """What a call of :func:`fit` asks for: seed and numbers checked, numbers that were not given None."""
 
-    method: str | Method | MixtureMethod  # as in :func:`fit`; numbers that were not given are None
-    bound: str | None  # as in :func:`fit`; numbers that were not given are None
-    inducing: Any  # as in :func:`fit`; numbers that were not given are None
-    hyper: str  # as in :func:`fit`; numbers that were not given are None
-    fixed: Mapping[str, float] | None  # as in :func:`fit`; numbers that were not given are None
-    start: Mapping[str, float] | None  # as in :func:`fit`; numbers that were not given are None
-    priors: Mapping[str, LogNormal | Normal | float | None] | None  # as in :func:`fit`
-    n_starts: int | None  # as in :func:`fit`; numbers that were not given are None
-    max_iter: int | None  # as in :func:`fit`; numbers that were not given are None
-    tol: float | None  # as in :func:`fit`; numbers that were not given are None
-    rng: int | np.random.Generator | None  # as in :func:`fit`; numbers that were not given are None
-    progress: bool | Callable[[str, int, float], None]  # as in :func:`fit`; numbers that were not given are None
-    cov_type: str  # as in :func:`fit`; numbers that were not given are None
-    cov_kwds: Mapping[str, Any] | None  # as in :func:`fit`; numbers that were not given are None
+    method: str | Method | MixtureMethod
+    bound: str | None
+    inducing: Any
+    hyper: str
+    fixed: Mapping[str, float] | None
+    start: Mapping[str, float] | None
+    priors: Mapping[str, LogNormal | Normal | float | None] | None
+    n_starts: int | None
+    max_iter: int | None
+    tol: float | None
+    rng: int | np.random.Generator | None
+    progress: bool | Callable[[str, int, float], None]
+    cov_type: str
+    cov_kwds: Mapping[str, Any] | None
 
     def __post_init__(self) -> None:
         read_rng(self.rng)
@@ -92,7 +92,7 @@ class FitOptions:
 
 
 def argument_meant(name: str, known: Iterable[str]) -> str:
-    """Words for the argument that an unknown one may stand for, empty where there is none."""
+    """Words for the argument that an unknown one may mean, empty where there is none."""
     return f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
 
 
@@ -111,7 +111,7 @@ def saying_what_was_meant(call: Callable[P, T]) -> Callable[P, T]:
 
 
 def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
-    """The noise family, or the family of the components of a mixture, that ``family=`` stands for.
+    """The noise family, or the family of the components of a mixture, that ``family=`` names.
 
     None is ``"gaussian"``, but for ``Surv(...)``, whose family has to be named.
     """
@@ -130,7 +130,7 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
 
 
 def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
-    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` stand for."""
+    """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` name."""
     if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
         raise SpecError(f"method={method!r} fits mixtures, and this formula has none; write y ~ mixture(2).")
     if isinstance(method, (EP, VI, Laplace)):
@@ -141,7 +141,7 @@ def choose_method(method: str | Method | MixtureMethod, bound: str | None = None
         return method
     if not isinstance(method, str) or (method != "auto" and method not in METHODS):
         raise SpecError(
-            f"method={method!r} is not offered; choose 'auto' or one of {', '.join(map(repr, (*METHODS, MLE)))}."
+            f"method={method!r} is not supported; choose 'auto' or one of {', '.join(map(repr, (*METHODS, MLE)))}."
         )
     if bound is not None and method != "vi":
         raise SpecError(f"bound={bound!r} goes with method='vi', not with method={method!r}.")
@@ -162,7 +162,7 @@ def read_hyper(hyper: str) -> bool | None:
     """Whether to integrate: True, False, or None to let the size of the problem decide."""
     choices = {"auto": None, "integrate": True, "maximize": False}
     if not isinstance(hyper, str) or hyper not in choices:
-        raise SpecError(f"hyper={hyper!r} is not offered; choose one of {', '.join(map(repr, choices))}.")
+        raise SpecError(f"hyper={hyper!r} is not supported; choose one of {', '.join(map(repr, choices))}.")
     return choices[hyper]
 
 
@@ -198,7 +198,7 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> I
 
 
 def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
-    """Whether ``method=`` of :func:`fit` stands for maximum likelihood.
+    """Whether ``method=`` of :func:`fit` means maximum likelihood.
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
     """
@@ -217,13 +217,13 @@ def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, An
 
 
 def refuse_without_mle(cov_type: str, cov_kwds: Mapping[str, Any] | None, *, scale: bool) -> None:
-    """Refuse what only maximum likelihood offers for now beside a posterior."""
+    """Refuse what only maximum likelihood supports beside a posterior."""
     if cov_type != "nonrobust" or cov_kwds is not None:
         raise SpecError(
             "cov_type= and cov_kwds= go with maximum likelihood (method='mle'); a posterior has one covariance."
         )
     if scale:
-        raise SpecError("sigma= goes with maximum likelihood (method='mle') for now; a posterior has one noise scale.")
+        raise SpecError("sigma= goes with maximum likelihood (method='mle'); a posterior has one noise scale.")
 
 
 def _is_named(name: str, value: Any) -> bool:

@@ -106,7 +106,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : (n,) array
             Responses in their own units, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
-            Limits of the instrument, in the units of y; ``-inf`` and ``inf`` are none.
+            Censoring limits, in the units of y; ``-inf`` and ``inf`` are none.
 
         Returns
         -------
@@ -250,7 +250,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : (n,) array
             Responses in their own units, finite; censored ones at their limits.
         lower, upper : float or (n,) array, optional
-            Limits of the instrument, in the units of y; ``-inf`` and ``inf`` are none.
+            Censoring limits, in the units of y; ``-inf`` and ``inf`` are none.
         sample_weight : (n,) array, optional
             Frequency weights of the rows in the mean.
 
@@ -266,7 +266,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         References
         ----------
-        With limits minus (MET12) of the theory pages, by the predictive law in place of the normal one.
+        With limits minus (MET12) of the theory pages, by the predictive distribution in place of the normal one.
 
         Examples
         --------

@@ -19,13 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.mixtures.tables import Ends, Row
 from tobitgp.mixture import MIXTURE_FAMILIES, Dirichlet, fit_mixture
-from tobitgp.mixture.ascent import Stop, climb
-from tobitgp.mixture.families import read_prior
+from tobitgp.mixture.ascent import Stop, chunks_of, climb
+from tobitgp.mixture.fit import read_prior
 from tobitgp.mixture.model import Bayes
-from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import arrange, read_rows
-from tobitgp.mixture.starts import starts
-from tobitgp.mixture.units import choose_units
+from tobitgp.mixture.starts import choose_units, starts
 
 K, CENTRES = 5, np.array([-6.0, -2.0, 0.0, 3.0, 7.0])
 PASSES = 10

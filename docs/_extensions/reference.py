@@ -20,20 +20,20 @@ WIDTH = 88
 
 # Where a type of these names is explained, beside the classes at the top of the package.
 _ELSEWHERE = {
-    "Check": "tobitgp.results.trust.findings.Check",
+    "Check": "tobitgp.diagnostics.residual_tests.Check",
     "Concordance": "tobitgp.metrics.Concordance",
     "ContrastResults": "tobitgp.results.contrasts.ContrastResults",
     "DCalibration": "tobitgp.metrics.DCalibration",
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
     "Evidence": "tobitgp.results.process.evidence.Evidence",
-    "Finding": "tobitgp.results.trust.findings.Finding",
-    "KHat": "tobitgp.results.trust.k_hat.KHat",
-    "LOO": "tobitgp.results.trust.elpd.LOO",
+    "Finding": "tobitgp.diagnostics.residual_tests.Finding",
+    "KHat": "tobitgp.diagnostics.k_hat.KHat",
+    "LOO": "tobitgp.diagnostics.elpd.LOO",
     "ModelView": "tobitgp.results.views.ModelView",
     "Posterior": "tobitgp.results.joint.Posterior",
     "PredictionResults": "tobitgp.results.prediction.PredictionResults",
     "Predictive": "tobitgp.mixture.predictive.Predictive",
-    "WAIC": "tobitgp.results.trust.elpd.WAIC",
+    "WAIC": "tobitgp.diagnostics.elpd.WAIC",
     "WaldResults": "tobitgp.results.contrasts.WaldResults",
 }
 

@@ -7,8 +7,8 @@ from scipy.stats import gamma as gamma_law
 from support.differences import derivative
 from support.mixtures import NAMES, largest_drop
 
-from tobitgp.mixture.families import MIXTURE_FAMILIES
 from tobitgp.mixture.family import Sums
+from tobitgp.mixture.fit import MIXTURE_FAMILIES
 from tobitgp.mixture.rows import Rows, Units
 
 families = pytest.mark.parametrize("name", NAMES)
@@ -87,7 +87,7 @@ def test_left_inside_and_right_make_one(name):
 @families
 def test_intervals_hold_the_integral_of_the_density(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
-    law = family.point_law(theta, Units())
+    law = family.distribution(theta, Units())
     some = rows(name, "interval")
     log_p = family.terms(some, theta).log_p
     for i in range(4):
@@ -107,7 +107,7 @@ def test_log_densities_of_exact_rows_are_those_of_the_law(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
     some = rows(name, "exact")
     y = np.exp(some.lower) if family.logarithm else some.lower
-    law = family.point_law(theta, Units())
+    law = family.distribution(theta, Units())
     lost = np.log(y) if family.logarithm else 0.0
     got = family.terms(some, theta).log_p - lost
     if law.discrete:  # without the part that is the same for all components
@@ -201,7 +201,7 @@ def test_the_predictive_law_integrates_the_parameters_out(name):
             theta = np.stack([q[0, j] + rng.normal(size=draws) / np.sqrt(q[1, j] * lam), -0.5 * np.log(lam)])
         else:
             theta = np.stack([np.log(lam), np.full(draws, q[2, j])]) if name == "weibull" else np.log(lam)[None]
-        plain = family.point_law(theta, Units())
+        plain = family.distribution(theta, Units())
         for got, exact in ((plain.log_density(x), law.log_density(x)[j]), (plain.log_sf(x), law.log_sf(x)[j])):
             value = np.exp(got)
             error = value.std(axis=0) / np.sqrt(draws)

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.mixture.families import MIXTURE_FAMILIES
+from tobitgp.mixture.fit import MIXTURE_FAMILIES
 from tobitgp.mixture.rows import Rows
 
 INF = np.inf

@@ -30,7 +30,7 @@ WITHOUT_SOURCE = {
     r"df_resid|(Tobit|Mixture)Results\.df_model": "count parameters",
     r"formula|model|method|cov_type|evidence_kind|converged|shape": "words, flags and shapes",
     r"formula_functions|metrics\.survival_at": "read tables",
-    r"findings\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
+    r"residual_tests\.(Check|Finding)|views\.ModelView|Selection": "hold what another made",
     r"Model|Model\.fit|select|SurvivalModel(\.\w+)?|CensoredGPRegressor\.fit": "hand on to fit() and results",
     r"distributions\.\w+\.(pdf|logpdf|cdf|logcdf|sf|logsf|ppf|isf|std|rvs)": "follow from the density of the class",
     r"simulate_additive": "a problem of our own",

@@ -18,8 +18,8 @@ import tobitgp as tg
 from support.audit import watched
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.results.storage import codec
-from tobitgp.results.storage.classes import fit_codec
+from tobitgp.storage import codec
+from tobitgp.storage.classes import fit_codec
 
 RNG = np.random.default_rng(3)
 DATA = pd.DataFrame({"x": RNG.uniform(0, 5, 31), "z": RNG.normal(size=31), "g": RNG.choice(list("ab"), 31)})

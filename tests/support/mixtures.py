@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from tobitgp.mixture.ascent import evaluate
-from tobitgp.mixture.families import MIXTURE_FAMILIES, read_prior
+from tobitgp.mixture.ascent import chunks_of, evaluate
+from tobitgp.mixture.fit import MIXTURE_FAMILIES, read_prior
 from tobitgp.mixture.model import Bayes, Points
-from tobitgp.mixture.passes import chunks_of
 from tobitgp.mixture.rows import arrange, read_rows
-from tobitgp.mixture.starts import starts
-from tobitgp.mixture.units import choose_units
+from tobitgp.mixture.starts import choose_units, starts
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess
 
 NAMES = tuple(MIXTURE_FAMILIES)

@@ -20,11 +20,11 @@ ANSWERS = (
     "tobitgp.results.contrasts.WaldResults",
     "tobitgp.results.joint.Posterior",
     "tobitgp.results.prediction.PredictionResults",
-    "tobitgp.results.trust.findings.Check",
-    "tobitgp.results.trust.findings.Finding",
-    "tobitgp.results.trust.k_hat.KHat",
-    "tobitgp.results.trust.elpd.LOO",
-    "tobitgp.results.trust.elpd.WAIC",
+    "tobitgp.diagnostics.residual_tests.Check",
+    "tobitgp.diagnostics.residual_tests.Finding",
+    "tobitgp.diagnostics.k_hat.KHat",
+    "tobitgp.diagnostics.elpd.LOO",
+    "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from tobitgp.cli import compare, fit, predict
+from tobitgp.cli import answers, fit
 from tobitgp.errors import TobitGPError
 from tobitgp.report.text import printable_lines
 
@@ -47,12 +47,12 @@ def _mute_what_breaks() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tobitgp", description="Gaussian-process regression for data that were clipped, cut off or only bracketed."
+        prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (fit, predict, compare):
-        command.add_to(commands)
+    for add_command in (fit.add_to, answers.add_predict, answers.add_compare):
+        add_command(commands)
     return parser
 
 

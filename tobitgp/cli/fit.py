@@ -13,7 +13,7 @@ from tobitgp.cli.files import check_targets, date_columns, names_many, read_data
 from tobitgp.data.table import column_names
 from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
 from tobitgp.inference.vi_bounds import BOUNDS

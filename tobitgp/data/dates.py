@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.formula.dates import DAY
+from tobitgp.formula.functions import DAY
 from tobitgp.typing import Array
 
 

@@ -20,9 +20,8 @@ from tobitgp.data.state import DesignState, fit_design, input_names
 from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.data.used import complete_rows, known_response
 from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.scale import refuse_response
+from tobitgp.formula.parse import refuse_response, unknown_column
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
-from tobitgp.formula.variables import unknown_column
 from tobitgp.typing import BoolArray, Frame
 
 

@@ -1,8 +1,7 @@
 """From formula text to a :class:`~tobitgp.formula.spec.ModelSpec`: syntax only, no data."""
 
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, formula_functions
-from tobitgp.formula.parse import parse_formula
-from tobitgp.formula.scale import parse_scale_formula
+from tobitgp.formula.parse import parse_formula, parse_scale_formula
 from tobitgp.formula.spec import (
     CensoringSpec,
     Expression,

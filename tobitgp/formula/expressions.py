@@ -1,95 +1,80 @@
-"""The whitelist: what may stand inside an expression, node by node."""
+"""The whitelist: what may stand in an expression, node by node, and in the arguments of calls."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS, Function, nearest
-from tobitgp.formula.spec import Expression
+from tobitgp.formula.spec import Expression, Role
 from tobitgp.formula.syntax import Syntax, check_depth
 
 MAX_EXPONENT = 100
 MAX_OPTION = 100
 
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.FloorDiv)
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_OPERATORS = (*_ARITHMETIC, ast.Pow, ast.Mod, ast.FloorDiv)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ALLOWED = "allowed are columns, numbers, arithmetic, comparisons and the functions of formula_functions()"
 _BOUNDED = ("df", "degree", "ddof", "constraints")
 
 
-@dataclass(slots=True)
-class Found:
-    """What a walk has met: columns with their places, those of dates, differences, and first arguments of ``C()``."""
-
-    names: list[tuple[str, int]] = field(default_factory=list)
-    dates: set[int] = field(default_factory=set)
-    beside: dict[int, str] = field(default_factory=dict)
-    codings: list[Expression] = field(default_factory=list)
+# -- expressions --------------------------------------------------------------------------------------------------
 
 
-def expression(syntax: Syntax, node: ast.expr) -> Expression:
-    """Text and place of a node."""
-    first, last = syntax.span(node)
-    return Expression(syntax.formula[first:last], first, syntax.functions)
-
-
-def check_expression(syntax: Syntax, node: ast.expr, found: Found, *, linear: bool = False) -> None:
-    """Check an expression that is evaluated row by row."""
+def check_expression(syntax: Syntax, node: ast.expr, role: Role) -> bool:
+    """Check an expression that is evaluated row by row; tell whether it names a column."""
     check_depth(syntax, node)
-    _check(syntax, node, found, linear)
+    before = len(syntax.variables)
+    _check(syntax, node, role)
+    return len(syntax.variables) > before
 
 
-def _check(syntax: Syntax, node: ast.expr, found: Found, linear: bool) -> None:
+def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> None:
     match node:
+        case ast.Constant(value=str()):
+            _refuse_quotes(syntax, node)
+        case ast.Constant(value=bool() | int() | float()):
+            return
         case ast.Constant():
-            _check_number(syntax, node)
+            syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}")
         case ast.Name():
-            _check_name(syntax, node, found)
+            if not syntax.is_constant(node):
+                syntax.meet(node, role)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
-            _check(syntax, node.operand, found, linear)
+            _check(syntax, node.operand, role, linear)
         case ast.BinOp(op=ast.MatMult()):
             syntax.fail(node, "':' makes an interaction of terms; inside an expression products are written a * b")
         case ast.BinOp(op=ast.BitOr()):
             syntax.fail(node, "'|' sets off the censoring at the end of the formula and cannot stand here")
-        case ast.BinOp(op=op) if isinstance(op, _ARITHMETIC):
+        case ast.BinOp(op=ast.Sub(), left=ast.Name() as left, right=ast.Name() as right):
+            for side, other in ((left, right), (right, left)):
+                if not syntax.is_constant(side):
+                    syntax.meet(side, role, beside=syntax.name(other))
+        case ast.BinOp(op=op) if isinstance(op, _OPERATORS):
             if isinstance(op, ast.Pow):
                 _check_power(syntax, node)
-            if isinstance(op, ast.Sub) and isinstance(node.left, ast.Name) and isinstance(node.right, ast.Name):
-                for side, other in ((node.left, node.right), (node.right, node.left)):
-                    found.beside[syntax.span(side)[0]] = syntax.name(other)
-            _check(syntax, node.left, found, linear)
-            _check(syntax, node.right, found, linear)
+            _check(syntax, node.left, role, linear)
+            _check(syntax, node.right, role, linear)
         case ast.Compare():
-            _check_comparison(syntax, node, found, linear)
+            if len(node.ops) > 1:
+                syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b)")
+            if not isinstance(node.ops[0], _COMPARISONS):
+                syntax.fail(node, f"This comparison is not part of the language; {_ALLOWED}")
+            for operand in (node.left, node.comparators[0]):
+                if not isinstance(literal(operand), str):
+                    _check(syntax, operand, role, linear)
         case ast.Call():
-            check_call(syntax, node, found, linear=linear)
+            check_call(syntax, node, role, linear=linear)
         case _:
             syntax.fail(node, f"This is not part of the language; {_ALLOWED}")
-
-
-def _check_number(syntax: Syntax, node: ast.Constant) -> None:
-    if isinstance(node.value, str):
-        syntax.fail(node, f"A column is written without quotes: {node.value}")
-    if not isinstance(node.value, bool | int | float):
-        syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}")
-
-
-def _check_name(syntax: Syntax, node: ast.Name, found: Found) -> None:
-    name = syntax.name(node)
-    if syntax.is_quoted(node) or name not in CONSTANTS:
-        found.names.append((name, syntax.span(node)[0]))
-
-
-def _check_comparison(syntax: Syntax, node: ast.Compare, found: Found, linear: bool) -> None:
-    if len(node.ops) > 1:
-        syntax.fail(node, "Comparisons cannot be chained; write (a < x) * (x < b)")
-    if not isinstance(node.ops[0], _COMPARISONS):
-        syntax.fail(node, f"This comparison is not part of the language; {_ALLOWED}")
-    for side in (node.left, node.comparators[0]):
-        if not (isinstance(side, ast.Constant) and isinstance(side.value, str)):
-            _check(syntax, side, found, linear)
 
 
 def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
@@ -98,22 +83,18 @@ def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
         return
     exponent = None if any(isinstance(n, ast.Call) for n in ast.walk(node.right)) else constant_value(node.right)
     if exponent is None or abs(exponent) > MAX_EXPONENT:
-        syntax.fail(
-            node.right, f"An exponent is a number between -{MAX_EXPONENT} and {MAX_EXPONENT}, or holds a column"
-        )
-    if not _has_columns(syntax, node.left) and any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow) for n in ast.walk(node.left)
-    ):
+        message = f"An exponent is a number between -{MAX_EXPONENT} and {MAX_EXPONENT}, or holds a column"
+        syntax.fail(node.right, message)
+    powers = (n for n in ast.walk(node.left) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow))
+    if not _has_columns(syntax, node.left) and any(powers):
         syntax.fail(node, "Powers of powers of numbers are not computed; write the number")
 
 
 def _has_columns(syntax: Syntax, node: ast.expr) -> bool:
     """Tell whether a column stands in a tree."""
     called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    return any(
-        isinstance(n, ast.Name) and id(n) not in called and (syntax.is_quoted(n) or syntax.name(n) not in CONSTANTS)
-        for n in ast.walk(node)
-    )
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in called)
+    return any(not syntax.is_constant(name) for name in names)
 
 
 def constant_value(node: ast.expr) -> float | None:
@@ -121,44 +102,33 @@ def constant_value(node: ast.expr) -> float | None:
     match node:
         case ast.Name(id="pi"):
             return CONSTANTS["pi"]
-        case ast.Constant(value=int() | float()):
-            return float(node.value)  # type: ignore[arg-type]
-        case ast.UnaryOp(op=ast.USub()):
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             inner = constant_value(node.operand)
-            return None if inner is None else -inner
-        case ast.UnaryOp(op=ast.UAdd()):
-            return constant_value(node.operand)
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+            return -inner if inner is not None and isinstance(node.op, ast.USub) else inner
+        case ast.BinOp() if type(node.op) in _ARITHMETIC:
             left, right = constant_value(node.left), constant_value(node.right)
-            if left is None or right is None:
+            if left is None or right is None or (isinstance(node.op, ast.Div) and right == 0):
                 return None
-            return _combine(node.op, left, right)
+            return _ARITHMETIC[type(node.op)](left, right)
     return None
 
 
-def _combine(op: ast.operator, left: float, right: float) -> float | None:
-    if isinstance(op, ast.Add):
-        return left + right
-    if isinstance(op, ast.Sub):
-        return left - right
-    if isinstance(op, ast.Mult):
-        return left * right
-    return left / right if right != 0 else None
-
-
-def called_name(syntax: Syntax, node: ast.Call) -> str:
-    """Name of the function that is called."""
-    if not isinstance(node.func, ast.Name):
-        syntax.fail(node, "Only a function's plain name can be called")
-    return syntax.name(node.func)
-
-
-def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) -> None:
+def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> None:
     """Check a call of a registered function with its arguments."""
-    name = called_name(syntax, node)
+    name = syntax.called(node)
+    if not name:
+        syntax.fail(node, "Only a function's plain name can be called")
+    own = [own for own, _ in syntax.functions]
     row = FUNCTIONS.get(name)
-    if name in dict(syntax.functions):
-        _check_own_call(syntax, node, name, found)
+    if name in own:
+        if node.keywords:
+            syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
+        if not node.args:
+            syntax.fail(node, f"{name}() needs a column, as in {name}(x)")
+        for arg in node.args:
+            _check(syntax, arg, role)
         return
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
@@ -167,83 +137,62 @@ def check_call(syntax: Syntax, node: ast.Call, found: Found, *, linear: bool) ->
     if name in PLACES:
         syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
     if row is None:
-        own = [own for own, _ in syntax.functions]
         known = nearest(name, (*own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
         allowed = known or f"; the functions are {', '.join((*own, *FUNCTIONS))}."
         remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
         syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
     if row.kind == "contrast":
         syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
-    if row.kind != "array" and not linear:
+    if row.kind == "array":
+        _check_array_call(syntax, node, name, row, role, linear)
+        return
+    if not linear:
         remedy = "gp() standardises its inputs itself" if row.kind == "basis" else "it makes columns of the linear part"
         syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}")
-    if row.kind == "array":
-        _check_array_call(syntax, node, name, row, found, linear)
-    else:
-        _check_linear_call(syntax, node, name, row, found)
+    _check_linear_call(syntax, node, name, row, role)
 
 
-def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, found: Found, linear: bool) -> None:
+def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role, linear: bool) -> None:
     if node.keywords:
         syntax.fail(node.keywords[0], f"{name}() takes no named arguments")
     if len(node.args) != row.n_args:
         count = f"{row.n_args} argument{'s' if row.n_args > 1 else ''}"
         syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}")
-    if name == "decimal_year":
-        if not isinstance(node.args[0], ast.Name):
-            syntax.fail(node.args[0], "decimal_year() takes a column of dates, as in decimal_year(date)")
-        found.dates.add(syntax.span(node.args[0])[0])
-    for arg in node.args:
-        _check(syntax, arg, found, linear)
+    if name != "decimal_year":
+        for arg in node.args:
+            _check(syntax, arg, role, linear)
+        return
+    if not isinstance(node.args[0], ast.Name):
+        syntax.fail(node.args[0], "decimal_year() takes a column of dates, as in decimal_year(date)")
+    if not syntax.is_constant(node.args[0]):
+        syntax.meet(node.args[0], role, date=True)
 
 
-def _check_own_call(syntax: Syntax, node: ast.Call, name: str, found: Found) -> None:
-    """Check a call of a user's own function."""
-    if node.keywords:
-        syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
-    if not node.args:
-        syntax.fail(node, f"{name}() needs a column, as in {name}(x)")
-    for arg in node.args:
-        _check(syntax, arg, found, False)
-
-
-def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, found: Found) -> None:
+def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role) -> None:
     """Check ``bs(x, ...)`` and ``C(g, ...)``: first an expression, then literals."""
     if not node.args:
         syntax.fail(node, f"{name}() needs a column first, as in {name}(x)")
     if name == "C":
-        found.codings.append(expression(syntax, node.args[0]))
-    _check(syntax, node.args[0], found, False)
+        syntax.codings.append(syntax.expression(node.args[0]))
+    _check(syntax, node.args[0], role)
     if len(node.args) > 1 + len(row.options):
-        syntax.fail(
-            node.args[1 + len(row.options)], f"{name}() takes no more arguments than x, {', '.join(row.options)}"
-        )
-    for option, value in zip(row.options, node.args[1:], strict=False):
-        _check_option(syntax, name, option, value)
-    for keyword in node.keywords:
-        if keyword.arg not in row.options:
-            known = ", ".join(row.options) or "none"
-            syntax.fail(keyword, f"{name}() has no argument {keyword.arg!r}; it has: {known}")
-        if keyword.arg in row.options[: len(node.args) - 1]:
-            syntax.fail(keyword, f"{keyword.arg}= is given twice")
-        _check_option(syntax, name, keyword.arg, keyword.value)
+        listed = ", ".join(("x", *row.options))
+        syntax.fail(node.args[1 + len(row.options)], f"{name}() takes no more arguments than {listed}")
+    values = dict(zip(row.options, node.args[1:], strict=False))
+    for option, value in (values | read_keywords(syntax, node, row.options, values)).items():
+        if option == "contrasts":
+            _check_contrast(syntax, value)
+        else:
+            _check_option(syntax, name, option, value)
 
 
 def _check_option(syntax: Syntax, function: str, option: str, node: ast.expr) -> None:
-    """Check an argument after the first: a literal, or a contrast."""
-    if option == "contrasts":
-        _check_contrast(syntax, node)
-        return
-    values = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
-    for value in values:
-        literal = value.operand if isinstance(value, ast.UnaryOp) else value
-        if not isinstance(literal, ast.Constant) or isinstance(literal.value, bytes | complex):
-            syntax.fail(
-                value, f"{option}= of {function}() takes plain values: numbers, text in quotes, True, False, None"
-            )
-        number: Any = literal.value
+    """Check a literal argument after the first."""
+    words = f"{option}= of {function}()"
+    message = f"{words} takes plain values: numbers, text in quotes, True, False, None"
+    for value, number in literals(syntax, node, message):
         if option in _BOUNDED and isinstance(number, int | float) and number > MAX_OPTION:
-            syntax.fail(value, f"{option}= of {function}() is at most {MAX_OPTION}")
+            syntax.fail(value, f"{words} is at most {MAX_OPTION}")
 
 
 def _check_contrast(syntax: Syntax, node: ast.expr) -> None:
@@ -252,14 +201,153 @@ def _check_contrast(syntax: Syntax, node: ast.expr) -> None:
     name = syntax.name(root) if isinstance(root, ast.Name) else ""
     if name not in contrasts:
         syntax.fail(node, f"The second argument of C() is a contrast: {', '.join(contrasts)}")
-    if not isinstance(node, ast.Call):
-        return
-    options = FUNCTIONS[name].options
-    if len(node.args) > len(options):
-        syntax.fail(node, f"{name}() takes at most {len(options)} argument(s)")
-    for value in node.args:
-        _check_option(syntax, name, options[0], value)
+    if isinstance(node, ast.Call):
+        options = FUNCTIONS[name].options
+        given = bind(syntax, node, options[:1], f"{name}() takes at most {len(options)} argument(s)", options[1:])
+        for option, value in given.items():
+            _check_option(syntax, name, option, value)
+
+
+# -- arguments ----------------------------------------------------------------------------------------------------
+
+
+def bind(
+    syntax: Syntax, node: ast.Call, positional: tuple[str, ...], too_many: str, named: tuple[str, ...] = ()
+) -> dict[str, ast.expr]:
+    """Arguments of a call by name: some by position too, others by name alone."""
+    if len(node.args) > len(positional):
+        syntax.fail(node.args[len(positional)], too_many)
+    given = dict(zip(positional, node.args, strict=False))
+    return given | read_keywords(syntax, node, (*positional, *named), given)
+
+
+def read_keywords(
+    syntax: Syntax,
+    node: ast.Call,
+    known: tuple[str, ...],
+    given: Container[str] = (),
+    remedies: Mapping[str, str] | None = None,
+) -> dict[str, ast.expr]:
+    """Arguments of a call that are given by name."""
+    function = syntax.called(node)
+    found: dict[str, ast.expr] = {}
     for keyword in node.keywords:
-        if keyword.arg not in options:
-            syntax.fail(keyword, f"{name}() has no argument {keyword.arg!r}; it has: {', '.join(options) or 'none'}")
-        _check_option(syntax, name, keyword.arg, keyword.value)
+        name = keyword.arg
+        if name is None:
+            syntax.fail(keyword, f"Arguments of {function}() are written out; '**' cannot stand here")
+        if remedies and name in remedies:
+            syntax.fail(keyword, remedies[name])
+        if name not in known:
+            close = nearest(name, known)
+            listed = "" if close else f"; it has: {', '.join(known) or 'none'}"
+            syntax.fail(keyword, f"{function}() has no argument {name!r}{close}{listed}")
+        if name in given:
+            syntax.fail(keyword, f"{name}= is given twice")
+        found[name] = keyword.value
+    return found
+
+
+def read_options(
+    syntax: Syntax, node: ast.Call, known: tuple[str, ...], remedies: Mapping[str, str] | None = None
+) -> dict[str, ast.expr]:
+    """Arguments that are given by name; ``None`` is as good as leaving one out."""
+    options = read_keywords(syntax, node, known, remedies=remedies)
+    return {name: value for name, value in options.items() if not is_none(value)}
+
+
+def is_none(node: ast.expr) -> bool:
+    """Tell whether ``None`` is written."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def literal(node: ast.expr | None) -> Any:
+    """Value of a constant, numbers with their sign; None for anything else."""
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+    return None
+
+
+def literals(syntax: Syntax, node: ast.expr, message: str) -> Iterator[tuple[ast.expr, Any]]:
+    """Constants in an argument, one or a list of them, with their values without a sign."""
+    for item in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
+        constant = item.operand if isinstance(item, ast.UnaryOp) else item
+        if not isinstance(constant, ast.Constant):
+            syntax.fail(item, message)
+        yield item, constant.value
+
+
+def read_flag(syntax: Syntax, option: str, node: ast.expr) -> bool:
+    """Read an argument that is ``True`` or ``False``."""
+    value = literal(node)
+    if not isinstance(value, bool):
+        syntax.fail(node, f"{option}= is True or False")
+    return value
+
+
+def read_name(syntax: Syntax, node: ast.expr) -> str:
+    """Read the label of a term."""
+    name = literal(node)
+    if not isinstance(name, str) or not name.strip():
+        syntax.fail(node, 'name= takes text in quotes, as in name="trend"')
+    return name
+
+
+def read_column(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Expression:
+    """Read an argument that must name a column."""
+    if syntax.is_constant(node):
+        name = syntax.text(node)
+        syntax.fail(node, f"{what} names a column; a column called {name} is written in backticks: `{name}`")
+    if not check_expression(syntax, node, role):
+        syntax.fail(node, f"{what} names a column, and {syntax.text(node)} names none")
+    return syntax.expression(node)
+
+
+def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression | None:
+    """Read one limit; None is no limit."""
+    if node is None or is_none(node):
+        return None
+    name = syntax.name(node) if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""
+    if name.lower() == "nan":
+        syntax.fail(node, "NaN is no limit; write None, -inf or inf for no limit")
+    if name in ("Inf", "Infinity", "NULL"):
+        syntax.fail(node, f"{name!r} is not part of the language; write inf, -inf or None for no limit")
+    check_expression(syntax, node, role)
+    return syntax.expression(node)
+
+
+def read_inputs(syntax: Syntax, node: ast.Call) -> tuple[Expression, ...]:
+    """Read the inputs of a process, its arguments without a name."""
+    function = syntax.called(node)
+    if not node.args:
+        syntax.fail(node, f"{function}() needs at least one input, as in {function}(x)")
+    inputs: list[Expression] = []
+    for arg in node.args:
+        item = syntax.expression(arg)
+        if not check_expression(syntax, arg, "gp"):
+            syntax.fail(arg, f"The input {item.text} of {function}() names no column")
+        if item.label in [other.label for other in inputs]:
+            syntax.fail(arg, f"The input {item.label} stands twice in one {function}()")
+        inputs.append(item)
+    return tuple(inputs)
+
+
+def read_group(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Expression:
+    """Read a group, which is a bare column."""
+    if isinstance(literal(node), str):
+        _refuse_quotes(syntax, node)
+    if isinstance(node, ast.Name) and not syntax.is_dot(node):
+        name = syntax.name(node)
+        if syntax.is_constant(node):
+            syntax.fail(node, f"{name} is a number; a column of that name is written `{name}`")
+        syntax.meet(node, role)
+        return syntax.expression(node)
+    if isinstance(node, ast.Call) and syntax.called(node) == "C" and node.args:
+        syntax.fail(node, f"{what} takes the column itself: write {syntax.text(node.args[0])} without C()")
+    syntax.fail(node, f"{what} takes one column by its name; make the column in the data first")
+
+
+def _refuse_quotes(syntax: Syntax, node: ast.expr) -> None:
+    syntax.fail(node, f"A column is written without quotes: {literal(node)}")

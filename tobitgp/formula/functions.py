@@ -1,4 +1,4 @@
-"""Every name a formula may call: the functions, the contrasts, the kernels, and what is not offered yet."""
+"""Every name a formula may call: functions, contrasts, kernels, a user's own, and words of other programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.formula.dates import decimal_years
+from tobitgp.typing import Array
 
+DAY = 86_400_000_000  # microseconds
 UserFunctions = tuple[tuple[str, Callable[..., Any]], ...]
 
 KERNEL_NAMES = ("rbf", "matern12", "matern32", "matern52", "rq", "periodic", "linear")
@@ -50,6 +51,17 @@ class Function:
     n_args: int  # number of columns or expressions it takes
     call: Callable[..., Any] | None = None  # for ``"array"``: (n,) arrays -> (n,) array
     options: tuple[str, ...] = ()  # literal arguments that may follow, in order; only for kinds other than ``"array"``
+
+
+def decimal_years(days: Any) -> Array:
+    """Years with the fraction of the year that has passed."""
+    days = np.asarray(days, dtype=np.float64)
+    missing = np.isnan(days)
+    moments = np.rint(np.where(missing, 0.0, days) * DAY).astype("datetime64[us]")
+    year = moments.astype("datetime64[Y]")
+    start, end = year.astype("datetime64[us]"), (year + np.timedelta64(1, "Y")).astype("datetime64[us]")
+    years: Array = year.astype(np.int64) + 1970.0 + (moments - start) / (end - start)
+    return np.where(missing, np.nan, years)
 
 
 def _array(doc: str, call: Callable[..., Any], n_args: int = 1) -> Function:
@@ -114,7 +126,7 @@ NOT_YET = {
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
     "cluster": "Clusters are named beside the formula: cov_type='cluster', cov_kwds={'groups': 'g'}",
     "frailty": "A random intercept of each group is written re(g), or (1 | g)",
-    "mo": "Monotonic effects are not offered: C(x) has an effect of each level, x alone a straight line",
+    "mo": "Monotonic effects are not supported: C(x) has an effect of each level, x alone a straight line",
     "nondetect": "Detection limits are written as a last part: y ~ ... | censor(nondetect=flag)",
     "pspline": "A smooth curve is written gp(x), or bs(x, df=5) for a spline",
     "strata": "A scale for each group is a formula beside this one: sigma='~ C(g)'",

@@ -1,113 +1,127 @@
-"""``gp(...)``: one kernel and its inputs."""
+"""Terms with a process in them: ``gp(...)``, products, ``re(g)`` and ``(1 | g)``."""
 
 from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import NoReturn
 
-from tobitgp.formula.arguments import is_none, read_flag, read_keywords, read_name
-from tobitgp.formula.expressions import Found, called_name, check_expression, constant_value, expression
-from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, nearest
-from tobitgp.formula.groups import read_group
-from tobitgp.formula.spec import Expression, GPFactor, GPTerm
+from tobitgp.errors import FormulaError
+from tobitgp.formula.aliases import read_alias
+from tobitgp.formula.expressions import (
+    check_expression,
+    constant_value,
+    is_none,
+    literal,
+    read_flag,
+    read_group,
+    read_inputs,
+    read_name,
+    read_options,
+)
+from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PLACES, PROCESSES, nearest
+from tobitgp.formula.spec import GPFactor, GPTerm, default_label
 from tobitgp.formula.syntax import Syntax, check_depth
 
 OPTIONS = ("kernel", "ard", "by", "period", "name")
 _REMEDIES = {
     "c": "gp() has no c=; it has no boundary, so leave it out",
     "iso": "gp() has no iso=; ard=False gives all inputs one length-scale, and each has its own otherwise",
-    "k": "gp() has no k=; how many features are used is the argument inducing= beside the formula",
+    "k": "gp() has no k=; how many basis functions are used is the argument inducing= beside the formula",
     "cov": 'gp() has no cov=; the covariance is kernel=, as in gp(x, kernel="matern52")',
 }
+_BY = "a curve for each group is gp(x, by=g)"
 
 
-@dataclass(slots=True)
-class ProcessFound:
-    """Columns of processes, as they are collected."""
+def holds_process(syntax: Syntax, node: ast.expr) -> bool:
+    """Tell whether a term is a process, a random intercept, or combines one with something by signs."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.BinOp):
+            if isinstance(item.op, ast.BitOr):
+                return True
+            pending += [item.left, item.right]
+        elif isinstance(item, ast.UnaryOp):
+            pending.append(item.operand)
+        elif syntax.called(item) in PROCESSES:
+            return True
+    return False
 
-    inputs: Found = field(default_factory=Found)  # one for each role of a column
-    by: Found = field(default_factory=Found)  # one for each role of a column
-    re: Found = field(default_factory=Found)  # one for each role of a column
+
+def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> GPTerm:
+    """Read a term for which :func:`holds_process` holds, its label none of those taken."""
+    check_depth(syntax, node)
+    match node:
+        case ast.BinOp(op=ast.MatMult()):
+            term = _read_product(syntax, node)
+        case ast.BinOp(op=ast.BitOr()):
+            term = _read_bar(syntax, node)
+        case ast.Call() if syntax.called(node) == "gp":
+            term = _read_gp(syntax, node)
+        case ast.Call() if syntax.called(node) == "re":
+            term = _read_re(syntax, node)
+        case ast.Call():
+            term = read_alias(syntax, node)
+        case _:
+            _refuse_combination(syntax, node)
+    first, last = syntax.span(node)
+    inputs = [v.name for v in syntax.variables if v.role == "gp" and first <= v.start < last]
+    if term.by is not None and term.factors and term.by.text.strip("`") in inputs:
+        message = f"The group {term.by.text} is an input of the same process; leave out one of the two"
+        raise FormulaError(message, syntax.formula, term.by.start)
+    if term.name in taken:
+        _refuse_label(syntax, node, term)
+    return term
 
 
-def read_gp(syntax: Syntax, node: ast.Call, found: ProcessFound) -> GPTerm:
+def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
+    """Refuse a label that another term has."""
+    given = next((value for item in ast.walk(node) if (value := _name_node(item)) is not None), None)
+    remedy = 'give this one a name, as in gp(x, name="short")'
+    if given is not None:
+        remedy = "choose another"
+    elif not term.factors:
+        remedy = "leave one of them out"
+    elif term.read_as:
+        remedy = f'write {term.read_as[:-1]}, name="short") for this one'
+    syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}")
+
+
+def _name_node(node: ast.AST) -> ast.expr | None:
+    """Find the value of ``name=`` in a call."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return next((item.value for item in keywords if item.arg == "name" and not is_none(item.value)), None)
+
+
+# -- one kernel -----------------------------------------------------------------------------------------------------
+
+
+def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     """Read ``gp(x, ..., kernel=, ard=, by=, period=, name=)``.
 
     Its label is ``name=``, else its inputs with ``by=`` and a known ``period=``, so that ``gp(t) + gp(t, period=7)``
     are two terms; a kernel is no part of the label.
     """
-    options = read_keywords(syntax, node, OPTIONS, remedies=_REMEDIES)
-    options = {name: value for name, value in options.items() if not is_none(value)}
-    inputs = read_inputs(syntax, node, found.inputs)
+    options = read_options(syntax, node, OPTIONS, _REMEDIES)
+    inputs = read_inputs(syntax, node)
     kernel, period = _read_kernel_and_period(syntax, options)
     if kernel == "periodic" and len(inputs) > 1:
         remedy = f'multiply: gp({inputs[0].text}, kernel="periodic"):gp({inputs[1].text})'
         syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}")
     ard = read_flag(syntax, "ard", options["ard"]) if "ard" in options else True
-    by = read_group(syntax, options["by"], found.by, "by=") if "by" in options else None
-    label = (
-        read_name(syntax, options["name"])
-        if "name" in options
-        else default_label(inputs, by, _written_period(syntax, options))
-    )
+    by = read_group(syntax, options["by"], "by", "by=") if "by" in options else None
+    if "name" in options:
+        label = read_name(syntax, options["name"])
+    else:
+        written = syntax.expression(options["period"]) if "period" in options else None
+        label = default_label(inputs, by, written)
     return GPTerm((GPFactor(inputs, kernel, ard, period),), label, by)
 
 
-def read_inputs(syntax: Syntax, node: ast.Call, found: Found) -> tuple[Expression, ...]:
-    """Read the arguments without a name, each with a column in it."""
-    function = called_name(syntax, node)
-    if not node.args:
-        syntax.fail(node, f"{function}() needs at least one input, as in {function}(x)")
-    inputs: list[Expression] = []
-    for arg in node.args:
-        before = len(found.names)
-        check_expression(syntax, arg, found)
-        item = expression(syntax, arg)
-        if len(found.names) == before:
-            syntax.fail(arg, f"The input {item.text} of {function}() names no column")
-        if label_of(item) in [label_of(other) for other in inputs]:
-            syntax.fail(arg, f"The input {label_of(item)} stands twice in one {function}()")
-        inputs.append(item)
-    return tuple(inputs)
-
-
-def read_kernel(syntax: Syntax, node: ast.expr) -> str:
-    """Read the name of a kernel, in any spelling."""
-    kernel = node.value if isinstance(node, ast.Constant) else None
-    known = f"the kernels are {', '.join(KERNEL_NAMES)}"
-    if not isinstance(kernel, str):
-        syntax.fail(node, f"kernel= takes a name in quotes; {known}")
-    name = KERNEL_ALIASES.get(kernel.lower(), kernel.lower())
-    if name not in KERNEL_NAMES:
-        close = (nearest(kernel.lower(), KERNEL_NAMES) or nearest(kernel.lower(), KERNEL_ALIASES)).rstrip("?")
-        syntax.fail(node, f"There is no kernel {kernel!r}{close}; {known}")
-    return name
-
-
-def default_label(
-    inputs: tuple[Expression, ...], by: Expression | None, period: Expression | None = None, kernel: str = ""
-) -> str:
-    """Label of a process that was given none, blanks and backticks apart as it is written."""
-    options = [f"by={label_of(by)}"] if by is not None else []
-    options += [f"period={label_of(period)}"] if period is not None else []
-    options += [f'kernel="{kernel}"'] if kernel else []
-    return f"gp({', '.join([*map(label_of, inputs), *options])})"
-
-
-def label_of(item: Expression) -> str:
-    """Text of an expression for a label: blanks squeezed, a bare column without its backticks."""
-    text = " ".join(item.text.split())
-    bare = text.startswith("`") and text.count("`") == 2 and text.endswith("`")
-    return item.text.strip("`") if bare else text
-
-
-def _written_period(syntax: Syntax, options: dict[str, ast.expr]) -> Expression | None:
-    return expression(syntax, options["period"]) if "period" in options else None
-
-
 def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tuple[str, float | None]:
-    kernel = read_kernel(syntax, options["kernel"]) if "kernel" in options else None
+    kernel = _read_kernel(syntax, options["kernel"]) if "kernel" in options else None
     if "period" not in options:
         return kernel or "rbf", None
     node = options["period"]
@@ -119,3 +133,174 @@ def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tup
     if period is None or not 0 < period < math.inf:
         syntax.fail(node, 'period= is a positive number; gp(x, kernel="periodic") estimates it')
     return "periodic", period
+
+
+def _read_kernel(syntax: Syntax, node: ast.expr) -> str:
+    """Read the name of a kernel, in any spelling."""
+    kernel = literal(node)
+    known = f"the kernels are {', '.join(KERNEL_NAMES)}"
+    if not isinstance(kernel, str):
+        syntax.fail(node, f"kernel= takes a name in quotes; {known}")
+    name = KERNEL_ALIASES.get(kernel.lower(), kernel.lower())
+    if name not in KERNEL_NAMES:
+        close = (nearest(kernel.lower(), KERNEL_NAMES) or nearest(kernel.lower(), KERNEL_ALIASES)).rstrip("?")
+        syntax.fail(node, f"There is no kernel {kernel!r}{close}; {known}")
+    return name
+
+
+# -- products -------------------------------------------------------------------------------------------------------
+
+
+def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
+    """Read a product of kernels, at most one of its factors a group."""
+    leaves = _leaves(node)
+    parts = [_read_leaf(syntax, leaf) for leaf in leaves]
+    named = [leaf for leaf in leaves if _name_node(leaf) is not None]
+    if len(named) > 1:
+        syntax.fail(named[1], "A product has one name; leave out one name=")
+    groups = [(leaf, part.by) for leaf, part in zip(leaves, parts, strict=True) if part.by is not None]
+    if len(groups) > 1:
+        remedy = "leave this one out, or make a column of both in the data first"
+        syntax.fail(groups[1][0], f"A product has one group; {remedy}")
+    factors: list[GPFactor] = []
+    for leaf, part in zip(leaves, parts, strict=True):
+        if any(_same(factor, other) for factor in part.factors for other in factors):
+            syntax.fail(leaf, f"The factor {part.name} stands twice in one product; leave one of them out")
+        factors += part.factors
+    names = [part.name for part in parts]
+    for i, part in enumerate(parts):
+        if names.count(part.name) > 1 and part.factors[0].kernel != "rbf":
+            names[i] = default_label(part.inputs, part.by, kernel=part.factors[0].kernel)
+    label = parts[leaves.index(named[0])].name if named else ":".join(names)
+    return GPTerm(tuple(factors), label, groups[0][1] if groups else None)
+
+
+def _leaves(node: ast.expr) -> list[ast.expr]:
+    """Factors of a product, from left to right."""
+    leaves: list[ast.expr] = []
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult):
+            pending += [item.right, item.left]
+        else:
+            leaves.append(item)
+    return leaves
+
+
+def _same(factor: GPFactor, other: GPFactor) -> bool:
+    first, second = ((*(item.label for item in f.inputs), f.kernel, f.period) for f in (factor, other))
+    return first == second
+
+
+def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
+    """Read one factor of a product."""
+    name = syntax.called(node)
+    match node:
+        case ast.Call() if name == "gp":
+            return _read_gp(syntax, node)
+        case ast.Call() if name == "C":
+            if len(node.args) != 1 or node.keywords:
+                syntax.fail(node, "In a product with a process, C() holds one column and nothing else: gp(x):C(g)")
+            by = read_group(syntax, node.args[0], "by", "C() in a product with a process")
+            return GPTerm((), f"C({by.label})", by)
+        case ast.Call() if name in PROCESSES:
+            remedy = _BY if name == "re" else f"write {read_alias(syntax, node).read_as}"
+            syntax.fail(node, f"{name}(...) cannot stand in a product; {remedy}")
+        case ast.BinOp(op=ast.Add() | ast.Sub()):
+            remedy = "write the products out: z:gp(x) + w:gp(x)"
+            syntax.fail(node, f"A sum cannot stand in a product with a process; {remedy}")
+        case ast.BinOp():
+            _refuse_combination(syntax, node)
+        case ast.UnaryOp():
+            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
+    if syntax.is_dot(node):
+        syntax.fail(node, "'.' cannot stand in a product with a process; write the columns out")
+    # A factor without a process: its slope varies along the others.
+    inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else node
+    slope = syntax.expression(inner)
+    if not check_expression(syntax, inner, "gp"):
+        syntax.fail(node, f"The factor {slope.text} names no column; the height of a process is estimated anyway")
+    return GPTerm((GPFactor((slope,), "linear", True),), syntax.text(node) if inner is not node else slope.label)
+
+
+def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
+    """Say what to write instead of a process under any sign but ``+`` and ``:``."""
+    if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
+        syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
+    calls = [name for item in ast.walk(node) if (name := syntax.called(item))]
+    if "re" in calls or any(isinstance(item, ast.BitOr) for item in ast.walk(node)):
+        syntax.fail(node, f"A random intercept is a term by itself, added by '+'; {_BY}")
+    simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))
+    left, right = (syntax.text(node.left), syntax.text(node.right)) if simple else ("gp(x)", "z")
+    match node.op:
+        case ast.Pow():
+            syntax.fail(node, "A process has no powers; a product of two is written gp(x):gp(z)")
+        case ast.Mult():
+            remedy = f"write {left}:{right} for the product, or {left} + {right} + {left}:{right}"
+            syntax.fail(node, f"'*' cannot stand beside a process; {remedy}")
+        case ast.Div():
+            syntax.fail(node, f"'/' cannot stand beside a process; write {left} + {left}:{right}")
+    syntax.fail(node, "This sign cannot stand beside a process; processes are added by '+' and multiplied by ':'")
+
+
+# -- random intercepts ----------------------------------------------------------------------------------------------
+
+
+def _read_re(syntax: Syntax, node: ast.Call) -> GPTerm:
+    """Read ``re(g, name=)``."""
+    options = read_options(syntax, node, ("name",), {"by": "re() has no by=; write gp(x, by=g)"})
+    if not node.args:
+        syntax.fail(node, "re() needs a column of groups, as in re(g)")
+    if len(node.args) > 1:
+        syntax.fail(node.args[1], f"re() takes one column; {_column_of_both(syntax, node.args[0], node.args[1])}")
+    by = read_group(syntax, node.args[0], "re", "re()")
+    return GPTerm((), read_name(syntax, options["name"]) if "name" in options else f"re({by.text.strip('`')})", by)
+
+
+def _read_bar(syntax: Syntax, node: ast.BinOp) -> GPTerm:
+    """Read ``(1 | g)``."""
+    left, right = node.left, node.right
+    match right:
+        case ast.Call() if syntax.called(right) in PLACES:
+            name = syntax.called(right)
+            syntax.fail(right, f"{name}(...) stands {PLACES[name]}, outside brackets")
+        case ast.BinOp(op=ast.Div() | ast.MatMult() | ast.Mult()):
+            also = f"re({syntax.text(right.left)}) + " if isinstance(right.op, ast.Div) else ""
+            syntax.fail(right, f"A group is one column; {_column_of_both(syntax, right.left, right.right, also)}")
+        case ast.BinOp(op=ast.Add()):
+            remedy = f"write (1 | {syntax.text(right.left)}) + (1 | {syntax.text(right.right)})"
+            syntax.fail(right, f"A group is one column; {remedy}")
+    group = syntax.text(right)
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.BitOr):
+        syntax.fail(left.right, f"One '|' sets off the group; write (1 | {group})")
+    if type(literal(left)) is not int or literal(left) != 1:
+        _refuse_slopes(syntax, left, group)
+    by = read_group(syntax, right, "re", "A random intercept")
+    return GPTerm((), f"re({by.text.strip('`')})", by)
+
+
+def _refuse_slopes(syntax: Syntax, node: ast.expr, group: str) -> NoReturn:
+    """Say what can be had instead of ``(1 + z | g)``."""
+    slopes: list[str] = []
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Sub) and isinstance(item.right, ast.Constant):
+            pending.append(item.left)
+        elif isinstance(item, ast.BinOp) and isinstance(item.op, ast.Add):
+            pending += [item.right, item.left]
+        elif not isinstance(item, ast.Constant | ast.UnaryOp):
+            slopes.append(syntax.text(item))
+    if not slopes:
+        syntax.fail(node, f"Left of '|' stands 1, the random intercept: (1 | {group})")
+    remedy = f"{' + '.join(slopes)} + (1 | {group}) has a slope common to all groups"
+    syntax.fail(node, f"Random slopes are not available yet; {remedy}")
+
+
+def _column_of_both(syntax: Syntax, first: ast.expr, second: ast.expr, also: str = "") -> str:
+    """Remedy for a group of two columns."""
+    names = [syntax.name(side) if isinstance(side, ast.Name) else "" for side in (first, second)]
+    g, h = names if all(name.isidentifier() for name in names) else ("g", "h")
+    both = f'df["{g}{h}"] = df["{g}"].astype(str) + "/" + df["{h}"].astype(str)'
+    return f"make a column of both, {both}, and write {also}re({g}{h})"

@@ -1,20 +1,22 @@
-"""Formula text -> ModelSpec."""
+"""Formula text -> ModelSpec, and the formula of the log noise scale, ``sigma="~ z"`` -> ScaleSpec."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import ast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from tobitgp.errors import FormulaError
-from tobitgp.formula.censoring import read_parts
-from tobitgp.formula.expressions import Found
-from tobitgp.formula.functions import read_functions
-from tobitgp.formula.response import ResponseFound, read_response
-from tobitgp.formula.spec import INPUT_ROLES, ModelSpec, Role, Variable
-from tobitgp.formula.syntax import Syntax, one_line, read_side
+from tobitgp.errors import FormulaError, SpecError
+from tobitgp.formula.functions import PROCESSES, nearest, read_functions
+from tobitgp.formula.response import read_parts, read_response
+from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
+from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
-from tobitgp.formula.tokens import Token, tokenize
-from tobitgp.formula.variables import check_columns, collect_variables, columns_of_dot
+
+_LISTED = 12  # names in a message
+_SCALE = "write sigma='~ z', or '~ 1' for one scale"
+_CURVE = "bs(z, df=5) makes a smooth curve"
+_LEVELS = "a column of groups, as in '~ g', gives each its own scale"
 
 
 def parse_formula(
@@ -28,73 +30,173 @@ def parse_formula(
     """
     if not isinstance(text, str):
         raise FormulaError(f"A formula is text such as 'y ~ gp(x)', not {type(text).__name__}")
-    formula = one_line(text)
-    left_tokens, right_tokens = _split_sides(formula, tokenize(formula))
+    formula = _one_line(text)
+    written = "write response ~ terms, as in y ~ gp(x)"
+    before, tilde, after = _split(formula, f"The formula is empty; {written}", f"The formula has no '~'; {written}")
+    if not before:
+        raise FormulaError("The response is missing left of '~', as in y ~ gp(x)", formula, tilde)
+    if not after:
+        raise FormulaError("The terms are missing right of '~'; write 1 for the intercept alone", formula, tilde)
     own = read_functions(functions)
-    left, right = read_side(formula, left_tokens, own), read_side(formula, right_tokens, own)
-    found = ResponseFound()
-    response, entry = read_response(left, found)
+    left, right = read_side(formula, before, own), read_side(formula, after, own)
+    response, entry = read_response(left)
     node, parts = split_parts(right)
-    censoring, truncation = read_parts(right, parts, response, entry, found)
+    censoring, truncation = read_parts(right, parts, response, entry)
     terms = read_terms(right, node)
-    roles = _roles(found, terms)
-    others = columns_of_dot(right, terms, columns, [name for _, item in roles for name, _ in item.names])
-    check_linear(right, terms, others)
-    plain = plain_columns(right, terms, others)
-    variables = collect_variables(roles, terms, right, others, plain)
-    _refuse_response(formula, roles, found)
-    check_columns(formula, variables, terms, columns)
-    _check_names(right, terms, variables)
+    fields, met = _linear_fields(right, terms, columns, left.variables)
+    responses = {v.name for v in met if v.role in ("response", "bound")}
+    for variable in met:
+        if variable.role in INPUT_ROLES and variable.name in responses:
+            message = f"The response {variable.name!r} cannot stand among the terms too"
+            raise FormulaError(message, formula, variable.start)
+    _check_columns(formula, fields["variables"], terms, columns)
+    _check_names(right, terms, fields["variables"])
     return ModelSpec(
-        formula=formula,
+        **fields,
         response=response,
         censoring=censoring,
-        linear=linear_text(right, terms, others),
-        offsets=tuple(terms.offsets),
-        gps=tuple(terms.gps),
-        variables=variables,
-        plain=plain,
-        codings=tuple(terms.found_linear.codings),
         truncation=truncation,
-        functions=own,
+        gps=tuple(terms.gps),
         mixture=terms.mixture,
     )
 
 
-def _split_sides(formula: str, tokens: tuple[Token, ...]) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """Tokens left and right of the one ``~``."""
+def parse_scale_formula(
+    text: str,
+    columns: Collection[str] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    *,
+    beside: ModelSpec | None = None,
+) -> ScaleSpec:
+    """Read the formula of the log noise scale, in the grammar of the linear part."""
+    if not isinstance(text, str):
+        number = isinstance(text, int | float) and not isinstance(text, bool)
+        remedy = f"a known scale is fixed={{'sigma': {text!r}}}" if number else _SCALE
+        raise FormulaError(f"The noise scale is a formula in text, not {type(text).__name__}; {remedy}")
+    own = read_functions(functions)
+    formula = _one_line(text)
+    what = "The formula of the noise scale"
+    begins = f"{what} begins with '~'; write sigma='~ {formula.strip()}'"
+    before, tilde, after = _split(formula, f"{what} is empty; {_SCALE}", begins)
+    if not after:
+        raise FormulaError(f"The terms are missing right of '~'; {_SCALE}", formula, tilde)
+    if before:
+        remedy = f"write sigma='~ {formula[after[0].start :].strip()}'"
+        message = f"{what} has nothing left of '~': it models log(sigma); {remedy}"
+        raise FormulaError(message, formula, before[0].start)
+    syntax = read_side(formula, after, own)
+    node, parts = split_parts(syntax)
+    if parts:
+        remedy = "censoring and truncation stand in the formula of the model"
+        syntax.fail(parts[0], f"{what} has no '|'; {remedy}")
+    _refuse_processes(syntax, node)
+    terms = read_terms(syntax, node)
+    outside = () if beside is None else beside.names(*(role for role in ROLES if role not in INPUT_ROLES))
+    fields, _ = _linear_fields(syntax, terms, columns, (), outside)
+    spec = ScaleSpec(**fields)
+    if spec.linear == "0" and not terms.offsets:
+        syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
+    _check_columns(formula, spec.variables, terms, columns)
+    if beside is not None:
+        refuse_response(spec, beside)
+    return spec
+
+
+def refuse_response(scale: ScaleSpec, spec: ModelSpec) -> None:
+    """Refuse a noise scale that depends on the response."""
+    responses = spec.names("response", "bound")
+    for variable in scale.variables:
+        if variable.name in responses:
+            message = f"The response {variable.name!r} cannot stand in the formula of its noise scale"
+            raise FormulaError(message, scale.formula, variable.start)
+
+
+def unknown_column(formula: str, name: str, start: int, columns: Iterable[object]) -> FormulaError:
+    """Error for a name that is no column, with the nearest that are, or those that are not text."""
+    given = list(columns)
+    known = [column for column in given if isinstance(column, str)]
+    others = [repr(column) for column in given if not isinstance(column, str)]
+    said = close = nearest(name, known)
+    if known and not close:
+        said = f"; the columns are {_some(known)}"
+    if others and not close:
+        said += f"; names of columns must be text, and these are not: {_some(others)}"
+    return FormulaError(f"The data have no column {name!r}{said}", formula, start)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + ", ..." * (len(names) > _LISTED)
+
+
+def _one_line(text: str) -> str:
+    """Replace every white space by a blank, so that offsets stay."""
+    return "".join(" " if char.isspace() else char for char in text)
+
+
+def _split(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
+    """Tokens left of the one ``~``, its place, and the tokens right of it."""
+    tokens = tokenize(formula)
     tildes = [i for i, token in enumerate(tokens) if token.text == "~"]
     if not tokens:
-        raise FormulaError("The formula is empty; write response ~ terms, as in y ~ gp(x)", formula, 0)
+        raise FormulaError(empty, formula, 0)
     if not tildes:
-        start = tokens[0].start
-        raise FormulaError("The formula has no '~'; write response ~ terms, as in y ~ gp(x)", formula, start)
+        raise FormulaError(no_tilde, formula, tokens[0].start)
     if len(tildes) > 1:
         raise FormulaError("A formula has one '~'", formula, tokens[tildes[1]].start)
     middle = tildes[0]
-    left, right = tokens[:middle], tokens[middle + 1 :]
-    if not left:
-        raise FormulaError("The response is missing left of '~', as in y ~ gp(x)", formula, tokens[middle].start)
-    if not right:
-        remedy = "write 1 for the intercept alone"
-        raise FormulaError(f"The terms are missing right of '~'; {remedy}", formula, tokens[middle].start)
-    return left, right
+    return tokens[:middle], tokens[middle].start, tokens[middle + 1 :]
 
 
-def _roles(found: ResponseFound, terms: Terms) -> list[tuple[Role, Found]]:
-    """Columns that were met, by role; those of the linear terms once they are checked."""
-    return [
-        ("response", found.values),
-        ("event", found.events),
-        ("bound", found.bounds),
-        ("limit", found.limits),
-        ("window", found.window),
-        ("linear", terms.found_linear),
-        ("gp", terms.found_process.inputs),
-        ("by", terms.found_process.by),
-        ("re", terms.found_process.re),
-        ("offset", terms.found_offset),
-    ]
+def _linear_fields(
+    syntax: Syntax, terms: Terms, columns: Collection[str] | None, left: Sequence[Variable], outside: Iterable[str] = ()
+) -> tuple[dict[str, Any], list[Variable]]:
+    """Fields of a :class:`LinearPart`, and all columns that were met, left of ``~`` and here."""
+    dot = next((token.start for token in syntax.tokens if token.role == "dot"), None)
+    taken = {*outside, *(v.name for v in (*left, *syntax.variables)), *(name for name, _ in terms.removed)}
+    others = () if dot is None else _columns_of_dot(syntax.formula, dot, columns, taken)
+    check_linear(syntax, terms, others)
+    plain = plain_columns(syntax, terms, others)
+    met = [*left, *syntax.variables, *(Variable(name, dot or 0, "linear") for name in others)]
+    met.sort(key=lambda v: ROLES.index(v.role))
+    variables: dict[tuple[object, ...], Variable] = {}
+    for v in met:
+        if v.role != "linear" or plain is None or v.name in plain:
+            variables.setdefault((v.name, v.role, v.date, v.beside), v)
+    fields = {
+        "formula": syntax.formula,
+        "linear": linear_text(syntax, terms, others),
+        "offsets": tuple(terms.offsets),
+        "variables": tuple(variables.values()),
+        "plain": plain,
+        "codings": tuple(syntax.codings),
+        "functions": syntax.functions,
+    }
+    return fields, met
+
+
+def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, taken: set[str]) -> tuple[str, ...]:
+    """All columns but those used elsewhere and those taken out."""
+    said = "'.' means all other columns, but"
+    if columns is None:
+        raise FormulaError(f"{said} no columns are known here", formula, dot)
+    for column in columns:
+        if not isinstance(column, str) or "`" in column or not column.strip():
+            raise FormulaError(f"{said} the name {column!r} cannot stand in a formula; rename it", formula, dot)
+    others = tuple(column for column in dict.fromkeys(columns) if column not in taken)
+    if not others:
+        raise FormulaError(f"{said} none is left", formula, dot)
+    return others
+
+
+def _check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
+    """Refuse names that are no columns, the first in the text first."""
+    if columns is None:
+        return
+    known = set(columns)
+    named = [(v.start, v.name) for v in variables] + [(start, name) for name, start in terms.removed]
+    for start, name in sorted(named):
+        if name not in known:
+            raise unknown_column(formula, name, start, columns)
 
 
 def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) -> None:
@@ -107,10 +209,16 @@ def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) ->
             raise FormulaError(f"There is already a term {term.name!r}; choose another", syntax.formula, start)
 
 
-def _refuse_response(formula: str, roles: Iterable[tuple[Role, Found]], found: ResponseFound) -> None:
-    """Refuse a response that is also an input."""
-    responses = {name for name, _ in found.values.names + found.bounds.names}
-    for role, item in roles:
-        for name, start in item.names:
-            if role in INPUT_ROLES and name in responses:
-                raise FormulaError(f"The response {name!r} cannot stand among the terms too", formula, start)
+def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
+    """Refuse ``gp(...)``, ``re(...)``, their aliases and ``(1 | g)`` in the noise scale, wherever they stand."""
+    places: list[tuple[int, str, str]] = []
+    for node in ast.walk(root):
+        name = syntax.called(node)
+        if isinstance(node, ast.Call) and name in PROCESSES:
+            places.append((syntax.span(node)[0], f"{name}(...)", _LEVELS if name == "re" else _CURVE))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            places.append((syntax.span(node)[0], f"({syntax.text(node)})", _LEVELS))
+    if places:
+        start, what, remedy = min(places)
+        message = f"{what} in the formula of the noise scale is not supported; {remedy}"
+        raise SpecError(str(FormulaError(message, syntax.formula, start)))

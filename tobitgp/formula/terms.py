@@ -1,20 +1,24 @@
-"""The terms right of ``~``: what is linear, what is a Gaussian process, what is an offset."""
+"""The terms right of ``~``: linear terms with their expansion, offsets, processes, or a lone mixture."""
 
 from __future__ import annotations
 
 import ast
 import keyword
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tobitgp.formula.expansion import check_total, count_products, terms_names
-from tobitgp.formula.expressions import Found, check_expression, expression
+from tobitgp.formula.expressions import bind, check_call, check_expression, literal
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
-from tobitgp.formula.gp import ProcessFound
-from tobitgp.formula.mixture import read_mixture
-from tobitgp.formula.processes import holds_process, read_process
+from tobitgp.formula.gp import holds_process, read_process
 from tobitgp.formula.spec import Expression, GPTerm, MixtureTerm
 from tobitgp.formula.syntax import Syntax, check_depth
+
+MAX_PRODUCTS = 10_000
+MOST_NUMBERS = 100
+DEFAULT_MOST = 10
+_FAR = 10**9
+_MIXTURES = 'write mixture(2), mixture(range(1, 7)), or mixture("dp", max_components=10)'
 
 
 @dataclass(slots=True)
@@ -26,9 +30,6 @@ class Terms:
     gps: list[GPTerm] = field(default_factory=list)
     offsets: list[Expression] = field(default_factory=list)
     removed: list[tuple[str, int]] = field(default_factory=list)  # bare columns taken out by ``- x``, with their places
-    found_linear: Found = field(default_factory=Found)
-    found_process: ProcessFound = field(default_factory=ProcessFound)
-    found_offset: Found = field(default_factory=Found)
     mixture: MixtureTerm | None = None
 
 
@@ -47,66 +48,33 @@ def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
 
 
 def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
-    """Sort the terms, checking all but those that stand for other columns."""
+    """Sort the terms; linear ones are checked by :func:`check_linear`, once ``.`` is known."""
     terms, signed = Terms(), _flatten(node)
     mixed = [term for _, term in signed if syntax.called(term) == "mixture"]
     if mixed:
-        terms.mixture, terms.intercept = _read_lone_mixture(syntax, mixed[0], signed), False
+        terms.mixture, terms.intercept = _read_mixture(syntax, mixed[0], signed), False
         return terms
     for sign, term in signed:
-        if isinstance(term, ast.Constant):
-            terms.intercept = _read_constant(syntax, term) == (sign > 0)
-            continue
         name = syntax.called(term)
         process = holds_process(syntax, term)
         if (process or name == "offset") and sign < 0:
             what = f"{name}(...)" if name else "A process"
             syntax.fail(term, f"{what} cannot be taken out with '-'{'' if process else '; write offset(-x)'}")
-        if process:
-            taken = [gp.name for gp in terms.gps]
-            terms.gps.append(read_process(syntax, term, terms.found_process, taken))
+        if isinstance(term, ast.Constant):
+            terms.intercept = _read_constant(syntax, term) == (sign > 0)
+        elif process:
+            terms.gps.append(read_process(syntax, term, [gp.name for gp in terms.gps]))
         elif name == "offset":
             assert isinstance(term, ast.Call)
-            terms.offsets.append(_read_offset(syntax, term, terms.found_offset))
-        elif sign < 0 and isinstance(term, ast.Name) and not syntax.is_dot(term):
-            terms.removed.append((syntax.name(term), syntax.span(term)[0]))
-            terms.linear.append((sign, term))
+            if len(term.args) != 1 or term.keywords:
+                syntax.fail(term, "offset() takes one expression, as in offset(log(exposure))")
+            check_expression(syntax, term.args[0], "offset")
+            terms.offsets.append(syntax.expression(term.args[0]))
         else:
             terms.linear.append((sign, term))
+            if sign < 0 and isinstance(term, ast.Name) and not syntax.is_dot(term):
+                terms.removed.append((syntax.name(term), syntax.span(term)[0]))
     return terms
-
-
-def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
-    """Check the linear terms and bound their expansion."""
-    total = 0
-    for sign, term in terms.linear:
-        check_depth(syntax, term)
-        found = Found() if sign < 0 and isinstance(term, ast.Name) else terms.found_linear
-        total += count_products(syntax, term, found, len(others))
-        check_total(syntax, term, total)
-
-
-def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
-    """Write the linear part in formulaic's grammar, intercept first."""
-    pieces = ["1" if terms.intercept else "0"]
-    for sign, term in terms.linear:
-        text = _rewrite(syntax, term, others)
-        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add | ast.Sub):
-            text = f"({text})"
-        pieces.append(f"{'+' if sign > 0 else '-'} {text}")
-    return " ".join(pieces)
-
-
-def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[str, ...] | None:
-    """Columns of a linear part that holds nothing but bare columns, else None."""
-    names: list[str] = []
-    removed = {name for name, _ in terms.removed}
-    for sign, term in terms.linear:
-        if not isinstance(term, ast.Name):
-            return None
-        if sign > 0:
-            names.extend(others if syntax.is_dot(term) else [syntax.name(term)])
-    return tuple(name for name in dict.fromkeys(names) if name not in removed)
 
 
 def _flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
@@ -126,18 +94,6 @@ def _flatten(node: ast.expr) -> list[tuple[int, ast.expr]]:
     return terms
 
 
-def _read_lone_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:
-    """Read a mixture that has the right-hand side for itself."""
-    assert isinstance(node, ast.Call)
-    for sign, term in signed:
-        if term is not node:
-            reason = "components whose means or weights depend on covariates are not offered"
-            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out")
-        if sign < 0:
-            syntax.fail(term, "mixture(...) cannot be taken out with '-'")
-    return read_mixture(syntax, node)
-
-
 def _read_constant(syntax: Syntax, node: ast.Constant) -> bool:
     """1 for the intercept, 0 for none."""
     if isinstance(node.value, str):
@@ -147,35 +103,171 @@ def _read_constant(syntax: Syntax, node: ast.Constant) -> bool:
     return bool(node.value)
 
 
-def _read_offset(syntax: Syntax, node: ast.Call, found: Found) -> Expression:
-    if len(node.args) != 1 or node.keywords:
-        syntax.fail(node, "offset() takes one expression, as in offset(log(exposure))")
-    check_expression(syntax, node.args[0], found)
-    return expression(syntax, node.args[0])
+# -- linear terms -----------------------------------------------------------------------------------------------------
 
 
-def _rewrite(syntax: Syntax, node: ast.expr, others: Sequence[str]) -> str:
+def check_linear(syntax: Syntax, terms: Terms, others: Sequence[str]) -> None:
+    """Check the linear terms and bound their expansion."""
+    total = 0
+    for sign, term in terms.linear:
+        check_depth(syntax, term)
+        met = len(syntax.variables)
+        total += _count_products(syntax, term, len(others))
+        if sign < 0 and isinstance(term, ast.Name):
+            del syntax.variables[met:]
+        _check_total(syntax, term, total)
+
+
+def _count_products(syntax: Syntax, node: ast.expr, n_others: int) -> int:
+    """Check a linear term."""
+    met = len(syntax.variables)
+    match node:
+        case ast.Name():
+            if syntax.is_dot(node):
+                return n_others
+            if syntax.is_constant(node):
+                name = syntax.name(node)
+                syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`")
+            syntax.meet(node, "linear")
+            return 1
+        case ast.Call():
+            check_call(syntax, node, "linear", linear=True)
+        case ast.Set(elts=[inner]):
+            check_expression(syntax, inner, "linear")
+        case ast.BinOp(op=ast.Pow()):
+            return _count_power(syntax, node, n_others)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
+            left, right = (_count_products(syntax, side, n_others) for side in (node.left, node.right))
+            product = 0 if isinstance(node.op, ast.Add | ast.Sub) else left * right
+            total = product + (0 if isinstance(node.op, ast.MatMult) else left + right)
+            _check_total(syntax, node, total)
+            return total
+        case ast.Constant():
+            remedy = "arithmetic is written in I(), as in I(2 * x)"
+            syntax.fail(node, f"{syntax.text(node)} cannot be combined with terms: 0 and 1 stand alone, {remedy}")
+        case ast.UnaryOp():
+            syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
+        case _:
+            syntax.fail(node, "This is no term; arithmetic and comparisons are written in I(), as in I(x > 1)")
+    if len(syntax.variables) == met:
+        syntax.fail(node, f"The term {syntax.text(node)} names no column; 1 is the intercept")
+    return 1
+
+
+def _count_power(syntax: Syntax, node: ast.BinOp, n_others: int) -> int:
+    exponent = node.right.value if isinstance(node.right, ast.Constant) else None
+    if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
+        syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2")
+    if isinstance(node.left, ast.Name | ast.Call) and not syntax.is_dot(node.left):
+        text = syntax.text(node.left)
+        syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2)")
+    base = _count_products(syntax, node.left, n_others)
+    if base > 1 and exponent * math.log10(base) > 15:
+        what = f"This power would form {base}**{exponent} products of terms"
+        syntax.fail(node, f"{what}; at most {MAX_PRODUCTS:,} are formed")
+    total = int(base**exponent)
+    _check_total(syntax, node, total)
+    return total
+
+
+def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
+    if total > MAX_PRODUCTS:
+        syntax.fail(node, f"The terms would expand to {total:,} products; at most {MAX_PRODUCTS:,} are formed")
+
+
+def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
+    """Write the checked linear terms in formulaic's grammar, intercept first."""
+    text = "1" if terms.intercept else "0"
+    columns = {v.start for v in syntax.variables if v.role == "linear"} | {start for _, start in terms.removed}
+    for sign, term in terms.linear:
+        written = _rewrite(syntax, term, columns, others)
+        if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add | ast.Sub):
+            written = f"({written})"
+        text += f" {'+' if sign > 0 else '-'} {written}"
+    return text
+
+
+def _rewrite(syntax: Syntax, node: ast.expr, columns: set[int], others: Sequence[str]) -> str:
     """Text of a term with ``.`` written out and unusual column names in backticks."""
     first, last = syntax.span(node)
-    columns = {start for _, start in terms_names(syntax, node)}
     own = [name for name, _ in syntax.functions]
-    pieces: list[str] = []
-    end = first
+    text, end = "", first
     for token in syntax.tokens:
         if not first <= token.start < last:
             continue
-        text = token.text
+        written = token.text
         if token.role == "dot":
-            text = f"({' + '.join(spelled(name, own) for name in others)})"
+            written = f"({' + '.join(spelled(name, own) for name in others)})"
         elif token.start in columns:
-            text = spelled(text.strip("`"), own)
-        gap = " " if pieces and token.start > end and token.role != "call" else ""
-        pieces.append(gap + text)
-        end = token.end
-    return "".join(pieces)
+            written = spelled(written.strip("`"), own)
+        gap = " " if text and token.start > end and token.role != "call" else ""
+        text, end = text + gap + written, token.end
+    return text
+
+
+def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[str, ...] | None:
+    """Columns of a linear part that holds nothing but bare columns, else None."""
+    names: list[str] = []
+    removed = {name for name, _ in terms.removed}
+    for sign, term in terms.linear:
+        if not isinstance(term, ast.Name):
+            return None
+        if sign > 0:
+            names.extend(others if syntax.is_dot(term) else [syntax.name(term)])
+    return tuple(name for name in dict.fromkeys(names) if name not in removed)
 
 
 def spelled(name: str, own: Sequence[str] = ()) -> str:
     """Write a column's name so that formulaic reads it safely, beside a user's own functions."""
     safe = name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
     return name if safe and name not in own and name not in FUNCTIONS and name not in CONSTANTS else f"`{name}`"
+
+
+# -- mixtures ---------------------------------------------------------------------------------------------------------
+
+
+def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.expr]]) -> MixtureTerm:
+    """Read ``mixture(k)``, ``mixture(range(1, 7))`` or ``mixture("dp", max_components=10)``, which stands alone."""
+    assert isinstance(node, ast.Call)
+    for sign, term in signed:
+        if term is not node:
+            reason = "components whose means or weights depend on covariates are not supported"
+            syntax.fail(term, f"mixture(...) stands alone right of '~'; {reason}, so leave {syntax.text(term)} out")
+        if sign < 0:
+            syntax.fail(term, "mixture(...) cannot be taken out with '-'")
+    too_many = f"mixture() takes one number, range or name; {_MIXTURES}"
+    given = bind(syntax, node, ("k",), too_many, ("max_components",))
+    if "k" not in given:
+        syntax.fail(node, f"mixture() needs the number of components; {_MIXTURES}")
+    k, most = given["k"], given.get("max_components")
+    start, end = syntax.span(node)
+    name = literal(k)
+    if isinstance(name, str):
+        if name != "dp":
+            syntax.fail(k, f'mixture({name!r}) is not supported; "dp" is the Dirichlet process: {_MIXTURES}')
+        number = DEFAULT_MOST if most is None else _read_number(syntax, most, "max_components=")
+        return MixtureTerm((number,), process=True, start=start, end=end)
+    if most is not None:
+        syntax.fail(most, 'max_components= goes with mixture("dp"); a number or range of components is exact')
+    if isinstance(k, ast.Call) and syntax.called(k) == "range":
+        return MixtureTerm(_read_range(syntax, k), start=start, end=end)
+    return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), start=start, end=end)
+
+
+def _read_range(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:
+    ends = [literal(arg) for arg in node.args]
+    if node.keywords or not 1 <= len(ends) <= 3 or any(type(end) is not int for end in ends) or ends[-1] == 0:
+        syntax.fail(node, "range() takes whole numbers, and ends before the last: range(1, 7) is 1, 2, 3, 4, 5, 6")
+    found = range(*(max(-_FAR, min(end, _FAR)) for end in ends))
+    if not found or min(found[0], found[-1]) < 1:
+        syntax.fail(node, f"{syntax.text(node)} must hold whole numbers of at least 1 only, as range(1, 7) does")
+    if len(found) > MOST_NUMBERS:
+        syntax.fail(node, f"{syntax.text(node)} holds {len(found)} numbers; up to {MOST_NUMBERS} are tried in one fit")
+    return tuple(sorted(found))
+
+
+def _read_number(syntax: Syntax, node: ast.expr, what: str) -> int:
+    number = literal(node)
+    if type(number) is not int or number < 1:
+        syntax.fail(node, f"{what} is a whole number of at least 1, and {syntax.text(node)} is not; {_MIXTURES}")
+    return number

@@ -29,7 +29,6 @@ from tobitgp.data.units import (
 )
 from tobitgp.engines import LocalPieces, Pieces
 from tobitgp.errors import SpecError
-from tobitgp.formula.gp import label_of
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.parameter_options import Given, check_names, linear_means, read_parameters
 from tobitgp.inference.parameters import (
@@ -238,7 +237,7 @@ def _array(choice: Any) -> Array:
 
 def _in_order(choice: Any, term: GPTerm) -> Any:
     """Columns of a table as the inputs stand in the term."""
-    names, given = list(map(label_of, term.inputs)), getattr(choice, "columns", None)
+    names, given = [item.label for item in term.inputs], getattr(choice, "columns", None)
     if given is None or len({*names}) < len(names):
         return choice
     if sorted(map(str, given)) != sorted(names):

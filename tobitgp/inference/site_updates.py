@@ -1,10 +1,6 @@
 """What a visit to some rows does: their sites, and the sums over them that the posterior and its iteration need.
 
 Every function takes the state of a part and gives a new one, or sums; nothing here knows of other parts.
-
-Steps are accelerated by Anderson's method: with ``dX`` and ``dG`` the last differences of points and steps,
-``gamma = argmin |g - dG gamma|`` and the next point is ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J.
-Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are sums over the parts; all else each part does for itself.
 """
 
 from __future__ import annotations
@@ -17,51 +13,15 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.engines import add_up
-from tobitgp.errors import NumericalError
 from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import Part, Sites, spans
 from tobitgp.inference.posterior import Gaussian
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.anderson import History, mixed, normal_equations, remember
 from tobitgp.numerics.arrow import Loadings, by_group
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
-
-MEMORY = 8
-_RIDGE = 1e-10
-
-# Points and the steps from them, (n,) each, the last one present.
-History = tuple[tuple[Array, Array], ...]
-
-
-def remember(history: History, point: Array, step: Array) -> History:
-    """The history with one more point, the oldest forgotten."""
-    return (*history, (point, step))[-MEMORY - 1 :]
-
-
-def normal_equations(history: History) -> tuple[Array, Array]:
-    """``dG dG'`` (k, k) and ``dG g`` (k,) of some coordinates; ``k = len(history) - 1``."""
-    dG = np.diff([step for _, step in history], axis=0)
-    return dG @ dG.T, dG @ history[-1][1]
-
-
-def weights(gram: Array, right: Array) -> Array:
-    """``gamma`` (k,) from the equations summed over all coordinates."""
-    if not (np.isfinite(gram).all() and np.isfinite(right).all()):
-        raise NumericalError("The sites of the rows are not finite.")
-    gram = gram.copy()
-    gram[np.diag_indices_from(gram)] *= 1.0 + _RIDGE
-    return np.asarray(np.linalg.lstsq(gram, right, rcond=1e-14)[0], dtype=np.float64)
-
-
-def mixed(history: History, gamma: Sequence[float] | Array, rho: float) -> Array:
-    """Next point (n,); the plain step of length ``rho`` where there is but one."""
-    point, step = history[-1]
-    if len(history) == 1:
-        return point + rho * step
-    dX, dG = (np.diff([pair[i] for pair in history], axis=0) for i in (0, 1))
-    return point + rho * step - gamma @ (dX + rho * dG)
-
 
 CHUNK_ROWS = 2048
 # Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel law is far out in

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from tobitgp.metrics.auc import DynamicAUC, cumulative_dynamic_auc
 from tobitgp.metrics.brier import brier_score, integrated_brier_score
-from tobitgp.metrics.calibration import DCalibration, d_calibration
+from tobitgp.metrics.calibration import DCalibration, d_calibration, mae, mse, rmse
 from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index
 from tobitgp.metrics.curves import survival_at
 from tobitgp.metrics.density import mnll, nlpd
-from tobitgp.metrics.distance import mae, mse, rmse
 from tobitgp.metrics.weighted import concordance_ipcw
 
 __all__ = [

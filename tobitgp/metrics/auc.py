@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.censoring import censoring_times
-from tobitgp.metrics.curves import Interpolation, read_test_curves
-from tobitgp.metrics.landmark import default_times, read_landmark, read_times, survival_since
+from tobitgp.metrics.curves import (
+    Interpolation,
+    default_times,
+    read_landmark,
+    read_test_curves,
+    read_times,
+    survival_since,
+)
 from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
+from tobitgp.metrics.weighted import censoring_times
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.typing import Array
 

@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.censoring import CensoringTimes, censoring_times
-from tobitgp.metrics.curves import Interpolation, read_test_curves
-from tobitgp.metrics.landmark import default_times, read_landmark, read_times, survival_since
+from tobitgp.metrics.curves import (
+    Interpolation,
+    default_times,
+    read_landmark,
+    read_test_curves,
+    read_times,
+    survival_since,
+)
 from tobitgp.metrics.read import RightCensored, read_both
+from tobitgp.metrics.weighted import CensoringTimes, censoring_times
 from tobitgp.typing import Array
 
 

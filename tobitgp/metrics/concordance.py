@@ -1,4 +1,7 @@
-"""Share of pairs that a score puts in the right order; (MET2) of the theory pages."""
+"""Pairs of rows whose order is known in spite of censoring; (MET1) of the theory pages.
+
+Share of pairs that a score puts in the right order; (MET2) of the theory pages.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,63 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import DataError
-from tobitgp.metrics.pairs import later_masses, tied_mass
 from tobitgp.metrics.read import check_order, read_bounds, read_column, read_entry, read_weights
+from tobitgp.numerics.dominance import mass_below
+from tobitgp.typing import Array, IntArray
+
+
+def later_masses(
+    lower: Array, upper: Array, score: Array, weight: Array, entry: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """For each row, the weight of the rows that are known to be later, by how their scores compare.
+
+    A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same time
+    are not ordered. A row that entered when the other had ended is not compared with it.
+
+    Shapes: lower, upper, score, weight, entry (n,); gives higher, equal, less (n,).
+    """
+    if entry is None or np.isneginf(entry).all():
+        return _beyond(*_keys(lower, upper), score, weight)
+    lower = np.maximum(lower, entry)
+    every = _beyond(*_keys(lower, upper), score, weight)
+    # Whoever entered later lives later, too: a row that begins as one censored to the right at its entry.
+    n = len(lower)
+    begin, end = _keys(np.append(entry, lower), np.append(np.full(n, np.inf), upper))
+    late = _beyond(begin[:n], end[n:], score, weight)
+    rounding = 1e-12 * weight.sum()
+    higher, equal, less = (np.where(a - b > rounding, a - b, 0.0) for a, b in zip(every, late, strict=True))
+    return higher, equal, less
+
+
+def _beyond(begin: IntArray, end: IntArray, score: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """For each row, the weight of those that begin beyond its end, by how their scores compare."""
+    order = np.argsort(-begin, kind="stable")
+    first = len(begin) - np.searchsorted(begin[order[::-1]], end, side="right")
+    rank = np.unique(score, return_inverse=True)[1]
+    n = len(rank)
+    mass = mass_below(rank[order], weight[order], np.tile(first, 2), np.concatenate([rank, rank + 1]))
+    all_later = np.concatenate([[0.0], np.cumsum(weight[order])])[first]
+    less, at_most = mass[:n], mass[n:]
+    return all_later - at_most, at_most - less, less
+
+
+def tied_mass(lower: Array, upper: Array, weight: Array) -> float:
+    """Number of pairs of exact rows at the same time; a row of weight w is w rows, and less than one has no pair."""
+    exact = lower == upper
+    at, w = np.unique(lower[exact], return_inverse=True)[1], weight[exact]
+    together = np.bincount(at, weights=w)
+    return float(0.5 * (together @ together - w @ w + w @ np.maximum(w - 1.0, 0.0)))
+
+
+def _keys(lower: Array, upper: Array) -> tuple[IntArray, IntArray]:
+    """Whole numbers for both ends, such that one row is later if its begin exceeds the other's end.
+
+    At one time come first the ends of intervals, then exact rows, then the begins of intervals.
+    """
+    n = len(lower)
+    at = np.unique(np.concatenate([lower, upper]), return_inverse=True)[1]
+    exact = lower == upper
+    return 3 * at[:n] + np.where(exact, 1, 2), 3 * at[n:] + exact
 
 
 class Concordance(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.metrics.distance import read_mean
+from tobitgp.metrics.calibration import read_mean
 from tobitgp.metrics.read import check_order, read_bounds, read_column
 from tobitgp.metrics.strata import Strata, average, read_strata
 from tobitgp.numerics.truncated import log_interval_mass

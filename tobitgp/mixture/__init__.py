@@ -1,15 +1,12 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
-from tobitgp.mixture.covariance import held_parameters, linear_response, posterior_covariance
-from tobitgp.mixture.families import MIXTURE_FAMILIES
-from tobitgp.mixture.fit import fit_mixture, start_stream, stream_order, stream_parameters
-from tobitgp.mixture.fitted import MixtureFit
-from tobitgp.mixture.impute import impute
-from tobitgp.mixture.intervals import intervals
+from tobitgp.mixture.ascent import Stream, partial_fit
+from tobitgp.mixture.covariance import held_parameters, intervals, linear_response, posterior_covariance
+from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, start_stream, stream_order, stream_parameters
+from tobitgp.mixture.fitted import MixtureFit, impute
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import rows_of
-from tobitgp.mixture.stochastic import Stream, partial_fit
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess
 
 __all__ = [

@@ -1,20 +1,37 @@
-"""Coordinate ascent with over-relaxed steps, none of which lowers the objective; (EM4), (EM7) of the theory pages."""
+r"""The loop of every method: passes over the rows, coordinate ascent on them, and stochastic steps by batches.
+
+A pass goes chunk by chunk: arrays are (K, rows of a chunk), small enough to stay in cache, and nothing of that shape
+outlives its chunk; (MIX4) and (EM2) of the theory pages. Ascents take over-relaxed steps, none of which lowers the
+objective, and extrapolate near the end; (EM4), (EM6) and (EM7). A batch of rows, weighted up to the weight of all,
+replaces them in one coordinate-wise update, and the state moves a fraction :math:`\rho_t = (s + t)^{-\kappa}` of the
+way, straight in natural parameters, which is a stochastic natural gradient; (SVB1) to (SVB3).
+
+References
+----------
+Henderson and Varadhan (2019), Damped Anderson acceleration with restarts and monotonicity control for accelerating EM
+and EM-like algorithms, *Journal of Computational and Graphical Statistics* 28, 834-846.
+Kohjima, Matsubayashi and Toda (2019), algorithm 2 and theorem 1, for the Gaussian in the coordinates
+(tau m, tau, 2a, 2b + tau m^2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tobitgp.engines import add_up, row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.mixture.anderson import Past
-from tobitgp.mixture.family import Sums
+from tobitgp.mixture.family import Family, Sums, Terms
+from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.model import Model, State
-from tobitgp.mixture.passes import sum_over
-from tobitgp.mixture.rows import Rows
-from tobitgp.typing import Array
+from tobitgp.mixture.rows import Rows, Units, Working, arrange, read_rows
+from tobitgp.numerics.anderson import History, extrapolated, remember
+from tobitgp.numerics.draws import generator
+from tobitgp.typing import Array, BoolArray
 
+CHUNK_ENTRIES = 24_576
 _GROWTH, _LONGEST = 1.2, 50.0
 _SHORTER = (1.0, 0.25, 0.05)
 _ROUNDING = 1e-13
@@ -22,6 +39,77 @@ _DROP = 1e-9
 _STILL = 3
 _LATE = 1e3  # gains, in those that end an ascent, below which states are close enough for extrapolation
 _LONGEST_RATIO = 0.99
+
+_FEWEST = 3  # states from which one extrapolates
+_NOISE = 1e-6
+_SHRINK, _GROW = 0.25, 2.0
+
+
+def chunks_of(working: Working, k: int) -> list[Rows]:
+    """Views of the rows, in chunks of one kind."""
+    size = max(256, CHUNK_ENTRIES // k)
+    return [part[at] for part in working.parts for at in row_chunks(0, len(part), size)]
+
+
+def sum_over(
+    chunks: Iterable[Rows],
+    family: Family,
+    theta: Array,
+    log_weight: Array,
+    assign: np.random.Generator | None = None,
+) -> Sums:
+    """Sums of a pass.
+
+    Shapes: theta (D, K), log_weight (K,).
+    """
+
+    def one(rows: Rows) -> tuple[float, Array, Array]:
+        terms = family.terms(rows, theta)
+        log_norm, r = _responsibilities(terms.log_p, log_weight)
+        if assign is not None:
+            r = _drawn(r, assign)
+        r *= rows.weight
+        return float(log_norm @ rows.weight), r.sum(axis=1), _statistics(terms, r)
+
+    with np.errstate(all="ignore"):
+        sums = add_up(map(one, chunks))
+    k = len(log_weight)
+    return Sums(*sums) if sums else Sums(0.0, np.zeros(k), np.zeros((0, k)))
+
+
+def sums_given(rows: Rows, r: Array, family: Family, theta: Array) -> Sums:
+    """Sums at given responsibilities (K, n) in place of the model's own."""
+    r = r * rows.weight
+    return Sums(np.nan, r.sum(axis=1), _statistics(family.terms(rows, theta), r))
+
+
+def probabilities(rows: Rows, family: Family, theta: Array, log_weight: Array) -> Array:
+    """Responsibilities (K, n) of some rows."""
+    with np.errstate(all="ignore"):
+        return _responsibilities(family.terms(rows, theta).log_p, log_weight)[1]
+
+
+def _responsibilities(log_p: Array, log_weight: Array) -> tuple[Array, Array]:
+    """Log normalisers (n,) and responsibilities (K, n), in place of the log densities."""
+    gamma = log_p
+    gamma += log_weight[:, None]
+    top = gamma.max(axis=0)
+    gamma -= top
+    np.exp(gamma, out=gamma)
+    total = gamma.sum(axis=0)
+    gamma /= total
+    return top + np.log(total), gamma
+
+
+def _drawn(r: Array, rng: np.random.Generator) -> Array:
+    which = (np.cumsum(r, axis=0) < rng.random(r.shape[1])).sum(axis=0)
+    drawn = np.zeros_like(r)
+    drawn[np.minimum(which, len(r) - 1), np.arange(r.shape[1])] = 1.0
+    return drawn
+
+
+def _statistics(terms: Terms, r: Array) -> Array:
+    return np.stack([r @ t if t.ndim == 1 else np.einsum("kn,kn->k", r, t) for t in terms.statistics])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +138,57 @@ class Climb:
         return float(self.trace[-1])
 
 
+@dataclass(slots=True)
+class Extrapolation:
+    """Anderson's extrapolation of an ascent, in unbounded coordinates (N,): logarithms of what is positive.
+
+    The step M(x) - x is a residual that is 0 at the optimum. The point where the last states combine to the least
+    residual, in squares of posterior standard deviations, takes the slow directions of many steps at once. It need not
+    be higher, and on a curved ridge leads too far: the way from M(x) is cut at a radius, which shrinks with every jump
+    that is refused.
+    """
+
+    history: History = ()
+    positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)
+    scale: Array = field(default_factory=lambda: np.zeros(0))  # (N,)
+    radius: float = np.inf  # longest jump, in posterior standard deviations
+    size: float = 0.0  # length of the last one proposed
+
+    def propose(self, model: Model, state: State, goal: State, counts: Array) -> State | None:
+        """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states.
+
+        Shapes: counts (K,).
+        """
+        with np.errstate(all="ignore"):
+            if not len(self.scale):
+                self.positive = model.positive(state)
+                self.scale = np.where(self.positive, state.flat(), 1.0) / model.sizes(state, counts)
+            x, g = self._unbound(state), self._unbound(goal)
+            if not np.isfinite(x + g + self.scale).all():
+                return None
+            self.history = remember(self.history, x, g - x)
+            if len(self.history) < _FEWEST:
+                return None
+            way = extrapolated(self.history, self.scale, _NOISE) - g
+            size = float(np.linalg.norm(way * self.scale))
+            cut = min(1.0, self.radius / size) if size > 0.0 else 1.0
+            self.size = cut * size
+            return self._bind(model, g + cut * way, state)
+
+    def judge(self, *, higher: bool) -> None:
+        """Take note of where the last jump led."""
+        self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
+
+    def _unbound(self, state: State) -> Array:
+        x = state.flat()
+        return np.log(x, out=x, where=self.positive)
+
+    def _bind(self, model: Model, x: Array, like: State) -> State | None:
+        x = np.exp(x, out=x, where=self.positive)
+        state = like.moved(x)
+        return model.admit(state) if np.isfinite(x).all() else None
+
+
 def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float, Sums]:
     """Objective at a state, and the sums of its pass."""
     theta, log_weight, penalty = model.view(state)
@@ -61,13 +200,13 @@ def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Cli
     """Ascend from a state.
 
     The step from the state to its coordinate-wise optimum is stretched by a factor that grows while steps succeed; near
-    the end a jump extrapolates the last ones (`tobitgp.mixture.anderson`). What lowers the objective is taken back, and
+    the end a jump extrapolates the last ones (`Extrapolation`). What lowers the objective is taken back, and
     shorter steps are tried, the plain one among them; last comes the cautious one, which cannot lower it.
     """
     state, (value, sums) = start, evaluate(model, chunks, start)
     if not np.isfinite(value):
         raise NumericalError(f"The objective is {value} at the start of the ascent.")
-    trace, passes, step, still, gain, past = [value], 1, 1.0, 0, np.inf, Past()
+    trace, passes, step, still, gain, past = [value], 1, 1.0, 0, np.inf, Extrapolation()
     while passes < stop.passes and still < _STILL:
         goal = model.improve(state, sums)
         late = stop.relax and gain < _LATE * stop.gain
@@ -111,3 +250,85 @@ def _to_come(gain: float, last: float) -> float:
     """Gain of this step and all that follow it if their ratio stays what it is: Aitken's rule."""
     ratio = gain / last if last > 0.0 else 0.0
     return gain / (1.0 - min(max(ratio, 0.0), _LONGEST_RATIO))
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A fit that goes on as rows arrive."""
+
+    model: Model
+    state: State
+    units: Units  # those of the first rows, kept
+    settings: SVBCM
+    step: int = 0  # steps taken
+    seen: float = 0.0  # weight of the rows seen
+    total: float | None = None  # weight of all the rows there will be, where that is known
+
+
+def partial_fit(
+    stream: Stream,
+    lower: Array,
+    upper: Array,
+    weight: Array | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
+) -> Stream:
+    """The stream after one more batch.
+
+    Shapes: lower, upper, weight (n,).
+    """
+    family = stream.model.family
+    raw = read_rows(family, lower, upper, weight)
+    if not len(raw.lower):
+        return stream
+    working = arrange(family, raw, stream.units)
+    seen = stream.seen + working.total
+    size = (seen if stream.total is None else stream.total) / working.total
+    state = step_along(
+        stream.model,
+        stream.state,
+        working.parts,
+        size,
+        stream.step,
+        stream.settings,
+        generator(rng),
+    )
+    return replace(stream, state=state, step=stream.step + 1, seen=seen)
+
+
+def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.random.Generator) -> State:
+    """Take ``settings.n_steps`` steps over the rows."""
+    parts = [part[np.lexsort((part.upper, part.lower))] for part in working.parts]
+    ends = np.cumsum([len(part) for part in parts])
+    weight = np.cumsum(np.concatenate([part.weight for part in parts]))
+    size = min(settings.batch_size, int(ends[-1]))
+    for t in range(settings.n_steps):
+        at = np.searchsorted(weight, (np.arange(size) + rng.random(size)) / size * weight[-1], side="right")
+        at = np.minimum(at, ends[-1] - 1)
+        batch = []
+        for part, end in zip(parts, ends, strict=True):
+            inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
+            if len(inside):
+                some = part[inside]
+                batch.append(Rows(some.kind, some.lower, some.upper, some.width, np.ones(len(inside))))
+        state = step_along(model, state, batch, weight[-1] / size, t, settings, rng)
+    return state
+
+
+def step_along(
+    model: Model,
+    state: State,
+    batch: Sequence[Rows],
+    size: float,
+    t: int,
+    settings: SVBCM,
+    rng: np.random.Generator,
+) -> State:
+    """One step by a batch of which each row represents ``size`` rows."""
+    theta, log_weight, _ = model.view(state)
+    some = Working(tuple(batch), Units(), 0.0, 0.0, 0.0)
+    assign = rng if settings.statistics == "sampled" else None
+    sums = sum_over(chunks_of(some, len(log_weight)), model.family, theta, log_weight, assign)
+    goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
+    length = (settings.delay + t + 1.0) ** -settings.forgetting
+    return model.between(state, goal, min(length, 1.0)) or state

@@ -1,4 +1,4 @@
-r"""Covariance of the parameters of a fitted mixture.
+r"""Covariance of the parameters of a fitted mixture, and their intervals.
 
 A posterior of variational Bayes counts a censored row as one that was seen, so that its variances are too small: with
 one exponential component by the factor (a_0 + exact rows) / (a_0 + rows). Linear response mends this. With L the bound
@@ -20,14 +20,13 @@ Research* 19(51), 1-49, section 2.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import block_diag, null_space
+from scipy.special import ndtri
 
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.mixture.ascent import evaluate
+from tobitgp.mixture.ascent import chunks_of, evaluate
 from tobitgp.mixture.fitted import MixtureFit
-from tobitgp.mixture.model import Bayes, Points, State
-from tobitgp.mixture.passes import chunks_of
+from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.numerics.differences import slope
 from tobitgp.typing import Array, BoolArray
@@ -49,11 +48,10 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
     raw = read_rows(family, lower, upper, weight)
     working = arrange(family, raw, fit.units)
     chunks = chunks_of(working, fit.k)
-    at = np.concatenate([fit.state.weights, fit.state.components.ravel()])
-    unit = _units(fit)
+    at, unit = fit.state.flat(), _units(fit)
 
     def gradient(x: Array) -> Array:
-        state = State(x[: len(fit.state.weights)], x[len(fit.state.weights) :].reshape(fit.state.components.shape))
+        state = fit.state.moved(x)
         return model.gradient(state, evaluate(model, chunks, state)[1])
 
     with single_blas_thread(), np.errstate(all="ignore"):
@@ -62,8 +60,7 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
             way = np.zeros(len(at))
             way[j] = unit[j]
             curvature[j] = -slope(lambda s, way=way: gradient(at + s * way), _STEP) * unit  # type: ignore[misc]
-    free = _free(fit)
-    return _sandwich(fit, 0.5 * (curvature + curvature.T), unit, free)
+    return _sandwich(fit, 0.5 * (curvature + curvature.T), unit)
 
 
 def posterior_covariance(fit: MixtureFit) -> Array:
@@ -71,14 +68,8 @@ def posterior_covariance(fit: MixtureFit) -> Array:
     model = fit.model
     if not isinstance(model, Bayes):
         raise SpecError("Point estimates have no posterior; linear_response gives their covariance.")
-    m, (p, k) = len(fit.state.weights), fit.state.components.shape
-    information = np.zeros((m + p * k, m + p * k))
-    information[:m, :m] = model.weights.information(fit.state.weights)
-    of_components = np.zeros((p, k, p, k))
-    of_components[:, np.arange(k), :, np.arange(k)] = np.moveaxis(model.family.information(fit.state.components), 2, 0)
-    information[m:, m:] = of_components.reshape(p * k, p * k)
     unit = _units(fit)
-    return _sandwich(fit, information * unit * unit[:, None], unit, _free(fit))
+    return _sandwich(fit, model.information(fit.state) * unit * unit[:, None], unit)
 
 
 def _units(fit: MixtureFit) -> Array:
@@ -89,35 +80,13 @@ def _units(fit: MixtureFit) -> Array:
 def held_parameters(fit: MixtureFit) -> BoolArray:
     """Which parameters (p,), in the order of ``fit.names``, are point estimates at a bound."""
     G = _slopes(fit) != 0.0
-    held = ~_free(fit)
+    held = ~fit.model.free(fit.state)
     return np.asarray((G & held).any(axis=1) & ~(G & ~held).any(axis=1)) & (fit.k > 1 or np.arange(len(G)) > 0)
 
 
-def _free(fit: MixtureFit) -> BoolArray:
-    """Coordinates that are estimated.
-
-    A known concentration is not, nor the weight of a single component, nor what stands at a bound.
-    """
-    model, state = fit.model, fit.state
-    free = np.ones(state.weights.size + state.components.size, dtype=np.bool_)
-    free[: state.weights.size] = fit.k > 1
-    if isinstance(model, Points):
-        free[: fit.k] &= state.weights > _NOTHING
-        free[fit.k :] = ~model.family.held(state.components, model.floor).ravel()
-    known = isinstance(model, Bayes) and getattr(model.weights, "concentration", 1.0) is not None
-    if known and state.weights.size != fit.k:
-        free[state.weights.size - 1] = False
-    return free
-
-
-def _sandwich(fit: MixtureFit, curvature: Array, unit: Array, free: BoolArray) -> Array:
-    """G C^-1 G', the directions of point weights confined to those that keep their sum."""
-    G = _slopes(fit) * unit
-    basis = np.eye(len(unit))[:, free]
-    if not isinstance(fit.model, Bayes):
-        weights = free[: fit.k]
-        basis = block_diag(null_space(unit[None, : fit.k][:, weights]), np.eye(int(free[fit.k :].sum())))
-        basis = np.eye(len(unit))[:, free] @ basis if weights.any() else np.eye(len(unit))[:, free]
+def _sandwich(fit: MixtureFit, curvature: Array, unit: Array) -> Array:
+    """G C^-1 G' along the directions in which the state may move."""
+    G, basis = _slopes(fit) * unit, fit.model.directions(fit.state, unit)
     inner = basis.T @ curvature @ basis
     if not np.isfinite(inner).all():
         return np.full((len(G), len(G)), np.nan)
@@ -142,3 +111,27 @@ def _slopes(fit: MixtureFit) -> Array:
         for p in range(len(fit.state.components)):
             G[k * (1 + r) + np.arange(k), m + p * k + order] = of_components[r, p, order]
     return G
+
+
+def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
+    """Central intervals of all parameters.
+
+    A covariance says how wide an interval is, not what shape it has. With few exact rows the posterior of a mean has
+    long tails and that of a scale is skew, so each family keeps the shape of its own posterior with the information
+    that the covariance says is left; weights are normal on the logit scale. (LR6) and (LR7) of the theory pages.
+
+    Shapes: V (p, p); gives (p, 2).
+    """
+    error = np.sqrt(np.diag(V))
+    of_weights = _logit_interval(fit.weights, error[: fit.k], level)
+    values = np.array(list(fit.parameters.values()))
+    low, high = fit.model.family.interval(values, error[fit.k :].reshape(values.shape), level)
+    return np.concatenate([of_weights, np.column_stack([low.ravel(), high.ravel()])])
+
+
+def _logit_interval(weight: Array, error: Array, level: float) -> Array:
+    inside = (weight > 0.0) & (weight < 1.0)
+    variance = np.where(inside, weight * (1.0 - weight), 1.0)
+    away = np.exp(ndtri(0.5 + 0.5 * level) * error / variance)
+    ends = np.column_stack([weight / (weight + (1.0 - weight) * way) for way in (away, 1.0 / away)])
+    return np.where(inside[:, None], ends, weight[:, None])

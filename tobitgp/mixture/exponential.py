@@ -14,17 +14,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import digamma
 
-from tobitgp.mixture.checks import Support
-from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import GammaRate
-from tobitgp.mixture.law import Burr, Law, Weibull
-from tobitgp.mixture.rows import Rows, Units
+from tobitgp.mixture.family import ComponentDistribution, RateFamily, Sums, Terms
+from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.mixture.weibull import Burr, WeibullDistribution
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential(GammaRate):
+class Exponential(RateFamily):
     """Components of density ``rate exp(-rate y)``; see `tobitgp.mixture.family.Family`.
 
     The statistic is y; the point parameter is log rate.
@@ -32,12 +30,10 @@ class Exponential(GammaRate):
 
     name: ClassVar[str] = "exponential"
     support: ClassVar[Support] = "positive"
-    logarithm: ClassVar[bool] = False
     free_of: ClassVar[Literal["scale"]] = "scale"
-    parameters: ClassVar[tuple[str, ...]] = ("rate",)
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
-        """See `Family`; table 1 and eq. 43."""
+        """Table 1 and eq. 43."""
         rate = np.exp(theta[0])[:, None]
         if rows.kind == "exact":
             return Terms(theta[0][:, None] - rate * rows.lower, (rows.lower,))
@@ -52,11 +48,9 @@ class Exponential(GammaRate):
         return Terms(log_p, (inside,))
 
     def location(self, theta: Array) -> Array:
-        """See `Family`."""
         return -theta[0]
 
-    def spread(self, values: Array) -> Array:
-        """See `Family`."""
+    def evenly(self, values: Array) -> Array:
         return np.log(np.maximum(values, 1e-6))
 
     def default_prior(self, typical: float, k: float) -> Array:
@@ -64,25 +58,15 @@ class Exponential(GammaRate):
         return np.array([2.0, 1.0])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
-        """See `Family`."""
         return np.array([prior[0], prior[1] / units.scale])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
-        """See `Family`."""
         a, b = q
         return np.log(a / b)[None], digamma(a) - np.log(a)
 
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """See `Family`; eqs. 37-39."""
+        """Eqs. 37-39."""
         return np.stack([prior[0] + sums.counts, prior[1] + sums.statistics[0]])
-
-    cautious = posterior
-
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
-        a, b = q
-        rate = a / b / units.scale
-        return rate[None], np.stack([rate / a, -rate / b])[None]
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """See `Family`; ``floor`` bounds the mean of the times from below, in medians."""
@@ -91,27 +75,18 @@ class Exponential(GammaRate):
             return np.where(sums.counts > 0.0, np.log(sums.counts / total), theta[0])[None]
 
     def score(self, theta: Array, sums: Sums) -> Array:
-        """See `Family`."""
         return sums.counts - np.exp(theta) * sums.statistics
 
     def possible(self, theta: Array, floor: float) -> bool:
-        """See `Family`."""
         return bool((theta <= -np.log(floor) + 1e-12).all())
 
     def held(self, theta: Array, floor: float) -> BoolArray:
-        """See `Family`."""
         return np.asarray(theta >= -np.log(floor) - 1e-9)
 
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
-        rate = np.exp(theta) / units.scale
-        return rate, rate[None]
-
-    def predictive(self, q: Array, units: Units) -> Law:
-        """See `Family`; eq. 46, a Lomax law."""
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """Eq. 46, a Lomax distribution."""
         a, b = q
         return Burr(units.scale * b, np.ones_like(b), a)
 
-    def point_law(self, theta: Array, units: Units) -> Law:
-        """See `Family`."""
-        return Weibull(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))

@@ -1,13 +1,128 @@
-"""What a family of components must say; everything else is shared."""
+"""What a family of mixture components consists of: distributions of a value, and prior, posterior and updates.
+
+Parameters of K components are (K,) arrays each, answers about n values (K, n).
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import ClassVar, Literal, NamedTuple, Self
 
-from tobitgp.mixture.checks import Support
-from tobitgp.mixture.law import Law
-from tobitgp.mixture.rows import Rows, Units
-from tobitgp.typing import Array, BoolArray
+import numpy as np
+from scipy.special import digamma, expit, gammaincinv, gammaln, polygamma
+
+from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.typing import Array, BoolArray, IntArray
+
+_MOST_DOUBLINGS, _MOST_HALVINGS = 1100, 200
+_TINY = 1e-300
+
+
+class ComponentDistribution(ABC):
+    """Distributions of a value under K components; values may also be (K, n)."""
+
+    __slots__ = ()
+    discrete: ClassVar[bool] = False  # whether values are whole numbers
+
+    @abstractmethod
+    def log_density(self, x: Array) -> Array:
+        """Log density, or log probability of a count, (K, n)."""
+
+    @abstractmethod
+    def log_cdf(self, x: Array) -> Array:
+        """Log probability of at most x, (K, n)."""
+
+    @abstractmethod
+    def log_sf(self, x: Array) -> Array:
+        """Log probability of more than x, (K, n)."""
+
+    @abstractmethod
+    def ppf(self, q: Array) -> Array:
+        """Quantiles (K, n); of counts, a value at or above them."""
+
+    @abstractmethod
+    def limiting_hazard(self) -> Array:
+        """What the hazard tends to as x grows without end, (K,); of counts as `Predictive.hazard` has it."""
+
+    @abstractmethod
+    def rvs(self, rng: np.random.Generator) -> Array:
+        """A value of each component, (K,)."""
+
+    @abstractmethod
+    def mean(self) -> Array:
+        """Means (K,), infinite or NaN where there are none."""
+
+    @abstractmethod
+    def variance(self) -> Array:
+        """Variances (K,), infinite or NaN where there are none."""
+
+    def __getitem__(self, which: IntArray | list[int]) -> Self:
+        """Distributions of some components, in this order; one may come several times."""
+        return type(self)(*(getattr(self, field.name)[which] for field in fields(self)))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.limiting_hazard())
+
+    def log_interval(self, lower: Array, upper: Array) -> Array:
+        """Log probability of (lower, upper], (K, n); log density where the ends (n,) are equal."""
+        exact = lower == upper
+        out = np.empty((len(self), len(lower)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            out[:, exact] = self.log_density(lower[exact])
+            low, high = lower[~exact], upper[~exact]
+            below, above = self.log_cdf(high), self.log_sf(low)
+            left = below < above
+            near = np.where(left, below, above)
+            far = np.where(left, self.log_cdf(low), self.log_sf(high))
+            out[:, ~exact] = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
+        return out
+
+    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
+        """Values up to which shares (n,) of the probability between two ends (n,) lie, (K, n).
+
+        By doublings and halvings, on the log scale of the smaller tail.
+        """
+        unit = np.ones((len(self), 1))
+        if self.discrete:
+            lower, upper = np.maximum(np.floor(lower), -1.0), np.floor(upper)
+        else:
+            bottom, *quartiles = self.ppf(np.array([_TINY, 0.25, 0.75])).T[:, :, None]
+            unit, lower = quartiles[1] - quartiles[0], np.minimum(np.maximum(lower, bottom), upper)
+        with np.errstate(all="ignore"):
+            below_high, above_low = self.log_cdf(upper), self.log_sf(lower)
+            left, rest, part = below_high < above_low, np.log1p(-share), np.log(share)
+            below = np.logaddexp(rest + self.log_cdf(lower), part + below_high)
+            above = np.logaddexp(rest + above_low, part + self.log_sf(upper))
+
+            def reached(x: Array) -> BoolArray:
+                return np.asarray(np.where(left, self.log_cdf(x) >= below, self.log_sf(x) <= above))
+
+            start, width = np.broadcast_to(lower, below.shape), np.broadcast_to(unit, below.shape)
+            for _ in range(_MOST_DOUBLINGS):
+                short = ~reached(np.minimum(start + width, upper))
+                if not short.any():
+                    break
+                width = np.where(short, 2.0 * width, width)
+            end = np.minimum(start + width, upper)
+            for _ in range(_MOST_HALVINGS):
+                middle = np.floor(0.5 * (start + end)) if self.discrete else 0.5 * start + 0.5 * end
+                if ((middle == start) | (middle == end)).all():
+                    break
+                enough = reached(middle)
+                start, end = np.where(enough, start, middle), np.where(enough, middle, end)
+        return end
+
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Means and variances between two ends (n,), (K, n) each, by double-exponential quadrature of quantiles."""
+        t = np.linspace(-3.0, 3.0, 97)
+        share = expit(np.pi * np.sinh(t))
+        weight = np.cosh(t) * share * (1.0 - share)
+        weight /= weight.sum()
+        values = np.stack([self.truncated_ppf(np.full(len(lower), one), lower, upper) for one in share], axis=-1)
+        mean = values @ weight
+        return mean, (values - mean[..., None]) ** 2 @ weight
 
 
 class Sums(NamedTuple):
@@ -25,7 +140,7 @@ class Terms(NamedTuple):
     statistics: tuple[Array, ...]  # (K, n), what the update of the components needs
 
 
-class Family(Protocol):
+class Family(ABC):
     r"""A family of components :math:`f(y | \theta_k)` with prior and posterior of P hyper-parameters each.
 
     Under a posterior with hyper-parameters q the expected log density of a row is that of the *plug-in* parameters
@@ -34,106 +149,167 @@ class Family(Protocol):
     variational Bayes share ``terms``.
     """
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def support(self) -> Support: ...  # noqa: D102
-    @property
-    def logarithm(self) -> bool: ...  # noqa: D102
-    @property
-    def free_of(self) -> Literal["location and scale", "scale", "nothing"]: ...  # noqa: D102
-    @property
-    def parameters(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def hyperparameters(self) -> tuple[str, ...]: ...  # noqa: D102
+    __slots__ = ()
+    name: ClassVar[str]
+    support: ClassVar[Support]
+    logarithm: ClassVar[bool] = False  # whether the logarithm of the response is modelled
+    free_of: ClassVar[Literal["location and scale", "scale", "nothing"]]  # what standardisation takes away
+    parameters: ClassVar[tuple[str, ...]]  # R names, as users read them
+    hyperparameters: ClassVar[tuple[str, ...]]  # P names
+    positive: ClassVar[tuple[bool, ...]]  # which hyper-parameters have no other bound than 0
 
-    @property
-    def positive(self) -> tuple[bool, ...]: ...  # noqa: D102
-
+    @abstractmethod
     def terms(self, rows: Rows, theta: Array) -> Terms:
         """Log density or mass of rows and their statistics under plug-in parameters (D, K)."""
-        ...
 
     def reference(self, k: int) -> Array:
         """Parameters (D, K) about which statistics of a start are taken."""
-        ...
+        return np.zeros((len(self.parameters), k))
 
+    @abstractmethod
     def location(self, theta: Array) -> Array:
         """What grows with the means of the components, (K,)."""
-        ...
 
-    def spread(self, values: Array) -> Array:
+    def evenly(self, values: Array) -> Array:
         """Values (n,) on a scale on which distances between components are of one size."""
-        ...
+        return values
 
+    def sizes(self, theta: Array) -> Array:
+        """Standard deviations of theta (D, K) in one exact row, roughly."""
+        return np.ones_like(theta)
+
+    def steps(self, theta: Array) -> Array:
+        """Steps (D, K) of theta in proportion to which differences are taken."""
+        return self.sizes(theta)
+
+    @abstractmethod
     def default_prior(self, typical: float, k: float) -> Array:
         """Hyper-parameters (P,) of one of k components, on the scale that is modelled, for rows of a typical size."""
-        ...
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
         """A prior (P,) given in the user's units."""
-        ...
+        return prior
 
+    @abstractmethod
     def plug_in(self, q: Array) -> tuple[Array, Array]:
         """Plug-in parameters (D, K) and offsets (K,) of posteriors (P, K)."""
-        ...
 
+    @abstractmethod
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
         """New posteriors (P, K) from sums taken at theta."""
-        ...
 
     def cautious(self, prior: Array, theta: Array, sums: Sums) -> Array:
         """As `posterior`, by steps that cannot lower the bound."""
-        ...
+        return self.posterior(prior, theta, sums)
 
+    @abstractmethod
     def divergence(self, q: Array, prior: Array) -> Array:
         """Kullback-Leibler divergences KL[q || prior], (K,)."""
-        ...
 
+    @abstractmethod
     def between(self, old: Array, new: Array, step: float) -> Array | None:
         """Posteriors on the straight line through old and new in natural parameters; None where there is none."""
-        ...
 
+    @abstractmethod
     def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
         """Derivative of the bound in q, (P, K), from sums taken at its plug-in parameters."""
-        ...
 
+    @abstractmethod
     def information(self, q: Array) -> Array:
         """Curvature of KL[q || .] at q, (P, P, K): Fisher's information of q."""
-        ...
 
+    @abstractmethod
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         """The user's parameters (R, K) of posteriors, and their derivatives in q, (R, P, K)."""
-        ...
 
+    @abstractmethod
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
         """Ends (R, K) of central intervals for the user's parameters (R, K) with standard errors (R, K)."""
-        ...
 
+    @abstractmethod
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """New point estimates (D, K) from sums taken at theta; where cautious, never of a lower likelihood."""
-        ...
 
+    @abstractmethod
     def score(self, theta: Array, sums: Sums) -> Array:
         """Derivative of the log likelihood in theta, (D, K)."""
-        ...
 
+    @abstractmethod
     def possible(self, theta: Array, floor: float) -> bool:
         """Whether point estimates lie where they may."""
-        ...
 
+    @abstractmethod
     def held(self, theta: Array, floor: float) -> BoolArray:
         """Which point estimates (D, K) stand at a bound."""
-        ...
 
+    @abstractmethod
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         """The user's parameters (R, K) of point estimates, and their derivatives in theta, (R, D, K)."""
-        ...
 
-    def predictive(self, q: Array, units: Units) -> Law:
-        """Law of a new value under each component, its parameters integrated out."""
-        ...
+    @abstractmethod
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """Distribution of a new value, its parameters integrated out."""
 
-    def point_law(self, theta: Array, units: Units) -> Law:
-        """Law of a new value under each component at given parameters."""
-        ...
+    @abstractmethod
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        """Distribution of a new value at given parameters."""
+
+    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+        """Derivatives (K, D, R) of the unbounded parameters of `drawn` in the user's, (R, K), with slopes (R, D, K)."""
+        return np.asarray(np.linalg.inv(np.moveaxis(slopes, 2, 0)))
+
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Draws (S, D, K) of theta, by normal moves (S, D, K) of the unbounded parameters.
+
+        Where draws are not normal, z (S, R, K) are their standard normal scores, and the user's parameters (R, K) have
+        standard errors (R, K).
+        """
+        return theta + moves
+
+
+def gamma_divergence(a: Array, b: Array, a0: float, b0: float) -> Array:
+    """KL[Gamma(a, b) || Gamma(a0, b0)], shapes and rates; (MIX12) of the theory pages."""
+    of_shape = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
+    return np.asarray(of_shape + a0 * np.log(b / b0) + a * (b0 - b) / b)
+
+
+def gamma_information(a: Array, b: Array) -> Array:
+    """Fisher's information of shape and rate, (2, 2, K)."""
+    return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
+
+
+class RateFamily(Family):
+    """What families share whose one parameter is a rate with a gamma posterior (a, b)."""
+
+    __slots__ = ()
+    parameters: ClassVar[tuple[str, ...]] = ("rate",)
+    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
+    positive: ClassVar[tuple[bool, ...]] = (True, True)
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        return gamma_divergence(q[0], q[1], prior[0], prior[1])
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """Shape and rate are natural parameters but for constants."""
+        q: Array = (1.0 - step) * old + step * new
+        return q if (q > 0.0).all() else None
+
+    def information(self, q: Array) -> Array:
+        return gamma_information(q[0], q[1])
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
+
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """Of the gamma posterior with this mean and standard deviation."""
+        a = (values / error) ** 2
+        return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
+
+    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+        a, b = q
+        rate = a / b / units.scale
+        return rate[None], np.stack([rate / a, -rate / b])[None]
+
+    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+        rate = np.exp(theta) / units.scale
+        return rate, rate[None]

@@ -10,19 +10,18 @@ import numpy as np
 
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
-from tobitgp.mixture.ascent import Climb, Stop, climb, evaluate
-from tobitgp.mixture.checks import check_number
-from tobitgp.mixture.families import read_prior, resolve_mixture_family
+from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
+from tobitgp.mixture.exponential import Exponential
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import MixtureFit, describe, order_components
+from tobitgp.mixture.gaussian import Gaussian
+from tobitgp.mixture.lognormal import Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
-from tobitgp.mixture.passes import chunks_of
-from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows, subset
-from tobitgp.mixture.starts import moved, starts
-from tobitgp.mixture.sticks import tidy
-from tobitgp.mixture.stochastic import Stream, partial_fit, run
-from tobitgp.mixture.units import choose_units, crude_values
+from tobitgp.mixture.poisson import Poisson
+from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
+from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
+from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.draws import generator
 from tobitgp.numerics.weights import words_for_heavy
@@ -34,6 +33,32 @@ _MOVES, _TRIAL_PASSES = 12, 16  # of each component at most, passes to tell whic
 _ROUND, _FAILED = 3, 2  # rounds of moves that take the passes of the first ascents, and that end the search in vain
 _GAIN = 1e-3  # nats for which a round was not in vain
 _HEAVY = 200_000  # entries of a pass from which starts go in threads
+
+MIXTURE_FAMILIES: dict[str, Family] = {
+    family.name: family for family in (Gaussian(), Lognormal(), Exponential(), Poisson(), Weibull())
+}
+
+
+def resolve_mixture_family(name: object) -> Family:
+    """The family of a name."""
+    if isinstance(name, str) and name in MIXTURE_FAMILIES:
+        return MIXTURE_FAMILIES[name]
+    allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
+    raise SpecError(f"family={name!r} is not offered for mixtures; choose one of {allowed}.")
+
+
+def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
+    """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
+    if prior is None:
+        return family.default_prior(typical, k)
+    names = family.hyperparameters
+    if set(prior) != set(names):
+        raise SpecError(f"prior={dict(prior)!r}: a {family.name} mixture needs {', '.join(map(repr, names))}.")
+    values = np.array([prior[name] for name in names], dtype=np.float64)
+    for name, value in zip(names, values, strict=True):
+        if not np.isfinite(value) or (name != "mean" and value <= 0.0):
+            raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
+    return family.prior_to_working(values, units)
 
 
 def fit_mixture(
@@ -58,16 +83,10 @@ def fit_mixture(
     Shapes: lower, upper, weight, labels (n,).
     """
     method = VBCM() if method is None else method
-    rng = generator(rng)
-    rows, raw = _read(family, lower, upper, weight, labels)
-    process = isinstance(weights, DirichletProcess)
-    k = min(check_number(k), len(raw.lower)) if process else check_number(k, len(raw.lower))
-    units = choose_units(rows, raw)
-    working = arrange(rows, raw, units)
-    model = _model(rows, raw, units, k, method, weights, prior)
+    model, working, raw = _prepare(lower, upper, weight, labels, family, k, method, weights, prior)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         try:
-            best, ends = _ascend(model, working, k, method, rng)
+            best, ends = _ascend(model, working, method, generator(rng))
         except NumericalError as error:
             suspects = words_for_heavy(raw.weight)
             raise NumericalError(f"{error} Look at {suspects}." if suspects else str(error)) from None
@@ -89,16 +108,17 @@ def start_stream(
 ) -> Stream:
     """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
 
-    Of ten starts the one is taken that ten passes over these rows bring highest.
+    Of ten starts the one is taken that ten passes over these rows bring highest: short steps leave a bad one for long.
     """
     method = SVBCM() if method is None else method
-    rows, raw = _read(family, lower, upper, weight, None)
-    units = choose_units(rows, raw)
-    k = check_number(k, len(raw.lower))
-    model = _model(rows, raw, units, k, method, weights, prior)
-    rng = generator(rng)
-    state = _begin(model, subset(arrange(rows, raw, units), STAGE_ROWS), k, method, rng)
-    return partial_fit(Stream(model, state, units, method, total=total), lower, upper, weight, rng=rng)
+    model, working, raw = _prepare(lower, upper, weight, None, family, k, method, weights, prior)
+    check_number(k, len(raw.lower))
+    rng, stop = generator(rng), replace(_stop(method, working.total), passes=_FIRST_PASSES)
+    some = subset(working, STAGE_ROWS)
+    with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
+        begins = starts(model, some, model.k, _FIRST_STARTS, rng)
+        state = _highest([climb(model, chunks_of(some, model.k), one, stop) for one in begins]).state
+    return partial_fit(Stream(model, state, working.units, method, total=total), lower, upper, weight, rng=rng)
 
 
 def stream_order(stream: Stream) -> IntArray:
@@ -115,68 +135,67 @@ def stream_parameters(stream: Stream) -> dict[str, Array]:
     return {"weight": stream.model.estimated_weights(stream.state)[0][order], **named}
 
 
-def _read(family: str, lower: Array, upper: Array, weight: Array | None, labels: Array | None) -> tuple[Family, Raw]:
-    rows = resolve_mixture_family(family)
-    raw = read_rows(rows, lower, upper, weight, labels)
-    if not len(raw.lower):
-        raise DataError("There is no row that says anything of the response.")
-    return rows, raw
-
-
-def _typical(family: Family, raw: Raw) -> float:
-    mean = float(np.average(crude_values(family, raw)[0], weights=raw.weight))
-    return mean if mean > 0.0 else 1.0
-
-
-def _model(
-    family: Family,
-    raw: Raw,
-    units: Units,
+def _prepare(
+    lower: Array,
+    upper: Array,
+    weight: Array | None,
+    labels: Array | None,
+    family: str,
     k: int,
     method: Method,
     weights: Weights | None,
     prior: Mapping[str, Any] | None,
-) -> Model:
+) -> tuple[Model, Working, Raw]:
+    """The model, and the rows on the scale that is modelled and in the user's units."""
+    kind = resolve_mixture_family(family)
+    raw = read_rows(kind, lower, upper, weight, labels)
+    n = len(raw.lower)
+    if not n:
+        raise DataError("There is no row that says anything of the response.")
+    k = min(check_number(k), n) if isinstance(weights, DirichletProcess) else check_number(k, n)
+    units = choose_units(kind, raw)
+    working = arrange(kind, raw, units)
     if isinstance(method, EMCM):
-        for name, given in (("weights", weights), ("prior", prior)):
-            if given is not None:
-                raise SpecError(f"{name}={given!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
-        return Points(family, k, method.floor)
+        for name, value in (("weights", weights), ("prior", prior)):
+            if value is not None:
+                raise SpecError(f"{name}={value!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
+        return Points(kind, k, method.floor), working, raw
     weights = Dirichlet() if weights is None else weights
-    values = read_prior(family, prior, units, _typical(family, raw), weights.expected_number(k))
-    return Bayes(family, values, weights, k)
+    typical = float(np.average(crude_values(kind, raw)[0], weights=raw.weight))
+    values = read_prior(kind, prior, units, typical if typical > 0.0 else 1.0, weights.expected_number(k))
+    return Bayes(kind, values, weights, k), working, raw
 
 
 def _stop(method: Method, total: float) -> Stop:
     return Stop(max(method.tol * total, 1e-9), method.max_iter, method.relax, method.check)
 
 
-def _ascend(model: Model, working: Working, k: int, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
+def _ascend(model: Model, working: Working, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
     """The highest end, and the ends of all ascents."""
-    rows = sum(len(part) for part in working.parts)
-    staged = rows > STAGED_ABOVE
+    k = model.k
+    staged = sum(map(len, working.parts)) > STAGED_ABOVE
     some = subset(working, STAGE_ROWS) if staged else working
     stop, chunks = _stop(method, working.total), chunks_of(some, k)
     begins = starts(model, some, k, method.n_init - method.n_init // 2, rng)
     if isinstance(method, SVBCM):
         begins = [run(model, working, state, method, rng) for state in begins]
         if not method.polish:
-            climbs = [_stand_still(model, working, state) for state in begins]
-            return _highest(climbs), np.array([one.value for one in climbs])
-
+            climbs = [climb(model, chunks_of(working, k), state, replace(stop, passes=1)) for state in begins]
+            best = replace(_highest(climbs), converged=True)
+            return best, np.array([one.value for one in climbs])
     climbs = _climb_all(model, chunks, begins, stop)
     if k > 1:
         climbs += _climb_beside(model, some, chunks, climbs, stop, method.n_init // 2, rng)
     best = _highest(climbs)
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
-        best = tidy(model, chunks, best, stop)
+        best = drop_components(model, chunks, best, stop)
     if staged:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
 
 
 def _climb_all(model: Model, chunks: Sequence[Rows], begins: Sequence[State], stop: Stop) -> list[Climb]:
-    heavy = len(begins) > 1 and len(model.view(begins[0]).log_weight) * sum(map(len, chunks)) > _HEAVY
+    heavy = len(begins) > 1 and model.k * sum(map(len, chunks)) > _HEAVY
     return map_independent(lambda state: climb(model, chunks, state, stop), begins, heavy=heavy)
 
 
@@ -191,7 +210,7 @@ def _climb_beside(
 ) -> list[Climb]:
     """Up to so many ascents from moves of the highest end, one a round, as long as they lead higher."""
     best, found, failed = _highest(ends), list[Climb](), 0
-    k, trial = len(model.view(best.state).log_weight), replace(stop, passes=_TRIAL_PASSES)
+    k, trial = model.k, replace(stop, passes=_TRIAL_PASSES)
     moves = min(_MOVES * k, max(k, sum(end.passes for end in ends) // (_ROUND * _TRIAL_PASSES)))
     while len(found) < number and failed < _FAILED:
         trials = _climb_all(model, chunks, moved(model, working, best.state, moves, rng), trial)
@@ -199,19 +218,6 @@ def _climb_beside(
         failed = 0 if found[-1].value > best.value + _GAIN else failed + 1
         best = _highest([best, found[-1]])
     return found
-
-
-def _begin(model: Model, working: Working, k: int, method: SVBCM, rng: np.random.Generator) -> State:
-    """The start that a few passes over the first rows bring highest: short steps leave a bad one for long."""
-    stop = replace(_stop(method, working.total), passes=_FIRST_PASSES)
-    with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
-        begins = starts(model, working, k, _FIRST_STARTS, rng)
-        return _highest([climb(model, chunks_of(working, k), one, stop) for one in begins]).state
-
-
-def _stand_still(model: Model, working: Working, state: State) -> Climb:
-    value, sums = evaluate(model, chunks_of(working, len(model.view(state).log_weight)), state)
-    return Climb(state, sums, np.array([value]), 1, True)
 
 
 def _highest(climbs: Sequence[Climb]) -> Climb:

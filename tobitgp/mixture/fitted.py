@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from tobitgp.engines import row_chunks
-from tobitgp.mixture.ascent import Climb
+from tobitgp.mixture.ascent import Climb, chunks_of, probabilities, sum_over
 from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, Model, State
-from tobitgp.mixture.passes import chunks_of, probabilities, sum_over
 from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, read_rows
+from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.mixture.weights import DirichletProcess
+from tobitgp.numerics.log_arithmetic import weighted
 from tobitgp.typing import Array, BoolArray, IntArray
 
 HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
@@ -35,10 +35,10 @@ class MixtureFit:
     ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
     converged: bool
     passes: int  # passes of the last ascent, with those of trials that followed it
-    counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
-    exact_counts: Array  # (K,), expected weight of rows, and of exact rows, of each component
-    total: float  # weight of all rows that say something, and of the exact ones
-    exact: float  # weight of all rows that say something, and of the exact ones
+    counts: Array  # (K,), expected weight of rows of each component
+    exact_counts: Array  # (K,), of exact rows
+    total: float  # weight of all rows that say something
+    exact: float  # weight of the exact rows
     notes: tuple[str, ...]  # what a user should be warned of
 
     @property
@@ -101,14 +101,19 @@ class MixtureFit:
         """Number of components that hold more than a row and more than a hundredth of the rows."""
         return int((self.counts > max(1.0, 0.01 * self.total)).sum())
 
+    @property
+    def theta(self) -> Array:
+        """Plug-in parameters of the components, (D, K), on the scale that is modelled."""
+        return self.model.view(self.state).theta[:, self.order]
+
     def predictive(self) -> Predictive:
-        """Law of a new value: parameters integrated over their posterior, or at their estimates."""
-        return Predictive(self.weights, self.model.law(State(self.state.weights, self._ordered), self.units))
+        """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
+        state = State(self.state.weights, self.state.components[:, self.order])
+        return Predictive(self.weights, self.model.distribution(state, self.units))
 
     def plug_in(self) -> Predictive:
-        """Law of a new value at the estimated parameters."""
-        theta = self.model.view(State(self.state.weights, self._ordered)).theta
-        return Predictive(self.weights, self.model.family.point_law(theta, self.units))
+        """Distribution of a new value at the estimated parameters."""
+        return Predictive(self.weights, self.model.family.distribution(self.theta, self.units))
 
     def responsibilities(self, lower: Array, upper: Array) -> Array:
         """Probability of each component for rows in (lower, upper], under q.
@@ -118,24 +123,37 @@ class MixtureFit:
         lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         family = self.model.family
         raw = read_rows(family, lower, upper)
+        kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], 3)
         out = np.tile(self.weights, (len(lower), 1))
         theta, log_weight, _ = self.model.view(self.state)
-        for part, at in parts_of(self, raw):
+        parts = arrange(family, raw, self.units, collapse=False).parts
+        for part, kind in zip(parts, np.unique(kinds), strict=True):
+            position = raw.position[kinds == kind]
             for rows in row_chunks(0, len(part), _CHUNK):
-                r = probabilities(part[rows], family, theta, log_weight)
-                out[raw.position[at[rows]]] = r[self.order].T
+                out[position[rows]] = probabilities(part[rows], family, theta, log_weight)[self.order].T
         return out
 
-    @property
-    def _ordered(self) -> Array:
-        return self.state.components[:, self.order]
 
+def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
+    r"""Mean and variance of the values of rows in (lower, upper].
 
-def parts_of(fit: MixtureFit, raw: Raw) -> list[tuple[Rows, IntArray]]:
-    """Rows of each kind, and their positions among the raw ones."""
-    working = arrange(fit.model.family, raw, fit.units, collapse=False)
-    kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], default=3)
-    return [(part, np.flatnonzero(kinds == code)) for code, part in zip(np.unique(kinds), working.parts, strict=True)]
+    A row's posterior q(y, z) is a mixture, by responsibility, of the components' distributions at their plug-in
+    parameters inside the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k +
+    m_k^2) - (E y)^2`; (MIX16) of the theory pages.
+
+    Shapes: lower, upper (n,); gives mean, variance (n,).
+    """
+    lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    r = fit.responsibilities(lower, upper).T
+    exact = lower == upper
+    mean, variance = lower.copy(), np.zeros(len(lower))
+    low, high, r = lower[~exact], upper[~exact], r[:, ~exact]
+    with np.errstate(all="ignore"):
+        first, within = fit.plug_in().distribution.truncated_moments(low, high)
+        mean[~exact] = weighted(first, r).sum(axis=0)
+        variance[~exact] = weighted(within + (first - mean[~exact]) ** 2, r).sum(axis=0)
+    variance[np.isinf(mean)] = np.inf
+    return mean, variance
 
 
 def order_components(model: Model, state: State, counts: Array) -> IntArray:
@@ -162,8 +180,8 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
         sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
         for kind in ("exact", "interval")
     )
-    law = model.family.point_law(theta[:, order], working.units)
-    medians = np.array([Predictive(alone, law).ppf(0.5) for alone in np.eye(len(order))])
+    alone = model.family.distribution(theta[:, order], working.units)
+    medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
     return MixtureFit(
         model,
         method,
@@ -197,7 +215,7 @@ def _notes(
     notes = []
     if not best.converged:
         passes = f"{best.passes} pass{'es' * (best.passes != 1)}"
-        notes.append(f"Not settled after {passes}; raise max_iter (now {method.max_iter} an ascent).")
+        notes.append(f"No convergence after {passes}; raise max_iter (now {method.max_iter} an ascent).")
     kinds = {part.kind for part in working.parts}
     bayes = not isinstance(method, EMCM)
     if not kinds & {"exact", "interval"}:
@@ -214,14 +232,14 @@ def _notes(
             notes.append(f"Component {i + 1} holds {placed[i]:.2g} {what} in expectation; {by}.")
         elif not ends.min() - slack <= medians[i] <= ends.max() + slack:
             by = f"its shape {'and the prior place' if bayes else 'alone places'} it"
-            notes.append(f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, medians[i])}{by}.")
+            notes.append(
+                f"The median of component {i + 1}, {medians[i]:.4g}, {_outside(model, raw, ends, medians[i])}{by}."
+            )
     return tuple(notes)
 
 
-def _outside(model: Model, raw: Raw, median: float) -> str:
-    """Where a median lies that is outside of all values and limits."""
-    ends = np.concatenate([raw.lower, raw.upper])
-    ends = ends[np.isfinite(ends)]
+def _outside(model: Model, raw: Raw, ends: Array, median: float) -> str:
+    """Where a median lies that is outside of all values and limits, ``ends``."""
     if model.family.support == "real" or median > ends.max():
         return f"lies beyond the data ({ends.min():.4g} to {ends.max():.4g}): "
     there = float(raw.weight[np.isneginf(raw.lower) & (raw.upper == ends.min())].sum())

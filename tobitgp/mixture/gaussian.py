@@ -1,4 +1,4 @@
-r"""Gaussian components, and log-normal ones, which are Gaussian in the logarithm.
+r"""Gaussian components.
 
 Prior and posterior of mean and precision are normal-gamma, :math:`\mu|\lambda \sim N(m, 1/(\tau\lambda))`,
 :math:`\lambda \sim \mathrm{Gamma}(a, b)`. All sums are taken about the current plug-in mean, so that nothing cancels
@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, stdtrit
+from scipy.special import digamma, ndtri, stdtrit
 
-from tobitgp.mixture.checks import Support
-from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import gamma_divergence, gamma_information
-from tobitgp.mixture.law import Law, Normal, StudentT
-from tobitgp.mixture.rows import Rows, Units
+from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.normal import Normal as StandardNormal
+from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.numerics import student_t
+from tobitgp.numerics.normal import log_cdf
 from tobitgp.numerics.truncated import between, lower_tail
 from tobitgp.typing import Array, BoolArray
 
@@ -33,22 +34,107 @@ _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
-    """Components N(mean, sd^2) of the response, or of its logarithm; see `tobitgp.mixture.family.Family`.
+class Normal(ComponentDistribution):
+    """Normal distributions of mean and standard deviation (K,)."""
+
+    loc: Array
+    scale: Array
+
+    def log_density(self, x: Array) -> Array:
+        z = self._standardised(x)
+        return -0.5 * z * z - _HALF_LOG_2PI - np.log(self.scale)[:, None]
+
+    def log_cdf(self, x: Array) -> Array:
+        return log_cdf(self._standardised(x))
+
+    def log_sf(self, x: Array) -> Array:
+        return log_cdf(-self._standardised(x))
+
+    def ppf(self, q: Array) -> Array:
+        return self.loc[:, None] + self.scale[:, None] * ndtri(q)
+
+    def limiting_hazard(self) -> Array:
+        return np.full_like(self.loc, np.inf)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        return np.asarray(rng.normal(self.loc, self.scale))
+
+    def mean(self) -> Array:
+        return self.loc
+
+    def variance(self) -> Array:
+        return self.scale**2
+
+    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
+        """From logarithms of the smaller tail."""
+        z = quantile_inside(StandardNormal(), share, self._standardised(lower), self._standardised(upper))
+        return self.loc[:, None] + self.scale[:, None] * z
+
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        loc, scale = self.loc[:, None], self.scale[:, None]
+        half = 0.5 * (upper - lower) / scale
+        _, first, second = standard_truncated(self._standardised(lower), self._standardised(upper), half)
+        return np.clip(loc + scale * first, lower, upper), scale**2 * np.maximum(second - first**2, 0.0)
+
+    def _standardised(self, x: Array) -> Array:
+        return (x - self.loc[:, None]) / self.scale[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class StudentT(ComponentDistribution):
+    """Student's t with location, scale and degrees of freedom (K,)."""
+
+    loc: Array
+    scale: Array
+    df: Array
+
+    def log_density(self, x: Array) -> Array:
+        z = (x - self.loc[:, None]) / self.scale[:, None]
+        each = [student_t.log_density(row, df, 0)[0] for row, df in zip(z, self.df, strict=True)]
+        return np.where(np.isfinite(z), np.array(each), -np.inf) - np.log(self.scale)[:, None]
+
+    def log_cdf(self, x: Array) -> Array:
+        return self._tail((x - self.loc[:, None]) / self.scale[:, None])
+
+    def log_sf(self, x: Array) -> Array:
+        return self._tail((self.loc[:, None] - x) / self.scale[:, None])
+
+    def _tail(self, z: Array) -> Array:
+        finite = np.clip(z, -1e150, 1e150)
+        tail = np.array([student_t.log_cdf(row, float(df)) for row, df in zip(finite, self.df, strict=True)])
+        return np.where(np.isneginf(z), -np.inf, np.where(np.isposinf(z), 0.0, tail))
+
+    def ppf(self, q: Array) -> Array:
+        z = np.array([student_t.ppf(q, float(df)) for df in self.df])
+        return self.loc[:, None] + self.scale[:, None] * np.where(q <= 0.0, -np.inf, z)
+
+    def limiting_hazard(self) -> Array:
+        return np.zeros_like(self.loc)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        return np.asarray(self.loc + self.scale * rng.standard_t(self.df))
+
+    def mean(self) -> Array:
+        return np.where(self.df > 1.0, self.loc, np.nan)
+
+    def variance(self) -> Array:
+        ratio = np.divide(self.df, self.df - 2.0, out=np.full_like(self.df, np.inf), where=self.df > 2.0)
+        return np.where(self.df > 1.0, self.scale**2 * ratio, np.nan)
+
+
+class NormalGammaFamily(Family):
+    """Components N(mean, sd^2) of what is modelled, the response or its logarithm.
 
     Statistics are the standardised value z and its square; point parameters are mean and log sd.
     """
 
-    name: str = "gaussian"
-    support: Support = "real"
-    logarithm: bool = False
+    __slots__ = ()
     free_of: ClassVar[Literal["location and scale"]] = "location and scale"
     parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
     hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "tau", "a", "b")
     positive: ClassVar[tuple[bool, ...]] = (False, True, True, True)
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
-        """See `Family`."""
         mean, sd = theta[0][:, None], np.exp(theta[1])[:, None]
         if rows.kind == "interval":
             log_p, *statistics = between((rows.lower - mean) / sd, 0.5 * (rows.width / sd))
@@ -67,38 +153,30 @@ class Gaussian:
         np.subtract(1.0, z, out=z)
         return Terms(log_p, (h if rows.kind == "right" else np.negative(h, out=h), z))
 
-    def reference(self, k: int) -> Array:
-        """See `Family`."""
-        return np.zeros((2, k))
-
     def location(self, theta: Array) -> Array:
-        """See `Family`."""
         return theta[0]
 
-    def spread(self, values: Array) -> Array:
-        """See `Family`."""
-        return values
+    def sizes(self, theta: Array) -> Array:
+        return np.stack([np.exp(theta[1]), np.ones_like(theta[1])])
 
     def default_prior(self, typical: float, k: float) -> Array:
         """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision.
 
         The precision is worth two rows whose squares add up to 1 / k^2, where the variance of all rows is 1: components
-        share the spread of the rows. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
+        share it. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
         """
         return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
-        """See `Family`."""
         mean, tau, a, b = prior
         return np.array([(mean - units.shift) / units.scale, tau, a, b / units.scale**2])
 
     def plug_in(self, q: Array) -> tuple[Array, Array]:
-        """See `Family`."""
         mean, tau, a, b = q
         return np.stack([mean, 0.5 * np.log(b / a)]), 0.5 * (digamma(a) - np.log(a)) - 0.5 / tau
 
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """See `Family`; eqs. 20-22."""
+        """Eqs. 20-22."""
         mean0, tau0, a0, b0 = prior
         centre, scatter = _centre_and_scatter(theta, sums, mean0)
         tau = tau0 + sums.counts
@@ -107,10 +185,7 @@ class Gaussian:
         b = b0 + 0.5 * (scatter + tau0 * shrunk * (centre - mean0) ** 2)
         return np.stack([mean, tau, a0 + 0.5 * sums.counts, b])
 
-    cautious = posterior
-
     def divergence(self, q: Array, prior: Array) -> Array:
-        """See `Family`."""
         mean, tau, a, b = q
         mean0, tau0, a0, b0 = prior
         ratio = tau0 / tau
@@ -118,7 +193,7 @@ class Gaussian:
         return np.asarray(of_mean + gamma_divergence(a, b, a0, b0))
 
     def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """See `Family`; the natural parameters are (tau m, tau, 2a, 2b + tau m^2); (EM5) of the theory pages."""
+        """The natural parameters are (tau m, tau, 2a, 2b + tau m^2); (EM5) of the theory pages."""
         (m0, tau0, a0, b0), (m1, tau1, a1, b1) = old, new
         w0, w1 = (1.0 - step) * tau0, step * tau1
         tau = w0 + w1
@@ -129,7 +204,7 @@ class Gaussian:
         return np.stack([m0 + w1 / tau * (m1 - m0), tau, a, b]) if (b > 0.0).all() else None
 
     def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        """See `Family`; Fisher's information times the natural gradient, which is the way to `posterior`."""
+        """Fisher's information times the natural gradient, which is the way to `posterior`."""
         new = self.posterior(prior, self.plug_in(q)[0], sums)
         way = new - q
         pull = new[1] * way[0]
@@ -138,7 +213,6 @@ class Gaussian:
         return np.asarray(np.einsum("pqk,qk->pk", self.information(q), way))
 
     def information(self, q: Array) -> Array:
-        """See `Family`."""
         _, tau, a, b = q
         out = np.zeros((4, 4, q.shape[1]))
         out[0, 0], out[1, 1] = tau * a / b, 0.5 / tau**2
@@ -146,7 +220,7 @@ class Gaussian:
         return out
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`; sd is 1 / sqrt(E lambda)."""
+        """Sd is 1 / sqrt(E lambda)."""
         mean, _, a, b = q
         sd = units.scale * np.sqrt(b / a)
         slopes = np.zeros((2, *q.shape))
@@ -177,34 +251,45 @@ class Gaussian:
         return np.stack([centre, 0.5 * np.log(np.maximum(variance, floor))])
 
     def score(self, theta: Array, sums: Sums) -> Array:
-        """See `Family`."""
         z, square = sums.statistics
         return np.stack([z * np.exp(-theta[1]), square - sums.counts])
 
     def possible(self, theta: Array, floor: float) -> bool:
-        """See `Family`."""
         return bool((theta[1] >= 0.5 * np.log(floor) - 1e-12).all())
 
     def held(self, theta: Array, floor: float) -> BoolArray:
-        """See `Family`."""
         return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), theta[1] <= 0.5 * np.log(floor) + 1e-9])
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
         sd = units.scale * np.exp(theta[1])
         slopes = np.zeros((2, *theta.shape))
         slopes[0, 0], slopes[1, 1] = units.scale, sd
         return np.stack([units.shift + units.scale * theta[0], sd]), slopes
 
-    def predictive(self, q: Array, units: Units) -> Law:
-        """See `Family`; eq. 34."""
-        mean, tau, a, b = q
-        scale = units.scale * np.sqrt(b / a * (1.0 + 1.0 / tau))
-        return StudentT(units.shift + units.scale * mean, scale, 2.0 * a, self.logarithm)
 
-    def point_law(self, theta: Array, units: Units) -> Law:
-        """See `Family`."""
-        return Normal(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]), self.logarithm)
+@dataclass(frozen=True, slots=True)
+class Gaussian(NormalGammaFamily):
+    """Gaussian components."""
+
+    name: ClassVar[str] = "gaussian"
+    support: ClassVar[Support] = "real"
+
+    def predictive(self, q: Array, units: Units) -> StudentT:
+        return predictive_of(q, units)
+
+    def distribution(self, theta: Array, units: Units) -> Normal:
+        return normal_of(theta, units)
+
+
+def predictive_of(q: Array, units: Units) -> StudentT:
+    """Predictive distribution of what is modelled; eq. 34."""
+    mean, tau, a, b = q
+    return StudentT(units.shift + units.scale * mean, units.scale * np.sqrt(b / a * (1.0 + 1.0 / tau)), 2.0 * a)
+
+
+def normal_of(theta: Array, units: Units) -> Normal:
+    """Distribution of what is modelled at point parameters (2, K)."""
+    return Normal(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
 
 
 def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, Array]:
@@ -214,3 +299,16 @@ def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, 
     away = np.divide(z, sums.counts, out=np.zeros_like(z), where=sums.counts > 0.0)
     centre = np.where(sums.counts > 0.0, theta[0] + sd * away, empty)
     return centre, sd * sd * np.maximum(square - z * away, 0.0)
+
+
+def standard_truncated(a: Array, b: Array, half: Array) -> tuple[Array, Array, Array]:
+    """Log mass of (a, b] of half width ``half``, and means of X and its square, X standard normal inside."""
+    log_mass, first, second = np.zeros_like(a), np.zeros_like(a), np.ones_like(a)
+    left, right = np.isneginf(a) & np.isfinite(b), np.isfinite(a) & np.isposinf(b)
+    for at, end, sign in ((left, b, 1.0), (right, a, -1.0)):
+        z = sign * end[at]
+        log_mass[at], h = lower_tail(z)
+        first[at], second[at] = -sign * h, 1.0 - z * h
+    both = np.isfinite(a) & np.isfinite(b)
+    log_mass[both], first[both], second[both] = between(a[both], half[both])
+    return log_mass, first, second

@@ -41,7 +41,7 @@ class VBCM(Ascent):
     max_iter : int
         Most passes of one ascent.
     tol : float
-        Gain of the objective still to come, in nats per unit of weight of the rows, below which a fit has settled;
+        Gain of the objective still to come, in nats per unit of weight of the rows, below which a fit has converged;
         never below 1e-9 in all.
     relax : bool
         Over-relaxed steps, and extrapolation of the last ones near the end.

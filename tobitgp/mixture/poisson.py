@@ -8,34 +8,149 @@ and table 1, whose prior g(eta | xi, nu) is Gamma(xi, nu) of the rate (xi + 1 is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import betainc, betaincc, digamma, gammaincinv, ndtr
 
-from tobitgp.mixture.checks import Support
-from tobitgp.mixture.count_laws import NegativeBinomial, PoissonLaw
-from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import GammaRate
-from tobitgp.mixture.law import Law
-from tobitgp.mixture.rows import Rows, Units
-from tobitgp.numerics.counts import log_at_least, log_below, log_between, log_count
+from tobitgp.mixture.family import ComponentDistribution, RateFamily, Sums, Terms
+from tobitgp.mixture.rows import Rows, Support, Units
+from tobitgp.numerics.counts import (
+    incomplete_beta_fraction,
+    log_at_least,
+    log_below,
+    log_between,
+    log_count,
+    log_count_of_gamma,
+)
 from tobitgp.typing import Array, BoolArray
+
+_SMALLEST = 1e-290  # of a drawn rate, relative to its estimate
+_LOG_TINY = -575.0  # where the incomplete beta function soon underflows
+
+
+class CountDistribution(ComponentDistribution):
+    """Distributions of counts."""
+
+    __slots__ = ()
+    discrete: ClassVar[bool] = True
+
+    @abstractmethod
+    def tilted(self) -> Self:
+        """The distribution q with ``y p(y) = mean q(y - 1)``."""
+
+    def ppf(self, q: Array) -> Array:
+        """Cantelli's bound."""
+        with np.errstate(divide="ignore"):
+            odds = q / (1.0 - q)
+        return np.ceil(self.mean()[:, None] + np.sqrt(self.variance()[:, None] * odds))
+
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """From E[y] and E[y (y - 1)]."""
+        once, log_mass = self.tilted(), self.log_interval(lower, upper)
+        first = self.mean()[:, None] * np.exp(once.log_interval(lower - 1.0, upper - 1.0) - log_mass)
+        of_both = np.exp(once.tilted().log_interval(lower - 2.0, upper - 2.0) - log_mass)
+        second = (self.mean() * once.mean())[:, None] * of_both
+        return np.clip(first, lower + 1.0, upper), np.maximum(second + first - first**2, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson(GammaRate):
+class NegativeBinomial(CountDistribution):
+    """Poisson counts whose rate is gamma(a, b): negative binomial, of success probability b / (b + 1); (K,) each."""
+
+    a: Array
+    b: Array
+
+    def log_density(self, x: Array) -> Array:
+        return _at_counts(x, log_count_of_gamma(_counts(x), self.a[:, None], self.b[:, None]))
+
+    def log_cdf(self, x: Array) -> Array:
+        y, a, b = _counts(x), self.a[:, None], self.b[:, None]
+        with np.errstate(divide="ignore"):
+            out = np.array(np.log(betainc(a, y + 1.0, b / (b + 1.0))))
+        a, b, y = np.broadcast_arrays(a, b, y)
+        far = out < _LOG_TINY
+        if far.any():
+            a, b, y = a[far], b[far], y[far]
+            out[far] = self.log_density(_counts(x))[far] + np.log((a + y) / (a * (b + 1.0)))
+            out[far] += np.log(incomplete_beta_fraction(a, y + 1.0, b / (b + 1.0)))
+        return np.where(x >= 0.0, np.where(np.isposinf(x), 0.0, out), -np.inf)
+
+    def log_sf(self, x: Array) -> Array:
+        y, a, b = _counts(x), self.a[:, None], self.b[:, None]
+        with np.errstate(divide="ignore"):
+            out = np.array(np.log(betaincc(a, y + 1.0, b / (b + 1.0))))
+        a, b, y = np.broadcast_arrays(a, b, y)
+        far = out < _LOG_TINY
+        if far.any():
+            a, b, y = a[far], b[far], y[far]
+            out[far] = self.log_density(_counts(x) + 1.0)[far]
+            out[far] += np.log(incomplete_beta_fraction(y + 1.0, a, 1.0 / (b + 1.0)))
+        return np.where(x >= 0.0, np.where(np.isposinf(x), -np.inf, out), 0.0)
+
+    def limiting_hazard(self) -> Array:
+        return self.b / (self.b + 1.0)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        return np.asarray(rng.poisson(rng.gamma(self.a, 1.0 / self.b)), dtype=np.float64)
+
+    def mean(self) -> Array:
+        return self.a / self.b
+
+    def variance(self) -> Array:
+        return self.mean() * (1.0 + 1.0 / self.b)
+
+    def tilted(self) -> Self:
+        return replace(self, a=self.a + 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonDistribution(CountDistribution):
+    """Poisson distributions of rates (K,)."""
+
+    rate: Array
+
+    def log_density(self, x: Array) -> Array:
+        return _at_counts(x, log_count(_counts(x), self.rate[:, None]))
+
+    def log_cdf(self, x: Array) -> Array:
+        y = _counts(x)
+        out = np.where(np.isposinf(x), 0.0, log_below(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, -np.inf)
+
+    def log_sf(self, x: Array) -> Array:
+        y = _counts(x)
+        out = np.where(np.isposinf(x), -np.inf, log_at_least(y + 1.0, self.rate[:, None]))
+        return np.where(x >= 0.0, out, 0.0)
+
+    def limiting_hazard(self) -> Array:
+        return np.ones_like(self.rate)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        return np.asarray(rng.poisson(self.rate), dtype=np.float64)
+
+    def mean(self) -> Array:
+        return self.rate
+
+    def variance(self) -> Array:
+        return self.rate
+
+    def tilted(self) -> Self:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson(RateFamily):
     """Poisson components; see `tobitgp.mixture.family.Family`. The statistic is y; the point parameter is log rate."""
 
     name: ClassVar[str] = "poisson"
     support: ClassVar[Support] = "counts"
-    logarithm: ClassVar[bool] = False
     free_of: ClassVar[Literal["nothing"]] = "nothing"
-    parameters: ClassVar[tuple[str, ...]] = ("rate",)
 
     def terms(self, rows: Rows, theta: Array) -> Terms:
-        """See `Family`; log densities of exact rows lack ``-log y!``, which is the same for all components."""
+        """Log densities of exact rows lack ``-log y!``, which is the same for all components."""
         log_rate = theta[0][:, None]
         rate = np.exp(log_rate)
         low, high = rows.lower, rows.upper
@@ -52,37 +167,24 @@ class Poisson(GammaRate):
         return Terms(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
 
     def location(self, theta: Array) -> Array:
-        """See `Family`."""
         return theta[0]
 
-    def spread(self, values: Array) -> Array:
-        """See `Family`."""
+    def evenly(self, values: Array) -> Array:
         return np.sqrt(values)
 
     def default_prior(self, typical: float, k: float) -> Array:
         """An exponential prior of the rate, of mean ``typical``."""
         return np.array([1.0, 1.0 / typical])
 
-    def prior_to_working(self, prior: Array, units: Units) -> Array:
-        """See `Family`."""
-        return prior
-
     def plug_in(self, q: Array) -> tuple[Array, Array]:
-        """See `Family`; the plug-in rate is the geometric mean exp(E log rate)."""
+        """The plug-in rate is the geometric mean exp(E log rate)."""
         a, b = q
         log_rate = digamma(a) - np.log(b)
         return log_rate[None], np.exp(log_rate) - a / b
 
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """See `Family`; eqs. 37-39."""
+        """Eqs. 37-39."""
         return np.stack([prior[0] + sums.statistics[0], prior[1] + sums.counts])
-
-    cautious = posterior
-
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
-        a, b = q
-        return (a / b)[None], np.stack([1.0 / b, -a / (b * b)])[None]
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
         """See `Family`; ``floor`` bounds the rate from below."""
@@ -91,26 +193,35 @@ class Poisson(GammaRate):
         return np.where(sums.counts > 0.0, np.log(rate), theta[0])[None]
 
     def score(self, theta: Array, sums: Sums) -> Array:
-        """See `Family`."""
         return sums.statistics - np.exp(theta) * sums.counts
 
     def possible(self, theta: Array, floor: float) -> bool:
-        """See `Family`."""
         return bool((theta >= np.log(floor) - 1e-12).all())
 
     def held(self, theta: Array, floor: float) -> BoolArray:
-        """See `Family`."""
         return np.asarray(theta <= np.log(floor) + 1e-9)
 
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
-        rate = np.exp(theta)
-        return rate, rate[None]
-
-    def predictive(self, q: Array, units: Units) -> Law:
-        """See `Family`; eq. 47."""
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """Eq. 47."""
         return NegativeBinomial(q[0], q[1])
 
-    def point_law(self, theta: Array, units: Units) -> Law:
-        """See `Family`."""
-        return PoissonLaw(np.exp(theta[0]))
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        return PoissonDistribution(np.exp(theta[0]))
+
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Rates are gamma, with a shape no smaller than that of a prior."""
+        rate, free = values[0], error[0] > 0.0
+        a = np.maximum((rate[free] / error[0][free]) ** 2, 0.0 if prior is None else prior[0])
+        times = np.tile(rate / np.exp(theta[0]), (len(z), 1))
+        times[:, free] *= gammaincinv(a, ndtr(z[:, 0, free])) / a
+        return (theta[0] + np.log(np.maximum(times, _SMALLEST)))[:, None]
+
+
+def _at_counts(x: Array, log_p: Array) -> Array:
+    """Log probabilities where x is a count, -inf elsewhere."""
+    return np.where((x >= 0.0) & (x == np.floor(x)) & np.isfinite(x), log_p, -np.inf)
+
+
+def _counts(x: Array) -> Array:
+    """Whole numbers of at least 0, also for what lies outside."""
+    return np.where(np.isfinite(x), np.maximum(np.floor(x), 0.0), 0.0)

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.law import Law
-from tobitgp.numerics.draws import generator
-from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.mixture.family import ComponentDistribution
+from tobitgp.numerics.draws import generator, open_uniform
 from tobitgp.typing import Array
 
 _HALVINGS = 200
@@ -18,7 +17,7 @@ _MOST_HALVINGS = 2000
 
 
 class Predictive:
-    """A mixture of K laws of one value.
+    """A mixture of K distributions of one value.
 
     Every question broadcasts over arrays of values, of any shape, in the units of the response, and gives an array of
     that shape or a number. Log probabilities keep relative precision in both tails.
@@ -27,8 +26,8 @@ class Predictive:
     ----------
     weights : (K,) array
         Probabilities of the components; they sum to 1.
-    law : Law
-        Student's t, Lomax and negative binomial laws, for posteriors.
+    distribution : ComponentDistribution
+        Of a value under each component: Student's t, Lomax and negative binomial ones, for posteriors.
 
     Raises
     ------
@@ -42,20 +41,20 @@ class Predictive:
 
     Examples
     --------
-    >>> from tobitgp.mixture.law import Burr
+    >>> from tobitgp.mixture.weibull import Burr
     >>> lifetime = Predictive(np.ones(1), Burr(np.array([10.0]), np.ones(1), np.array([2.0])))
     >>> print(lifetime.sf(10.0), lifetime.ppf(0.75), round(lifetime.mean(), 9))
     0.25 10.0 10.0
     """
 
-    __slots__ = ("law", "weights")
+    __slots__ = ("distribution", "weights")
 
-    def __init__(self, weights: Array, law: Law) -> None:
+    def __init__(self, weights: Array, distribution: ComponentDistribution) -> None:
         self.weights = np.asarray(weights, dtype=np.float64)
-        self.law = law
+        self.distribution = distribution
 
     def __repr__(self) -> str:
-        return f"Predictive({len(self.weights)} x {type(self.law).__name__})"
+        return f"Predictive({len(self.weights)} x {type(self.distribution).__name__})"
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density per unit of the response, or probability of a count, at x."""
@@ -63,7 +62,7 @@ class Predictive:
 
     def logpdf(self, x: ArrayLike) -> Any:
         """Log of `pdf`, in nats; -inf where nothing can lie."""
-        return self._mix(self.law.log_density, x)
+        return self._mix(self.distribution.log_density, x)
 
     def cdf(self, x: ArrayLike) -> Any:
         """Probability of at most x."""
@@ -71,7 +70,7 @@ class Predictive:
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Log of `cdf`, in nats."""
-        return _complete(self._mix(self.law.log_cdf, x), self._mix(self.law.log_sf, x))
+        return _complete(self._mix(self.distribution.log_cdf, x), self._mix(self.distribution.log_sf, x))
 
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
@@ -79,7 +78,7 @@ class Predictive:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Log of `sf`, in nats."""
-        return _complete(self._mix(self.law.log_sf, x), self._mix(self.law.log_cdf, x))
+        return _complete(self._mix(self.distribution.log_sf, x), self._mix(self.distribution.log_cdf, x))
 
     def hazard(self, x: ArrayLike) -> Any:
         """Density over survival, per unit of the response; of counts, the probability of x among values of at least x.
@@ -89,8 +88,8 @@ class Predictive:
 
         Examples
         --------
-        >>> from tobitgp.mixture.law import Weibull
-        >>> lifetime = Predictive(np.array([0.5, 0.5]), Weibull(np.array([10.0, 20.0]), np.ones(2)))
+        >>> from tobitgp.mixture.weibull import WeibullDistribution
+        >>> lifetime = Predictive(np.array([0.5, 0.5]), WeibullDistribution(np.array([10.0, 20.0]), np.ones(2)))
         >>> print(lifetime.hazard([0.0, np.inf]))
         [0.075 0.05 ]
         """
@@ -99,10 +98,10 @@ class Predictive:
     def log_hazard(self, x: ArrayLike) -> Any:
         """Log of `hazard`, which is per unit of the response."""
         log_p = self.logpdf(x)
-        log_left = self.logsf(_numbers(x) - 1.0 if self.law.discrete else x)
+        log_left = self.logsf(_numbers(x) - 1.0 if self.distribution.discrete else x)
         gone = np.isneginf(log_left)
         with np.errstate(divide="ignore"):
-            last = np.log(self.law.last_hazard()[self.weights > 0.0].min())
+            last = np.log(self.distribution.limiting_hazard()[self.weights > 0.0].min())
         return np.where(gone, last, log_p - np.where(gone, 0.0, log_left))[()]
 
     def cumulative_hazard(self, x: ArrayLike) -> Any:
@@ -126,16 +125,16 @@ class Predictive:
             Of their common shape.
         """
         lower, upper = _ends(lower, upper)
-        values = log_masses(self.law, lower.ravel(), upper.ravel())
+        values = self.distribution.log_interval(lower.ravel(), upper.ravel())
         with np.errstate(divide="ignore", invalid="ignore"):
             out = np.logaddexp.reduce(values + np.log(self.weights)[:, None], axis=0)
         return out.reshape(lower.shape)[()]
 
     def components(self, lower: ArrayLike, upper: ArrayLike) -> Array:
-        """Probability of each component for rows in (lower, upper], (n, K), under the predictive laws."""
+        """Probability of each component for rows in (lower, upper], (n, K), under the predictive distribution."""
         lower, upper = (end.ravel() for end in _ends(lower, upper))
         with np.errstate(divide="ignore", invalid="ignore"):
-            gamma = log_masses(self.law, lower, upper) + np.log(self.weights)[:, None]
+            gamma = self.distribution.log_interval(lower, upper) + np.log(self.weights)[:, None]
             return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
 
     def ppf(self, q: ArrayLike) -> Any:
@@ -144,8 +143,8 @@ class Predictive:
         flat = q.ravel()
         good = (flat > 0.0) & (flat < 1.0)
         out = np.full(flat.shape, np.nan)
-        ends = self.law.quantile(np.array([0.0, 1.0]))
-        out[flat == 0.0] = 0.0 if self.law.discrete else ends[:, 0].min()
+        ends = self.distribution.ppf(np.array([0.0, 1.0]))
+        out[flat == 0.0] = 0.0 if self.distribution.discrete else ends[:, 0].min()
         out[flat == 1.0] = np.inf
         if good.any():
             out[good] = self._search(flat[good])
@@ -159,7 +158,7 @@ class Predictive:
 
         Examples
         --------
-        >>> from tobitgp.mixture.law import Burr
+        >>> from tobitgp.mixture.weibull import Burr
         >>> lifetime = Predictive(np.ones(1), Burr(np.array([10.0]), np.ones(1), np.array([2.0])))
         >>> round(lifetime.remaining(0.25, 1e9), 3)
         1000000010.0
@@ -167,13 +166,13 @@ class Predictive:
         goal = float(self.logsf(start)) + float(np.log(p))
         if not np.isfinite(goal):
             return float("inf")
-        low = float(np.floor(start)) if self.law.discrete else start
-        width = 1.0 if self.law.discrete else max(abs(start), 1e-300)
+        low = float(np.floor(start)) if self.distribution.discrete else start
+        width = 1.0 if self.distribution.discrete else max(abs(start), 1e-300)
         while np.isfinite(low + width) and self.logsf(low + width) > goal:
             width *= 2.0
         high = low + width
         for _ in range(_MOST_HALVINGS):
-            middle = float(np.floor(0.5 * (low + high))) if self.law.discrete else 0.5 * low + 0.5 * high
+            middle = float(np.floor(0.5 * (low + high))) if self.distribution.discrete else 0.5 * low + 0.5 * high
             if middle in (low, high):
                 break
             low, high = (low, middle) if self.logsf(middle) <= goal else (middle, high)
@@ -187,17 +186,17 @@ class Predictive:
             raise SpecError(f"size={size!r}: a whole number of at least 0, or a tuple of them, is needed.")
         n = int(np.prod(shape))
         which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        values = self.law.draw(which, rng)
+        values = self.distribution[which].rvs(rng)
         return values[0] if size is None else values.reshape(size)
 
     def mean(self) -> float:
         """Mean, in the units of the response; infinite or NaN where a component has none."""
         with np.errstate(invalid="ignore"):
-            return float(self.weights @ self.law.moments()[0])
+            return float(self.weights @ self.distribution.mean())
 
     def var(self) -> float:
         """Variance, in squared units of the response; infinite or NaN where a component has none."""
-        mean, variance = self.law.moments()
+        mean, variance = self.distribution.mean(), self.distribution.variance()
         with np.errstate(invalid="ignore"):
             return float(self.weights @ (variance + (mean - self.weights @ mean) ** 2))
 
@@ -209,13 +208,13 @@ class Predictive:
 
     def _search(self, q: Array) -> Array:
         """Bisect between the smallest and the largest of the components' quantiles."""
-        bounds = self.law.quantile(q)
+        bounds = self.distribution.ppf(q)
         held = self.weights > 0.0
         low, high = bounds[held].min(axis=0), bounds[held].max(axis=0)
-        if self.law.discrete:
+        if self.distribution.discrete:
             low = np.full_like(low, -1.0)
         for _ in range(_HALVINGS):
-            middle = np.floor(0.5 * (low + high)) if self.law.discrete else 0.5 * low + 0.5 * high
+            middle = np.floor(0.5 * (low + high)) if self.distribution.discrete else 0.5 * low + 0.5 * high
             if ((middle == low) | (middle == high)).all():
                 break
             enough = self.cdf(middle) >= q
@@ -223,11 +222,11 @@ class Predictive:
         return np.asarray(high)
 
 
-def _numbers(given: ArrayLike) -> Array:
+def _numbers(values: ArrayLike) -> Array:
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise SpecError(f"{given!r}: a number or an array of numbers is needed.") from None
+        raise SpecError(f"{values!r}: a number or an array of numbers is needed.") from None
 
 
 def _ends(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
@@ -245,16 +244,19 @@ def _complete(log_p: Any, log_rest: Any) -> Any:
         return np.where(log_p > log_rest, np.log1p(-np.exp(np.minimum(log_rest, 0.0))), log_p)[()]
 
 
-def log_masses(law: Law, lower: Array, upper: Array) -> Array:
-    """Log probability of (lower, upper] under each law, (K, n); log density where the ends (n,) are equal."""
-    exact = lower == upper
-    out = np.empty((len(law.moments()[0]), len(lower)))
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        out[:, exact] = law.log_density(lower[exact])
-        low, high = lower[~exact], upper[~exact]
-        below, above = law.log_cdf(high), law.log_sf(low)
-        left = below < above
-        near = np.where(left, below, above)
-        far = np.where(left, law.log_cdf(low), law.log_sf(high))
-        out[:, ~exact] = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
+def draw_between(predictive: Predictive, lower: Array, upper: Array, rng: np.random.Generator) -> Array:
+    """A value for each row (lower, upper], (n,): its component given what is known, then a value of that one there.
+
+    Shapes: lower, upper (n,).
+    """
+    out = np.array(lower, dtype=np.float64)
+    open_rows = np.flatnonzero(lower != upper)
+    low, high = out[open_rows], np.asarray(upper, dtype=np.float64)[open_rows]
+    cumulative = np.cumsum(predictive.components(low, high), axis=1)
+    first, share = open_uniform(rng, (2, len(low)))
+    which = np.minimum((first[:, None] * cumulative[:, -1:] > cumulative).sum(axis=1), cumulative.shape[1] - 1)
+    for k in range(cumulative.shape[1]):
+        at = which == k
+        value = predictive.distribution[[k]].truncated_ppf(share[at], low[at], high[at])[0]
+        out[open_rows[at]] = np.clip(value, low[at], high[at])
     return out

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from tobitgp.data.shapes import CensoredResponse
-from tobitgp.errors import SpecError
-from tobitgp.mixture.checks import Support, refuse_impossible
-from tobitgp.typing import Array, IntArray
+from tobitgp.errors import DataError, SpecError
+from tobitgp.typing import Array, BoolArray, IntArray
 
+if TYPE_CHECKING:
+    from tobitgp.mixture.family import Family
+
+Support = Literal["real", "positive", "counts"]
 Kind = Literal["exact", "left", "right", "interval"]
 KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
+_SHOWN = 5
 _SAMPLE = 4096
 _MOSTLY_DISTINCT = 0.8
-
-
-class Scaled(Protocol):
-    """What of a family decides the scale its rows are modelled on."""
-
-    @property
-    def support(self) -> Support:
-        """Values that are possible."""
-        ...
-
-    @property
-    def logarithm(self) -> bool:
-        """Whether the logarithm is modelled."""
-        ...
-
-    @property
-    def free_of(self) -> Literal["location and scale", "scale", "nothing"]:
-        """What is taken away inside."""
-        ...
 
 
 class Units(NamedTuple):
@@ -51,7 +36,7 @@ class Rows:
 
     kind: Kind
     lower: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
-    upper: Array  # (n,), the value lies in (lower, upper]; equal on exact rows
+    upper: Array  # (n,)
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away
     weight: Array  # (n,), frequency weights, > 0
 
@@ -82,8 +67,8 @@ class Working:
     parts: tuple[Rows, ...]  # one for each kind that occurs
     units: Units
     constant: float  # what the log likelihood of these rows needs to be that of the response as written
-    total: float  # weight of all rows and of the exact ones
-    exact: float  # weight of all rows and of the exact ones
+    total: float  # weight of all rows
+    exact: float  # weight of the exact rows
 
 
 def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
@@ -97,7 +82,7 @@ def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
 
 
 def read_rows(
-    family: Scaled, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
+    family: Family, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
 ) -> Raw:
     """Check rows and bring them to a common form.
 
@@ -108,7 +93,7 @@ def read_rows(
     """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
-    refuse_impossible(family.support, family.logarithm, lower, upper, weight, labels)
+    _refuse_impossible(family.support, family.logarithm, lower, upper, weight, labels)
     if family.support != "real":
         lower[(lower < 0.0) if family.support == "counts" else (lower <= 0.0) & (lower != upper)] = -np.inf
     if family.support == "counts":
@@ -120,7 +105,7 @@ def read_rows(
     return Raw(lower[says], upper[says], weight[says], np.flatnonzero(says))
 
 
-def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
+def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many."""
     lower, upper, width = to_working(family, raw, units)
     exact = raw.lower == raw.upper
@@ -135,7 +120,7 @@ def arrange(family: Scaled, raw: Raw, units: Units, *, collapse: bool = True) ->
         at = masks[kind]
         if at.any():
             part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
-            parts.append(_put_together(part) if collapse else part)
+            parts.append(_collapse(part) if collapse else part)
     y, w = raw.lower[exact], raw.weight[exact]
     total, seen = float(raw.weight.sum()), float(w.sum())
     constant = -seen * float(np.log(units.scale))
@@ -163,7 +148,7 @@ def subset(working: Working, size: int) -> Working:
     return Working(tuple(parts), working.units, working.constant, working.total, working.exact)
 
 
-def to_working(family: Scaled, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
+def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
     """Ends and width on the scale that is modelled, (n,) each."""
     lower, upper = raw.lower, raw.upper
     shift, scale = units
@@ -176,7 +161,7 @@ def to_working(family: Scaled, raw: Raw, units: Units) -> tuple[Array, Array, Ar
     return (lower - shift) / scale, (upper - shift) / scale, width
 
 
-def _put_together(part: Rows) -> Rows:
+def _collapse(part: Rows) -> Rows:
     """Give equal rows one place with the sum of their weights, where a sample shows that many are equal."""
     step = max(1, len(part) // _SAMPLE)
     ends = part.lower + 1j * part.upper if part.kind == "interval" else part.upper
@@ -188,3 +173,50 @@ def _put_together(part: Rows) -> Rows:
     _, first, inverse = np.unique(ends, return_index=True, return_inverse=True)
     weight = np.bincount(inverse.ravel(), weights=part.weight).astype(np.float64)
     return Rows(part.kind, part.lower[first], part.upper[first], part.width[first], weight)
+
+
+def _refuse_impossible(
+    support: Support, logarithm: bool, lower: Array, upper: Array, weight: Array, labels: Array | None = None
+) -> None:
+    """Refuse rows of probability 0, and rows that are none.
+
+    Shapes: lower, upper, weight, labels (n,).
+    """
+    if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
+        raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
+    exact = lower == upper
+    _refuse(np.isnan(lower) | np.isnan(upper) | (exact & np.isinf(lower)), "Ends are missing", lower, labels)
+    _refuse(lower > upper, "A lower end lies above its upper end", lower, labels)
+    _refuse(np.isposinf(lower) | np.isneginf(upper), "The interval is empty", lower, labels)
+    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
+    if support == "counts":
+        whole = (lower == np.floor(lower)) & (lower >= 0.0)
+        _refuse(exact & ~whole, "Counts are whole numbers of at least 0", lower, labels)
+        _refuse(~exact & (upper < 0.0), "A count cannot lie below 0", upper, labels)
+        with np.errstate(invalid="ignore"):
+            empty = np.floor(upper) == np.floor(lower)
+        _refuse(~exact & empty, "The interval holds no whole number, from", lower, labels)
+    if support == "positive":
+        least = "positive" if logarithm else "at least 0"
+        _refuse(exact & ((lower <= 0.0) if logarithm else (lower < 0.0)), f"Times must be {least}", lower, labels)
+        _refuse(~exact & (upper <= 0.0), "A time cannot be left-censored at or below 0", upper, labels)
+
+
+def check_number(k: Any, rows: int | None = None) -> int:
+    """The number of components."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise SpecError(f"mixture({k!r}): the number of components is a whole number of at least 1.")
+    if rows is not None and k > rows:
+        raise SpecError(f"mixture({k}) has more components than there are rows that say something ({rows}).")
+    return int(k)
+
+
+def _refuse(bad: BoolArray, what: str, values: Array, labels: Array | None) -> None:
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        some = rows[:_SHOWN]
+        named = ", ".join(str(row if labels is None else labels[row]) for row in some)
+        shown = ", ".join(f"{value:g}" for value in values[some])
+        one = len(rows) == 1
+        raise DataError(f"{what}: row{'' if one else 's'} {named}{more} hold{'s' * one} {shown}. Correct or drop them.")

@@ -1,25 +1,34 @@
-"""Where ascents start: k-means++ on imputed values, random responsibilities, and optima with a component moved.
+"""Where ascents start: standardised rows, k-means++ on imputed values, random responsibilities, and moved components.
 
 References
 ----------
 Ueda, Nakano, Ghahramani and Hinton (2000), SMEM algorithm for mixture models, *Neural Computation* 12, 2109-2128, and
 Verbeek, Vlassis and Kröse (2003), Efficient greedy learning of Gaussian mixture models, *Neural Computation* 15,
-469-485, whose new components stand for parts of the rows too.
+469-485, whose new components take parts of the rows too.
+Hughes and Sudderth (2013), Memoized online variational inference for Dirichlet process mixture models, NIPS, whose
+deletion of components is tried here on all rows at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from tobitgp.errors import DataError
+from tobitgp.mixture.ascent import Climb, Stop, chunks_of, climb, probabilities, sums_given
 from tobitgp.mixture.family import Family, Sums
-from tobitgp.mixture.inside import draw_inside
-from tobitgp.mixture.model import Model, State
-from tobitgp.mixture.passes import probabilities, sums_given
-from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.rows import Rows, Units, Working, subset
+from tobitgp.mixture.model import Bayes, Model, Points, State
+from tobitgp.mixture.predictive import Predictive, draw_between
+from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, subset, to_working
 from tobitgp.numerics.censored_normal import known_range, telling_ends
 from tobitgp.typing import Array, IntArray
 
+_HELD = 1e-3  # expected rows of a component that is worth a trial
+_UNIT_ROWS, _UNIT_PASSES, _UNIT_FLOOR, _UNIT_GAIN = 5000, 200, 1e-6, 1e-5
+_FARTHEST = 100.0
+_LEAST, _LARGEST = 1e-153, 1e140  # whose squares are numbers still
 _MOST_ROWS = 10_000
 _RANDOM_EVERY = 5
 _SURE = 0.9
@@ -27,6 +36,79 @@ _LLOYD = 3
 _SHARES = (0.1, 0.5)  # of the rows, that a moved component takes
 _ELSEWHERE = 0.01  # its share of all other rows, so that it does not close in on a few values
 _EVENLY = (0.7548776662466927, 0.5698402909980532)  # steps whose multiples, modulo 1, fill the square
+
+
+def choose_units(family: Family, raw: Raw) -> Units:
+    """Location and scale of what is behind the rows.
+
+    Mean and standard deviation, of logarithms where those are modelled, or the median of times. Where rows are censored
+    they are those of one component fitted by maximum likelihood, since limits alone lie too close together; if that
+    leads far away, limits and midpoints replace what is censored after all.
+    """
+    if family.free_of == "nothing":
+        return Units()
+    crude = _crude_units(family, raw)
+    if not ((raw.lower != raw.upper) & np.isfinite(raw.lower + raw.upper)).any() and not (
+        (raw.lower == raw.upper).any() and (raw.lower != raw.upper).any()
+    ):
+        return crude
+    return _of_one_component(family, raw, crude)
+
+
+def _of_one_component(family: Family, raw: Raw, crude: Units) -> Units:
+    model, working = Points(family, 1, _UNIT_FLOOR), subset(arrange(family, raw, crude), _UNIT_ROWS)
+    start = starts(model, working, 1, 1, np.random.default_rng(0))[0]
+    stop = Stop(_UNIT_GAIN * working.total, _UNIT_PASSES)
+    with np.errstate(all="ignore"):
+        theta = climb(model, chunks_of(working, 1), start, stop).state.components[:, 0]
+    if family.free_of == "location and scale":
+        shift, ratio = theta[0], np.exp(theta[1])
+    else:
+        middle = family.distribution(theta[:, None], Units()).ppf(np.array([0.5]))[0, 0]
+        shift, ratio = (np.log(middle), 1.0) if family.logarithm else (0.0, middle)
+    if not (abs(shift) < _FARTHEST and 1.0 / _FARTHEST < ratio < _FARTHEST):
+        return crude
+    return Units(float(crude.shift + crude.scale * shift), float(crude.scale * ratio))
+
+
+def _crude_units(family: Family, raw: Raw) -> Units:
+    """Location and scale of limits, midpoints and values."""
+    values, weight = crude_values(family, raw)
+    if family.free_of == "scale":
+        order = np.argsort(values)
+        middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
+        with np.errstate(over="ignore"):
+            _refuse_size(np.exp(middle) if family.logarithm else middle, 1.0 / _LARGEST)
+        return Units(float(middle), 1.0) if family.logarithm else Units(0.0, float(middle) if middle > 0.0 else 1.0)
+    _refuse_size(float(np.abs(values).max()), _LEAST)
+    centre = float(np.average(values, weights=weight))
+    sd = float(np.sqrt(np.average((values - centre) ** 2, weights=weight)))
+    return Units(centre, sd if sd > 1e-12 * abs(centre) else 1.0)
+
+
+def _refuse_size(size: float, least: float) -> None:
+    """Refuse responses of a size whose square, or that of whose inverse where rates are estimated, is no number."""
+    if size > _LARGEST or 0.0 < size < least:
+        raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
+
+
+def crude_values(family: Family, raw: Raw) -> tuple[Array, Array]:
+    """One value a row, (n,), on the scale of Units, and the rows' weights.
+
+    Ends far beyond everything else say nothing; limits that stand alone and far are drawn in.
+    """
+    lower, upper, _ = to_working(family, raw, Units())
+    bottom, top = known_range(lower, upper)
+    lower, upper = telling_ends(lower, upper, bottom, top)
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    values = np.where(low, lower, np.where(high, upper, 0.5 * bottom + 0.5 * top))
+    both = low & high
+    values[both] = 0.5 * lower[both] + 0.5 * upper[both]
+    inside = values[both]
+    if len(inside) > 1 and inside.max() > inside.min():
+        span = inside.max() - inside.min()
+        values = np.clip(values, inside.min() - span, inside.max() + span)
+    return values, raw.weight
 
 
 def starts(model: Model, working: Working, k: int, number: int, rng: np.random.Generator) -> list[State]:
@@ -38,7 +120,7 @@ def starts(model: Model, working: Working, k: int, number: int, rng: np.random.G
         if i % _RANDOM_EVERY == _RANDOM_EVERY - 1:
             r = rng.dirichlet(np.ones(k), size=len(rows)).T
         else:
-            r = _smooth(nearest_centre(model.family.spread(rows.upper), rows.weight, k, rng), k)
+            r = _smooth(nearest_centre(model.family.evenly(rows.upper), rows.weight, k, rng), k)
         out.append(_state(model, rows, r, model.family.reference(k)))
     return out
 
@@ -80,12 +162,12 @@ def _drawn(family: Family, working: Working, theta: Array, log_weight: Array, rn
         np.concatenate([getattr(part, name) for part in working.parts]) for name in ("lower", "upper", "weight")
     )
     share = np.exp(log_weight - log_weight.max())
-    predictive = Predictive(share / share.sum(), family.point_law(theta, Units()))
+    predictive = Predictive(share / share.sum(), family.distribution(theta, Units()))
     with np.errstate(all="ignore"):
         if family.logarithm:
-            y = np.where(lower == upper, upper, np.log(draw_inside(predictive, np.exp(lower), np.exp(upper), rng)))
+            y = np.where(lower == upper, upper, np.log(draw_between(predictive, np.exp(lower), np.exp(upper), rng)))
         else:
-            y = draw_inside(predictive, lower, upper, rng)
+            y = draw_between(predictive, lower, upper, rng)
     return Rows("exact", y, y, np.zeros_like(y), weight)
 
 
@@ -136,3 +218,30 @@ def _smooth(label: IntArray, k: int) -> Array:
     r = np.full((k, len(label)), (1.0 - _SURE) / k)
     r[label, np.arange(len(label))] += _SURE
     return r
+
+
+def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:
+    """Go on with components in the order of their size, which suits sticks, and without each where that is better."""
+    best = _better(best, climb(model, chunks, _by_size(model, best), stop))
+    smallest = np.flatnonzero(best.sums.counts > _HELD)
+    smallest = smallest[np.argsort(best.sums.counts[smallest])]
+    for j in smallest[:-1]:
+        best = _better(best, climb(model, chunks, _without(model, best, int(j)), stop))
+    return _better(best, climb(model, chunks, _by_size(model, best), stop))
+
+
+def _by_size(model: Bayes, best: Climb) -> State:
+    order = np.argsort(-best.sums.counts, kind="stable")
+    weights = model.weights.posterior(best.state.weights, best.sums.counts[order])
+    return State(weights, best.state.components[:, order])
+
+
+def _without(model: Bayes, best: Climb, j: int) -> State:
+    counts, statistics = best.sums.counts.copy(), best.sums.statistics.copy()
+    counts[j] = statistics[:, j] = 0.0
+    return model.improve(best.state, best.sums._replace(counts=counts, statistics=statistics))
+
+
+def _better(one: Climb, other: Climb) -> Climb:
+    """The higher end, with the passes of both."""
+    return replace(other if other.value > one.value else one, passes=one.passes + other.passes)

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, gammaln, ndtri
+from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 
-from tobitgp.mixture.checks import Support
-from tobitgp.mixture.family import Sums, Terms
-from tobitgp.mixture.gamma import gamma_divergence, gamma_information
-from tobitgp.mixture.law import Burr, Law
-from tobitgp.mixture.law import Weibull as WeibullLaw
-from tobitgp.mixture.rows import Rows, Units
+from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
+from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics.truncated import share
 from tobitgp.typing import Array, BoolArray
 
@@ -32,7 +28,124 @@ _LARGEST_MOVE = 2.0  # of u in one step
 
 
 @dataclass(frozen=True, slots=True)
-class Weibull:
+class Burr(ComponentDistribution):
+    """Burr distributions of survival function ``(1 + (x / scale)^shape)^-a``, Lomax where the shape is 1; (K,) each."""
+
+    scale: Array
+    shape: Array
+    a: Array
+
+    def log_density(self, x: Array) -> Array:
+        y, c = _log_ratio(x, self.scale), self.shape[:, None]
+        power = c * y
+        out = np.log(self.a[:, None] * c / self.scale[:, None]) - (self.a[:, None] + 1.0) * np.logaddexp(0.0, power)
+        with np.errstate(invalid="ignore"):
+            out = out + np.where(c == 1.0, 0.0, (c - 1.0) * y)
+        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
+
+    def log_cdf(self, x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
+
+    def log_sf(self, x: Array) -> Array:
+        return -self.a[:, None] * np.logaddexp(0.0, self.shape[:, None] * _log_ratio(x, self.scale))
+
+    def ppf(self, q: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return self.scale[:, None] * np.expm1(-np.log1p(-q) / self.a[:, None]) ** (1.0 / self.shape[:, None])
+
+    def limiting_hazard(self) -> Array:
+        return np.zeros_like(self.a)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale * rng.pareto(self.a) ** (1.0 / self.shape))
+
+    def mean(self) -> Array:
+        return self._moment(1.0)
+
+    def variance(self) -> Array:
+        return _variance(self._moment(1.0), self._moment(2.0))
+
+    def _moment(self, r: float) -> Array:
+        """The r-th moment, a B(a - r / shape, 1 + r / shape), which exists where a shape > r."""
+        over = r / self.shape
+        left = np.where(self.a > over, self.a - over, 1.0)
+        log_moment = gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
+        with np.errstate(over="ignore"):
+            return np.where(self.a > over, self.scale**r * np.exp(log_moment), np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class WeibullDistribution(ComponentDistribution):
+    """Weibull distributions of survival function ``exp(-(x / scale)^shape)``; (K,) each."""
+
+    scale: Array
+    shape: Array
+
+    def log_density(self, x: Array) -> Array:
+        y, c = _log_ratio(x, self.scale), self.shape[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = np.log(c / self.scale[:, None]) + np.where(c == 1.0, 0.0, (c - 1.0) * y) - np.exp(c * y)
+        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
+
+    def log_cdf(self, x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
+
+    def log_sf(self, x: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return -np.exp(self.shape[:, None] * _log_ratio(x, self.scale))
+
+    def ppf(self, q: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return self.scale[:, None] * (-np.log1p(-q)) ** (1.0 / self.shape[:, None])
+
+    def limiting_hazard(self) -> Array:
+        return np.select([self.shape < 1.0, self.shape > 1.0], [0.0, np.inf], 1.0 / self.scale)
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.scale * rng.weibull(self.shape))
+
+    def mean(self) -> Array:
+        return self._moment(1.0)
+
+    def variance(self) -> Array:
+        return _variance(self._moment(1.0), self._moment(2.0))
+
+    def _moment(self, r: float) -> Array:
+        with np.errstate(over="ignore"):
+            return self.scale**r * np.exp(gammaln(1.0 + r / self.shape))
+
+    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
+        """Cumulative hazards are exponential."""
+        with np.errstate(all="ignore"):
+            low, high = -self.log_sf(lower), -self.log_sf(upper)
+            hazard = low - np.log1p(share * np.expm1(low - high))
+            return self.scale[:, None] * hazard ** (1.0 / self.shape[:, None])
+
+    @np.errstate(all="ignore")
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """From incomplete gamma functions."""
+        scale, shape = self.scale[:, None], self.shape[:, None]
+        log_mass, lower = self.log_interval(lower, upper), np.maximum(lower, 0.0)
+        A, B = (lower / scale) ** shape, (upper / scale) ** shape
+        below = B < 1.0
+        moments = []
+        for r in (1.0, 2.0):
+            s = 1.0 + r / shape
+            part = np.where(below, gammainc(s, B) - gammainc(s, A), gammaincc(s, A) - gammaincc(s, B))
+            moments.append(scale**r * np.exp(gammaln(s) + np.log(part) - log_mass))
+        first, second = moments
+        good = np.isfinite(first) & (first > lower) & (first <= upper) & (log_mass > -600.0)
+        first = np.where(good, first, np.where(np.isfinite(upper), 0.5 * (lower + upper), lower))
+        variance = np.where(np.isfinite(second), np.maximum(second - first**2, 0.0), np.inf)
+        return first, np.where(good, variance, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Weibull(Family):
     """Components of survival function ``exp(-(y / scale)^shape)``; see `tobitgp.mixture.family.Family`.
 
     Statistics are e^t, the derivative of the log density in the shape, and the second ones in u and the shape. Point
@@ -49,7 +162,6 @@ class Weibull:
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
     def terms(self, rows: Rows, theta: Array) -> Terms:
-        """See `Family`."""
         u, shape = theta[0][:, None], theta[1][:, None]
         low, high = rows.lower, rows.upper
         if rows.kind == "exact":
@@ -69,47 +181,39 @@ class Weibull:
         return _interval_terms(rows, u, shape)
 
     def reference(self, k: int) -> Array:
-        """See `Family`."""
         return np.stack([np.zeros(k), np.ones(k)])
 
     def location(self, theta: Array) -> Array:
-        """See `Family`."""
         return np.asarray(gammaln(1.0 + 1.0 / theta[1]) - theta[0] / theta[1])
 
-    def spread(self, values: Array) -> Array:
-        """See `Family`."""
-        return values
+    def steps(self, theta: Array) -> Array:
+        return np.stack([-theta[1], theta[1]])
 
     def default_prior(self, typical: float, k: float) -> Array:
-        """A gamma(2, 1) rate where the median of the times is 1, and a log shape of mean 0 and sd 1."""
+        """A gamma(2, 1) rate of (time / median)^shape, and a log shape of mean 0 and sd 1."""
         return np.array([2.0, 1.0, 1.0])
 
-    def prior_to_working(self, prior: Array, units: Units) -> Array:
-        """Return the prior as it is: its rate is that of ``(time / median)^shape`` always."""
-        return prior
-
     def plug_in(self, q: Array) -> tuple[Array, Array]:
-        """See `Family`."""
         a, b, shape = q
         return np.stack([np.log(a / b), shape]), digamma(a) - np.log(a)
 
     def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """See `Family`; not certain to raise the bound, unlike `cautious`."""
+        """Not certain to raise the bound, unlike `cautious`."""
         a = prior[0] + sums.counts
         u, shape = _newton(theta, sums, prior[0], prior[1], prior[2] ** -2.0)
         return np.stack([a, a * np.exp(-u), shape])
 
     def cautious(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """See `Family`; the shape stays."""
+        """The shape stays."""
         total = sums.statistics[0] * np.exp(-theta[0])
         return np.stack([prior[0] + sums.counts, prior[1] + total, theta[1]])
 
     def divergence(self, q: Array, prior: Array) -> Array:
-        """See `Family`; the penalty ``(log shape / sd)^2 / 2`` of the shape is part of it."""
+        """The penalty ``(log shape / sd)^2 / 2`` of the shape is part of it."""
         return np.asarray(gamma_divergence(q[0], q[1], prior[0], prior[1]) + 0.5 * (np.log(q[2]) / prior[2]) ** 2)
 
     def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """See `Family`; straight in a, u and the shape."""
+        """Straight in a, u and the shape."""
         a, shape = (1.0 - step) * old[0] + step * new[0], (1.0 - step) * old[2] + step * new[2]
         u = (1.0 - step) * np.log(old[0] / old[1]) + step * np.log(new[0] / new[1])
         if not ((a > 0.0).all() and (shape >= SMALLEST_SHAPE).all() and (shape <= LARGEST_SHAPE).all()):
@@ -117,34 +221,32 @@ class Weibull:
         return np.stack([a, a * np.exp(-u), shape])
 
     def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        """See `Family`."""
         way = self.cautious(prior, self.plug_in(q)[0], sums) - q
         out = np.einsum("pqk,qk->pk", self.information(q), way)
         out[2] = sums.statistics[1] - np.log(q[2]) / (q[2] * prior[2] ** 2)
         return np.asarray(out)
 
     def information(self, q: Array) -> Array:
-        """See `Family`; for the shape, which has no posterior, that of as many exact rows at a known rate."""
+        """For the shape, which has no posterior, that of as many exact rows at a known rate."""
         out = np.zeros((3, 3, q.shape[1]))
         out[:2, :2] = gamma_information(q[0], q[1])
         out[2, 2] = _SHAPE_INFORMATION * q[0] / q[2] ** 2
         return out
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
         a, b, shape = q
         values, slopes = self.point_estimates(np.stack([np.log(a / b), shape]), units)
         return values, np.stack([slopes[:, 0] / a, -slopes[:, 0] / b, slopes[:, 1]], axis=1)
 
     @np.errstate(over="ignore")
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """See `Family`; normal on the log scale, NaN where the error there is above 5."""
+        """Normal on the log scale, NaN where the error there is above 5."""
         of_log = error / values
         away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
 
     def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
-        """See `Family`; one Newton step, or the rate alone. There is no floor: shapes are held between .01 and 100."""
+        """One Newton step, or the rate alone. There is no floor: shapes are held between .01 and 100."""
         if cautious:
             with np.errstate(divide="ignore", invalid="ignore"):
                 move = np.log(sums.counts / sums.statistics[0])
@@ -152,35 +254,38 @@ class Weibull:
         return np.stack(_newton(theta, sums, 0.0, 0.0, 0.0))
 
     def score(self, theta: Array, sums: Sums) -> Array:
-        """See `Family`."""
         return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
 
     def possible(self, theta: Array, floor: float) -> bool:
-        """See `Family`."""
         return bool(((theta[1] >= SMALLEST_SHAPE) & (theta[1] <= LARGEST_SHAPE)).all())
 
     def held(self, theta: Array, floor: float) -> BoolArray:
-        """See `Family`."""
         at_bound = (theta[1] <= SMALLEST_SHAPE * (1.0 + 1e-9)) | (theta[1] >= LARGEST_SHAPE * (1.0 - 1e-9))
         return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), at_bound])
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
-        """See `Family`."""
         u, shape = theta
         scale = np.exp(np.minimum(units.shift - u / shape, _LARGEST_LOG))
         slopes = np.zeros((2, *theta.shape))
         slopes[0, 0], slopes[0, 1], slopes[1, 1] = -scale / shape, scale * u / shape**2, 1.0
         return np.stack([scale, shape]), slopes
 
-    def predictive(self, q: Array, units: Units) -> Law:
-        """See `Family`; a Burr law at the estimated shape."""
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """A Burr distribution at the estimated shape."""
         a, b, shape = q
         return Burr(np.exp(units.shift + np.log(b) / shape), shape, a)
 
-    def point_law(self, theta: Array, units: Units) -> Law:
-        """See `Family`."""
-        return WeibullLaw(*self.point_estimates(theta, units)[0])
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        return WeibullDistribution(*self.point_estimates(theta, units)[0])
+
+    def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
+        """The unbounded parameters are log scale and log shape, since u is no parameter by itself."""
+        return np.asarray(np.einsum("dk,dr->kdr", 1.0 / values, np.eye(2)))
+
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        shape = np.clip(theta[1] * np.exp(moves[:, 1]), SMALLEST_SHAPE, LARGEST_SHAPE)
+        return np.stack([shape * (theta[0] / theta[1] - moves[:, 0]), shape], axis=1)
 
 
 def _interval_terms(rows: Rows, u: Array, shape: Array) -> Terms:
@@ -218,3 +323,14 @@ def _newton(theta: Array, sums: Sums, a0: float, b0: float, precision: float) ->
     over = np.maximum(np.abs(by_u) / _LARGEST_MOVE, np.abs(by_k) / np.maximum(room, 1e-12))
     by_u, by_k = by_u / np.maximum(over, 1.0), by_k / np.maximum(over, 1.0)
     return u + by_u, np.clip(shape + by_k, SMALLEST_SHAPE, LARGEST_SHAPE)
+
+
+def _variance(first: Array, second: Array) -> Array:
+    """From the first two moments, infinite where the second is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(np.isfinite(second), second - first**2, np.inf)
+
+
+def _log_ratio(x: Array, scale: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(x, 0.0)) - np.log(scale)[:, None])

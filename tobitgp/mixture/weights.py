@@ -13,54 +13,13 @@ and appendix A.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.gamma import gamma_divergence
-from tobitgp.typing import Array, IntArray
-
-
-class Weights(Protocol):
-    """A prior of the weights of K components."""
-
-    def expected_number(self, k: int) -> float:
-        """How many components hold the rows a priori."""
-        ...
-
-    def start(self, k: int) -> Array:
-        """The posterior without rows."""
-        ...
-
-    def posterior(self, w: Array, count: Array) -> Array:
-        """New posterior from expected counts (K,)."""
-        ...
-
-    def expected_log(self, w: Array) -> Array:
-        """Expectations of the log weights, (K,)."""
-        ...
-
-    def divergence(self, w: Array) -> float:
-        """Kullback-Leibler divergence from posterior to prior."""
-        ...
-
-    def mean(self, w: Array) -> tuple[Array, Array]:
-        """Expected weights (K,) and their derivatives in w, (K, M)."""
-        ...
-
-    def gradient(self, w: Array, count: Array) -> Array:
-        """Derivative of the bound in w, (M,)."""
-        ...
-
-    def information(self, w: Array) -> Array:
-        """Fisher's information of the posterior, (M, M)."""
-        ...
-
-    def permute(self, w: Array, order: IntArray) -> Array | None:
-        """The posterior with components in another order; None where the order is part of the model."""
-        ...
+from tobitgp.mixture.family import gamma_divergence
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +32,46 @@ class Dirichlet:
         _check_positive("Dirichlet", "concentration", self.concentration)
 
     def expected_number(self, k: int) -> float:
-        """See `Weights`."""
+        """How many components hold the rows a priori."""
         return float(k)
 
     def start(self, k: int) -> Array:
-        """See `Weights`."""
+        """The posterior without rows."""
         return np.full(k, float(self.concentration))
 
     def posterior(self, w: Array, count: Array) -> Array:
-        """See `Weights`."""
+        """New posterior from expected counts (K,)."""
         return self.concentration + count
 
     def expected_log(self, w: Array) -> Array:
-        """See `Weights`."""
+        """Expectations of the log weights, (K,)."""
         return np.asarray(digamma(w) - digamma(w.sum()))
 
     def divergence(self, w: Array) -> float:
-        """See `Weights`."""
+        """Kullback-Leibler divergence from posterior to prior."""
         k, c, total = len(w), self.concentration, w.sum()
         value = gammaln(total) - gammaln(w).sum() - gammaln(k * c) + k * gammaln(c)
         return float(value + (w - c) @ (digamma(w) - digamma(total)))
 
     def mean(self, w: Array) -> tuple[Array, Array]:
-        """See `Weights`."""
+        """Expected weights (K,) and their derivatives in w, (K, M)."""
         mean = w / w.sum()
         return mean, (np.eye(len(w)) - mean[:, None]) / w.sum()
 
     def gradient(self, w: Array, count: Array) -> Array:
-        """See `Weights`."""
+        """Derivative of the bound in w, (M,)."""
         return np.asarray(self.information(w) @ (self.posterior(w, count) - w))
 
     def information(self, w: Array) -> Array:
-        """See `Weights`."""
+        """Fisher's information of the posterior, (M, M)."""
         return np.asarray(np.diag(polygamma(1, w)) - polygamma(1, w.sum()))
 
+    def free(self, w: Array) -> BoolArray:
+        """Which coordinates of a posterior are estimated, (M,)."""
+        return np.full(len(w), len(w) > 1)
+
     def permute(self, w: Array, order: IntArray) -> Array | None:
-        """See `Weights`."""
+        """The posterior with components in another order; None where the order is part of the model."""
         return w[order]
 
 
@@ -127,28 +90,25 @@ class DirichletProcess:
             _check_positive("DirichletProcess", "concentration", self.concentration)
 
     def expected_number(self, k: int) -> float:
-        """See `Weights`; 1 / E[sum of squared weights] = 1 + concentration, however many sticks there are."""
+        """1 / E[sum of squared weights] = 1 + concentration, however many sticks there are."""
         return min(float(k), 1.0 + (self.concentration or self.shape / self.rate))
 
     def start(self, k: int) -> Array:
-        """See `Weights`."""
         rate = (self.shape + k - 1.0) / (self.concentration or self.shape / self.rate)
         return np.concatenate([np.ones(k - 1), np.full(k - 1, self._known(rate, k)[0]), [rate]])
 
     def posterior(self, w: Array, count: Array) -> Array:
-        """See `Weights`; the concentration after the sticks."""
-        w = self._given_concentration(w, count)
+        """The concentration after the sticks."""
+        w = self._at_concentration(w, count)
         w[-1] = self._best_rate(w)
         return w
 
     def expected_log(self, w: Array) -> Array:
-        """See `Weights`."""
         log_v, log_rest = _stick_logs(w)
         before = np.concatenate([[0.0], np.cumsum(log_rest)])
         return before + np.append(log_v, 0.0)
 
     def divergence(self, w: Array) -> float:
-        """See `Weights`."""
         g1, g2 = _sticks(w)
         log_v, log_rest = _stick_logs(w)
         c, log_c = self._known(w[-1], len(g1) + 1)
@@ -159,7 +119,6 @@ class DirichletProcess:
         return float(value)
 
     def mean(self, w: Array) -> tuple[Array, Array]:
-        """See `Weights`."""
         g1, g2 = _sticks(w)
         m = len(g1)
         v, rest = np.append(g1 / (g1 + g2), 1.0), g2 / (g1 + g2)
@@ -174,13 +133,11 @@ class DirichletProcess:
         return mean, slopes
 
     def gradient(self, w: Array, count: Array) -> Array:
-        """See `Weights`."""
-        target = self._given_concentration(w, count)
+        target = self._at_concentration(w, count)
         target[-1] = self._best_rate(w)
         return np.asarray(self.information(w) @ (target - w))
 
     def information(self, w: Array) -> Array:
-        """See `Weights`."""
         g1, g2 = _sticks(w)
         m = len(g1)
         both = polygamma(1, g1 + g2)
@@ -189,8 +146,12 @@ class DirichletProcess:
         out[-1, -1] = (self.shape + m) / w[-1] ** 2
         return np.asarray(out)
 
+    def free(self, w: Array) -> BoolArray:
+        free = np.full(len(w), len(w) > 1)
+        free[-1] &= self.concentration is None
+        return free
+
     def permute(self, w: Array, order: IntArray) -> Array | None:
-        """See `Weights`."""
         return None
 
     def _known(self, rate: float, k: int) -> tuple[float, float]:
@@ -200,12 +161,15 @@ class DirichletProcess:
         shape = self.shape + k - 1.0
         return shape / rate, float(digamma(shape) - np.log(rate))
 
-    def _given_concentration(self, w: Array, count: Array) -> Array:
+    def _at_concentration(self, w: Array, count: Array) -> Array:
         beyond = np.cumsum(count[::-1])[::-1]
         return np.concatenate([1.0 + count[:-1], self._known(w[-1], len(count))[0] + beyond[1:], w[-1:]])
 
     def _best_rate(self, w: Array) -> float:
         return float(w[-1] if self.concentration is not None else self.rate - _stick_logs(w)[1].sum())
+
+
+Weights = Dirichlet | DirichletProcess
 
 
 def _sticks(w: Array) -> tuple[Array, Array]:

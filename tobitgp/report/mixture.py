@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.mixture.rows import Units
-from tobitgp.report.protocols import Mixed
 from tobitgp.report.summary import WIDTH, formula_rows, number, response_notes, side_by_side, times_note
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.mixture.results import MixtureResults
 
 _METHODS = {
     "vbcm": "variational Bayes (vbcm)",
@@ -21,7 +23,7 @@ _METHODS = {
 }
 
 
-def summarise_mixture(results: Mixed, alpha: float = 0.05, kind: str = "linear_response") -> Any:
+def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: str = "linear_response") -> Any:
     """Summary of a fitted mixture."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
@@ -58,7 +60,7 @@ def _prior(model: Bayes, units: Units) -> Array:
     return np.asarray((model.prior - shift) / factor)
 
 
-def _model_lines(results: Mixed) -> list[tuple[str, str]]:
+def _model_lines(results: MixtureResults) -> list[tuple[str, str]]:
     fit = results.parts.fit
     return [
         ("Dep. variable:", results.model.endog_names),
@@ -71,14 +73,14 @@ def _model_lines(results: Mixed) -> list[tuple[str, str]]:
     ]
 
 
-def _number(results: Mixed) -> str:
+def _number(results: MixtureResults) -> str:
     fit, tried = results.parts.fit, results.parts.tried
     if fit.process:
         return f"{results.n_effective} used, at most {fit.k}"
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 
-def _data_lines(results: Mixed) -> list[tuple[str, str]]:
+def _data_lines(results: MixtureResults) -> list[tuple[str, str]]:
     counts = results.counts
     lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
@@ -89,7 +91,7 @@ def _data_lines(results: Mixed) -> list[tuple[str, str]]:
     return [*lines, ("AIC:", f"{results.aic:.3f}"), ("BIC:", f"{results.bic:.3f}")]
 
 
-def _estimates(results: Mixed, alpha: float, kind: str) -> tuple[list[str], list[list[str]]]:
+def _estimates(results: MixtureResults, alpha: float, kind: str) -> tuple[list[str], list[list[str]]]:
     frame = results.summary_frame(alpha, kind)  # type: ignore[arg-type]
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
     rows, fit = [], results.parts.fit
@@ -100,7 +102,7 @@ def _estimates(results: Mixed, alpha: float, kind: str) -> tuple[list[str], list
     return ["", "value", "std err", *ends], rows
 
 
-def _components(results: Mixed) -> tuple[list[str], list[list[str]]]:
+def _components(results: MixtureResults) -> tuple[list[str], list[list[str]]]:
     """What each component explains."""
     fit = results.parts.fit
     held = np.flatnonzero(fit.shown)
@@ -108,7 +110,7 @@ def _components(results: Mixed) -> tuple[list[str], list[list[str]]]:
     return ["", "expected rows", "exact ones"], rows
 
 
-def _notes(results: Mixed, kind: str) -> list[str]:
+def _notes(results: MixtureResults, kind: str) -> list[str]:
     """What a reader should know, most urgent first."""
     parts, fit = results.parts, results.parts.fit
     notes = list(fit.notes)
@@ -136,7 +138,7 @@ def _notes(results: Mixed, kind: str) -> list[str]:
     return [*notes, f"Prior of every component, by the names of priors=: {prior_in_words(fit)}."]
 
 
-def _censoring_notes(results: Mixed) -> list[str]:
+def _censoring_notes(results: MixtureResults) -> list[str]:
     rows = int(results.counts[["left", "right", "interval"]].sum())
     if rows == 0:
         return ["No row is censored."]
@@ -147,7 +149,7 @@ def _censoring_notes(results: Mixed) -> list[str]:
     return [f"{rows} censored rows {how}."]
 
 
-def _errors_note(results: Mixed, kind: str) -> str:
+def _errors_note(results: MixtureResults, kind: str) -> str:
     scales = "intervals have the shape of each posterior, of weights they are formed on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."

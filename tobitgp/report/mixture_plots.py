@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.report.axes import closing_what_fails, given_or_new
-from tobitgp.report.colours import BLUE, GREY, INK, LEVELS
-from tobitgp.report.diagnostics import draw_envelope
-from tobitgp.report.protocols import Mixed
+from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, closing_what_fails, given_or_new
 from tobitgp.report.ranking import draw_numbers
+from tobitgp.report.residuals import draw_envelope
 from tobitgp.report.survival import draw_kaplan_meier, time_grid
 from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.mixture.results import MixtureResults
 
 Ends = tuple[Array, Array, Array]
 _CRITERIA = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
@@ -25,7 +26,7 @@ _COMPONENTS = tuple(colour for colour in LEVELS if colour not in (INK,))
 
 
 @closing_what_fails
-def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
+def plot_components(results: MixtureResults, ends: Ends, ax: Any = None) -> Any:
     """Draw the mixture and its components over the data.
 
     Where all censored rows are right-censored, survival: that of the mixture, those of the components times their
@@ -40,20 +41,20 @@ def plot_components(results: Mixed, ends: Ends, ax: Any = None) -> Any:
     if right.any() and (right | (lower == upper)).all():
         x = _times(results, ends)
         draw_kaplan_meier(ax, *ends)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_sf(x)), step=_discrete(results))
+        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_sf(x)), step=_discrete(results))
         ax.set_ylabel("survival")
         ax.set_ylim(0.0, 1.03)
     else:
         x = _values(results, ends)
         bars = _draw_histogram(ax, results, ends, x)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.law.log_density(x)), step=False, top=bars)
+        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_density(x)), step=False, top=bars)
         _mark_censored(ax, ends)
         ax.set_ylabel("probability" if _discrete(results) else "density")
     return _finish(ax, results)
 
 
 @closing_what_fails
-def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
+def plot_mixture_evidence(results: MixtureResults, ax: Any = None) -> Any:
     """Draw the evidence of each number of components that was tried; of one number the ascent of its objective."""
     ax = given_or_new(ax)
     tried = results.parts.tried
@@ -72,7 +73,7 @@ def plot_mixture_evidence(results: Mixed, ax: Any = None) -> Any:
 
 
 @closing_what_fails
-def plot_scores(results: Mixed, ax: Any = None) -> Any:
+def plot_scores(results: MixtureResults, ax: Any = None) -> Any:
     """Draw quantile residuals against normal quantiles with a 95% envelope; censored rows at a random point."""
     ax = given_or_new(ax)
     r = np.sort(results.residuals("quantile").dropna().to_numpy())
@@ -87,14 +88,14 @@ def plot_scores(results: Mixed, ax: Any = None) -> Any:
     return ax
 
 
-def _finish(ax: Any, results: Mixed) -> Any:
+def _finish(ax: Any, results: MixtureResults) -> Any:
     ax.set_xlabel(as_label(response_name(results.model)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return ax
 
 
-def _discrete(results: Mixed) -> bool:
+def _discrete(results: MixtureResults) -> bool:
     return results.parts.family.support == "counts"
 
 
@@ -103,11 +104,11 @@ def _finite(ends: Ends) -> Array:
     return both[np.isfinite(both)]
 
 
-def _times(results: Mixed, ends: Ends) -> Array:
+def _times(results: MixtureResults, ends: Ends) -> Array:
     return time_grid(ends, discrete=_discrete(results), real=results.parts.family.support == "real")
 
 
-def _values(results: Mixed, ends: Ends) -> Array:
+def _values(results: MixtureResults, ends: Ends) -> Array:
     """Values over which densities are drawn: where the data are, and most of the mixture near them."""
     values, predictive = _finite(ends), results.predictive
     span = max(values.max() - values.min(), 1e-12 * max(1.0, float(np.abs(values).max())))
@@ -121,7 +122,7 @@ def _values(results: Mixed, ends: Ends) -> Array:
     return np.linspace(low, high, _POINTS)
 
 
-def _draw_mixture(ax: Any, results: Mixed, x: Array, parts: Array, *, step: bool, top: float = 0.0) -> None:
+def _draw_mixture(ax: Any, results: MixtureResults, x: Array, parts: Array, *, step: bool, top: float = 0.0) -> None:
     """Draw weighted components (K, n) and their sum, no higher than what bars need."""
     weights = results.predictive.weights
     each = weights[:, None] * parts
@@ -138,7 +139,7 @@ def _draw_mixture(ax: Any, results: Mixed, x: Array, parts: Array, *, step: bool
         ax.set_ylim(0.0, 1.08 * max(top, min(float(total.max()), 3.0 * top)))
 
 
-def _draw_histogram(ax: Any, results: Mixed, ends: Ends, x: Array) -> float:
+def _draw_histogram(ax: Any, results: MixtureResults, ends: Ends, x: Array) -> float:
     """Draw bars over the exact rows; their height, 0 without such rows."""
     lower, upper, weight = ends
     exact = lower == upper

@@ -1,4 +1,7 @@
-"""A fit as one page of HTML that needs no other file."""
+"""How the page of a fit looks: light and dark, on paper and on a phone.
+
+A fit as one page of HTML that needs no other file.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,50 @@ import io
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tobitgp.errors import SpecError
-from tobitgp.report.protocols import Reported
-from tobitgp.report.style import STYLE
 from tobitgp.report.text import printable_lines
+
+if TYPE_CHECKING:
+    from tobitgp.results.mixture.results import MixtureResults
+    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.regression.results import TobitResults
+
+    Results: TypeAlias = GPResults | TobitResults | MixtureResults
+
+STYLE = """\
+:root { color-scheme: light dark;
+  --ink: #1b1f24; --soft: #59636e; --line: #d6dbe1; --paper: #ffffff; --shade: #f5f7f9;
+  --look: #8a5a00; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e9ed; --soft: #9aa4af; --line: #38404a; --paper: #14181d; --shade: #1d2228;
+  --look: #e0b04a; --bad: #ff8a80; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.5;
+  font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 54rem; margin: 0 auto; padding: 1.2rem 1rem 3rem; }
+h1 { font-size: 1.25rem; overflow-wrap: anywhere; margin: .4rem 0 1rem; }
+h2 { font-size: 1.05rem; margin: 2rem 0 .6rem; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }
+.wide { overflow-x: auto; margin: 0 0 .9rem; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+tr > :first-child { text-align: left; padding-left: 0; }
+th { font-weight: 600; }
+.words td, .words th { text-align: left; white-space: normal; vertical-align: top; }
+.doubtful td:nth-child(2) { color: var(--look); font-weight: 600; }
+.bad td:nth-child(2) { color: var(--bad); font-weight: 600; }
+pre { background: var(--shade); padding: .7rem .8rem; border-radius: .3rem; overflow-x: auto; font-size: .8rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+.notes { color: var(--soft); font-size: .85rem; padding-left: 1.3rem; }
+figure { margin: 0; }
+img { max-width: 100%; height: auto; background: #ffffff; border-radius: .3rem; }
+figcaption { color: var(--soft); font-size: .85rem; }
+@media (max-width: 36rem) { table { font-size: .76rem; } th, td { padding: .2rem .35rem; } }
+@media print { main { max-width: none; padding: 0; } section { break-inside: avoid; } }
+"""
+
 
 PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "lifelines", "matplotlib")
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
@@ -47,7 +88,7 @@ PICTURES = (
 )
 
 
-def make_page(results: Reported, title: str | None = None) -> str:
+def make_page(results: Results, title: str | None = None) -> str:
     """The page of a fit."""
     name = results.formula.strip() if title is None else title
     summary = results.summary()
@@ -73,7 +114,7 @@ def _wide(table: str) -> str:
     return f'<div class="wide">{table}</div>'
 
 
-def _model(results: Reported, summary: Any) -> str:
+def _model(results: Results, summary: Any) -> str:
     """What was asked for, and what is known of the rows."""
     return _section("Model", f"<pre>{_escape(str(results.model.spec))}</pre>\n{_wide(summary.tables[1].as_html())}")
 
@@ -85,7 +126,7 @@ def _estimates(summary: Any) -> str:
     return _section("Estimates", f'{tables}\n<ol class="notes">{notes}</ol>')
 
 
-def _diagnostics(results: Reported) -> str:
+def _diagnostics(results: Results) -> str:
     """What ``check`` says, or why it says nothing."""
     try:
         table = results.check().table
@@ -93,13 +134,13 @@ def _diagnostics(results: Reported) -> str:
         return _section("Diagnostics", f"<p>{_escape(str(error))}</p>")
     rows = (
         f'<tr class="{row.verdict}"><th scope="row">{_escape(str(row.Index))}</th><td>{row.verdict}</td>'
-        f"<td>{_escape(row.words)}</td></tr>"
+        f"<td>{_escape(str(row.words))}</td></tr>"
         for row in table.itertuples()
     )
     return _section("Diagnostics", f'<table class="words">{"".join(rows)}</table>')
 
 
-def _pictures(results: Reported) -> Iterator[str]:
+def _pictures(results: Results) -> Iterator[str]:
     """Pictures that this kind of results has, and those that this fit can draw."""
     import matplotlib.pyplot as plt
 

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.axes import closing_what_fails, given_or_new
-from tobitgp.report.colours import BLUE
-from tobitgp.report.grid import curve_words, factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
-from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
-from tobitgp.report.protocols import Drawn
-from tobitgp.report.rows import draw_rows
+from tobitgp.report.axes import BLUE, closing_what_fails, draw_rows, given_or_new
+from tobitgp.report.terms import (
+    Level,
+    curve_words,
+    factor_columns,
+    grid_frame,
+    group_name,
+    held_words,
+    label_axis,
+    label_ends,
+    level_grids,
+    place,
+    read_levels,
+    runs,
+    say_above,
+)
 from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 CURVES = 6
 _SHOWN_ROLES = ("linear", "gp", "by", "offset")
@@ -25,7 +38,7 @@ Terms = Sequence[tuple[str, int | None, list[str]]]
 
 @closing_what_fails
 def plot_fit(
-    results: Drawn, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
+    results: Results, terms: Terms, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95
 ) -> Any:
     """Draw the fit with its band over the data.
 
@@ -76,7 +89,7 @@ def plot_fit(
 
 
 def draw_panel(
-    ax: Any, results: Drawn, terms: Terms, column: str, interval: float | None
+    ax: Any, results: Results, terms: Terms, column: str, interval: float | None
 ) -> tuple[Sequence[float] | Array, list[Level]]:
     """Draw data, limits, curves and bands along one column."""
     covariates = results.model.data.frame
@@ -91,7 +104,7 @@ def draw_panel(
     levels, group = ([], None) if t is None else (read_levels(results, t), group_name(results, t))
     rows = grid if group is None else level_grids(grid, group, covariates[group], levels)
     what = "median" if results.parts.family.log_time else "latent"
-    table = results.predict(rows, what, interval=interval, se=True, exclude=left_out)
+    table: Any = results.predict(rows, what, interval=interval, se=True, exclude=left_out)
     draw_rows(ax, place(covariates[column]), results.parts.rows.response, levels)
     x, n, words = place(grid[column]), len(grid), curve_words(results)
     for k, colour in enumerate([level.colour for level in levels] or [BLUE]):
@@ -124,7 +137,7 @@ def _draw_curve(
     ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=as_label(name) if first else hidden, zorder=3)
 
 
-def _curves_along(results: Drawn, terms: Terms, column: str) -> int | None:
+def _curves_along(results: Results, terms: Terms, column: str) -> int | None:
     """Process that has a few curves along a column."""
     state, gps = results.parts.state, results.model.spec.gps
     for _, t, columns in terms:
@@ -135,7 +148,7 @@ def _curves_along(results: Drawn, terms: Terms, column: str) -> int | None:
     return None
 
 
-def _panels(results: Drawn, covariates: pd.DataFrame, x: str | None) -> list[str]:
+def _panels(results: Results, covariates: pd.DataFrame, x: str | None) -> list[str]:
     """Columns to show."""
     factors = factor_columns(results)
     along = [str(c) for c in covariates.columns if runs(covariates[c]) and c not in factors]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.report.axes import closing_what_fails, given_or_new
-from tobitgp.report.colours import BLUE, VERMILION
+from tobitgp.report.axes import BLUE, VERMILION, closing_what_fails, given_or_new
 from tobitgp.report.text import as_label
 from tobitgp.typing import Array
 

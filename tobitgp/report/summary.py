@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
 from tobitgp.inference.sites import COARSE
 from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.report.protocols import Fit, Regression
+
+if TYPE_CHECKING:
+    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.regression.results import TobitResults
 
 WIDTH = 78
 _NOTED_PRIORS = 8
@@ -28,7 +31,7 @@ _NO_EVIDENCE = {
 }
 
 
-def summarise(results: Fit, alpha: float = 0.05) -> Any:
+def summarise(results: GPResults, alpha: float = 0.05) -> Any:
     """Summary of a fitted Gaussian process."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
@@ -54,12 +57,12 @@ def number(value: float) -> str:
     return f"{value:.{4 if size < 1e3 else 2}f}"
 
 
-def _title(results: Fit) -> str:
+def _title(results: GPResults) -> str:
     kind = "Truncated" if only_truncated(results) else "Tobit"
     return f"{kind} Gaussian Process Regression" if results.parts.gp.terms else f"{kind} Linear Regression"
 
 
-def only_truncated(results: Fit | Regression) -> bool:
+def only_truncated(results: GPResults | TobitResults) -> bool:
     """Whether rows have a window and none is censored."""
     return results.model.spec.truncation is not None and not results.counts[["left", "right", "interval"]].any()
 
@@ -79,7 +82,7 @@ def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> l
     return [[*a, *b] for a, b in zip(left, right, strict=True)]
 
 
-def _model_lines(results: Fit) -> list[tuple[str, str]]:
+def _model_lines(results: GPResults) -> list[tuple[str, str]]:
     fitted, gp = results.parts.fitted, results.parts.gp
     free, J = fitted.parameters.n_free, len(fitted.points)
     hyper = "fixed" if not free else f"averaged, {J} points" if J > 1 else "at the maximum"
@@ -114,7 +117,7 @@ def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
     return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
 
 
-def _data_lines(results: Fit) -> list[tuple[str, str]]:
+def _data_lines(results: GPResults) -> list[tuple[str, str]]:
     counts, fitted = results.counts, results.parts.fitted
     lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
@@ -132,7 +135,7 @@ def _short(name: str, size: int = 24) -> str:
     return name if len(name) <= size else name[: size - 3] + "..."
 
 
-def _estimates(results: Fit, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
+def _estimates(results: GPResults, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
     """Header and rows of the table of coefficients, where there are any, and of that of hyper-parameters."""
     frame = results.summary_frame(alpha)
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
@@ -162,7 +165,7 @@ def coefficient_row(name: str, row: Any) -> list[str]:
     return [name, number(coef), number(error), f"{z:.3f}", f"{p:.3f}", number(lower), number(upper)]
 
 
-def _prior(results: Fit, i: int) -> str:
+def _prior(results: GPResults, i: int) -> str:
     """Prior of a hyper-parameter in the user's units."""
     parameters = results.parts.fitted.parameters
     if not np.isfinite(parameters.prior_sd[i]):
@@ -171,7 +174,7 @@ def _prior(results: Fit, i: int) -> str:
     return f"lognormal({median:.3g}, {parameters.prior_sd[i]:.2g})"
 
 
-def _notes(results: Fit) -> list[str]:
+def _notes(results: GPResults) -> list[str]:
     """What a reader should know, most urgent first."""
     fitted, gp = results.parts.fitted, results.parts.gp
     notes = [*_doubts(results), *_censoring_notes(results), *noise_note(results.parts.state)]
@@ -197,7 +200,7 @@ def _notes(results: Fit) -> list[str]:
     return notes
 
 
-def _doubts(results: Fit) -> list[str]:
+def _doubts(results: GPResults) -> list[str]:
     """How far the numbers are to be trusted."""
     fitted = results.parts.fitted
     notes = []
@@ -219,7 +222,7 @@ def _doubts(results: Fit) -> list[str]:
     return notes
 
 
-def _censoring_notes(results: Fit) -> list[str]:
+def _censoring_notes(results: GPResults) -> list[str]:
     """Say of a fit without censoring whether there was any in the data, and what became of it."""
     counts = results.counts
     rows = int(counts[["left", "right", "interval"]].sum())
@@ -264,14 +267,14 @@ def response_notes(spec: ModelSpec) -> list[str]:
     return notes
 
 
-def _centred(results: Fit) -> list[str]:
+def _centred(results: GPResults) -> list[str]:
     """Processes whose level coefficients hold."""
     gp, point = results.parts.gp, results.parts.fitted.points[0]
     pairs = zip(gp.terms, point.levels[gp.linear is not None :], strict=True)
     return [term.name for term, (mean, _) in pairs if len(mean)]
 
 
-def _linear_note(results: Fit, J: int) -> str:
+def _linear_note(results: GPResults, J: int) -> str:
     averaged = f", averaged over {J} points of the hyper-parameters" if J > 1 else ", at fixed hyper-parameters"
     return (
         f"Coefficients: posterior mean, sd and quantiles{averaged}; P>|z| is twice the posterior probability of the "
@@ -279,7 +282,7 @@ def _linear_note(results: Fit, J: int) -> str:
     )
 
 
-def _linear_priors(results: Fit) -> str:
+def _linear_priors(results: GPResults) -> str:
     gp = results.parts.gp
     assert gp.linear is not None
     words = []

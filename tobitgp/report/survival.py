@@ -1,20 +1,25 @@
-"""Pictures of survival over time. matplotlib is loaded when one is drawn."""
+"""What the pictures of terms are made of besides curves: levels with their intervals, and surfaces.
+
+Pictures of survival over time. matplotlib is loaded when one is drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
-from tobitgp.report.axes import closing_what_fails, given_or_new
-from tobitgp.report.colours import BLUE, INK, LEVELS
-from tobitgp.report.protocols import Timed
+from tobitgp.report.axes import BLUE, INK, LEVELS, closing_what_fails, given_or_new
 from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
 
 Ends = tuple[Array, ...]
 _POINTS, _MARKS, _CELLS = 401, 5000, 2_000_000
@@ -22,7 +27,7 @@ _POINTS, _MARKS, _CELLS = 401, 5000, 2_000_000
 
 @closing_what_fails
 def plot_survival(
-    results: Timed,
+    results: Results,
     ends: Ends | None,
     label: str,
     ax: Any = None,
@@ -51,7 +56,7 @@ def plot_survival(
 
 @closing_what_fails
 def plot_hazard(
-    results: Timed,
+    results: Results,
     ends: Ends | None,
     label: str,
     ax: Any = None,
@@ -106,7 +111,7 @@ def time_grid(ends: Ends, *, discrete: bool, real: bool) -> Array:
     return np.linspace(first, last, _POINTS)
 
 
-def _grid(results: Timed, ends: Ends | None, times: Any, label: str) -> Array:
+def _grid(results: Results, ends: Ends | None, times: Any, label: str) -> Array:
     if times is not None:
         return np.asarray(times, dtype=np.float64)
     if ends is None:
@@ -127,7 +132,7 @@ def _draw_rows(
     ax: Any,
     predict: Callable[..., pd.DataFrame],
     x: Array,
-    results: Timed,
+    results: Results,
     label: str,
     df: Any,
     interval: float | None,
@@ -155,11 +160,11 @@ def _draw_line(ax: Any, x: Array, y: Array, label: str, colour: str = BLUE, *, s
     ax.plot(x, y, color=colour, linewidth=1.8, label=label, drawstyle="steps-post" if step else "default")
 
 
-def _discrete(results: Timed) -> bool:
+def _discrete(results: Results) -> bool:
     return getattr(results.parts.family, "support", "") == "counts"
 
 
-def _finish(ax: Any, results: Timed) -> Any:
+def _finish(ax: Any, results: Results) -> Any:
     ax.set_xlabel(as_label(response_name(results.model)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")

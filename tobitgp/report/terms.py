@@ -1,23 +1,192 @@
-"""Pictures of the terms of f. matplotlib is loaded when one is drawn."""
+"""Rows along which a fit is drawn, and where their numbers and dates stand on an axis.
+
+Levels of a group in a picture: their rows, their colours, and their names beside their curves.
+
+Pictures of the terms of f. matplotlib is loaded when one is drawn.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.state import NUMERIC_ROLES
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm
-from tobitgp.report.axes import closing_what_fails
-from tobitgp.report.colours import BLUE, GREY, INK
-from tobitgp.report.grid import factor_columns, grid_frame, held_words, label_axis, place, runs, say_above
-from tobitgp.report.levels import Level, group_name, label_ends, level_grids, read_levels
-from tobitgp.report.protocols import Drawn
-from tobitgp.report.shapes import draw_groups, draw_points, draw_surface
+from tobitgp.report.axes import (
+    BLUE,
+    GREY,
+    INK,
+    LEVELS,
+    closing_what_fails,
+    draw_groups,
+    draw_points,
+    draw_surface,
+    shorten,
+)
 from tobitgp.report.text import as_label
+from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.results.process.results import GPResults
+    from tobitgp.results.results import Results
+
+GRID = 201
+
+
+def grid_frame(
+    covariates: pd.DataFrame, column: str | None, *, factors: frozenset[str] = frozenset(), size: int = GRID
+) -> pd.DataFrame:
+    """Covariates along one column, the others at a typical value that occurs."""
+    out = {}
+    for name in covariates.columns:
+        values = covariates[name].reset_index(drop=True)
+        if name == column:
+            out[name] = _even_steps(values, size)
+        else:
+            number = runs(values) and name not in factors
+            at = (
+                values.argsort().iloc[(len(values) - 1) // 2] if number else values[values == values.mode()[0]].index[0]
+            )
+            out[name] = values.iloc[[at] * size].reset_index(drop=True)
+    return pd.DataFrame(out)
+
+
+def is_number(values: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers, truth values aside."""
+    return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
+
+
+def factor_columns(results: Results) -> frozenset[str]:
+    """Columns that are factors by ``C(...)``, or groups of ``by=`` or ``re()`` and nothing else."""
+    spec = results.model.spec
+    coded = {coding.text.strip("`") for coding in spec.codings}
+    return frozenset(coded | set(spec.names("by")) | (set(spec.names("re")) - set(spec.names(*NUMERIC_ROLES))))
+
+
+def held_words(grid: pd.DataFrame, column: str, left_out: Sequence[str] = ()) -> str:
+    """Words for the inputs that are held, and for the terms that are left out."""
+    words = []
+    for name in grid.columns:
+        if name != column:
+            value = grid[name].iloc[0]
+            if is_date(grid[name]):
+                value = pd.Timestamp(value).strftime("%Y-%m-%d")
+            words.append(f"{name} = {value:.3g}" if isinstance(value, float | np.floating) else f"{name} = {value}")
+    shown = ", ".join(words[:4]) + (f", {len(words) - 4} more held" if len(words) > 4 else "")
+    rest = f"{', '.join(left_out)} left out" if left_out else ""
+    return "; ".join(filter(None, [f"at {shown}" if shown else "", rest]))
+
+
+def say_above(ax: Any, words: str) -> None:
+    """Write a line, or several short ones, above a panel."""
+    if words:
+        ax.set_title(textwrap.fill(as_label(words), 46), loc="left", fontsize="small", color=GREY)
+
+
+def is_date(values: pd.Series[Any]) -> bool:
+    """Whether a column holds dates, of pandas or of Python."""
+    return pd.api.types.infer_dtype(values) in ("datetime64", "datetime", "date")
+
+
+def runs(values: pd.Series[Any]) -> bool:
+    """Whether a column can be drawn along: numbers or dates."""
+    return is_number(values) or is_date(values)
+
+
+def place(values: pd.Series[Any]) -> Any:
+    """Where a column of numbers or dates stands on an axis: floats, or dates in UTC."""
+    if is_date(values):
+        return pd.to_datetime(values, utc=True).dt.tz_localize(None).to_numpy()
+    return values.to_numpy(dtype=np.float64)
+
+
+def label_axis(ax: Any, column: str, x: Any, *, side: Literal["x", "y"] = "x") -> None:
+    """Name the axis along a column, with short dates where it holds dates."""
+    ax.set(**{f"{side}label": as_label(column)})
+    if x.dtype.kind == "M":
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        axis, locator = getattr(ax, f"{side}axis"), AutoDateLocator(minticks=3, maxticks=8)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
+    if is_date(values):
+        dates = pd.to_datetime(values)
+        return pd.Series(pd.date_range(dates.min(), dates.max(), periods=size))
+    return pd.Series(np.linspace(float(values.min()), float(values.max()), size))
+
+
+def curve_words(results: Results) -> str:
+    """What the curve of a picture is."""
+    return "estimate" if results.method == "mle" else "posterior mean of f"
+
+
+class Level(NamedTuple):
+    """One level of a group."""
+
+    label: str  # at most 16 characters
+    rows: BoolArray  # (n,), the training rows in it
+    colour: str
+
+
+def read_levels(results: Results, t: int) -> list[Level]:
+    """Levels of the group of one process, in their order."""
+    names, groups = results.parts.state.group_levels[t], results.parts.rows.design.groups[t]
+    assert names is not None
+    assert groups is not None
+    return [Level(shorten(str(name)), groups.code == k, LEVELS[k % len(LEVELS)]) for k, name in enumerate(names)]
+
+
+def group_name(results: Results, t: int) -> str:
+    """Column of the groups of one process."""
+    by = results.model.spec.gps[t].by
+    assert by is not None
+    return by.text.strip("`")
+
+
+def level_grids(grid: pd.DataFrame, column: str, values: pd.Series[Any], levels: Sequence[Level]) -> pd.DataFrame:
+    """Rows of a grid once for each level, with the level in its column."""
+    at = np.repeat([int(np.argmax(level.rows)) for level in levels], len(grid))
+    stacked = pd.concat([grid] * len(levels), ignore_index=True)
+    return stacked.assign(**{column: values.iloc[at].reset_index(drop=True)})
+
+
+def label_ends(ax: Any, y: Sequence[float] | Array, levels: Sequence[Level]) -> None:
+    """Write the name of each level right of the end of its curve, moved apart where they would touch."""
+    if not levels:
+        return
+    ends = [(ax.get_xlim()[1], value) for value in y]
+    height = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
+    line = 10.0 / (72.0 * ax.get_position().height * ax.figure.get_size_inches()[1])
+    places = spread_out(np.clip(height, 0.0, 1.0), line)
+    for level, place in zip(levels, places, strict=True):
+        look = {"color": level.colour, "fontsize": "small", "va": "center", "annotation_clip": False}
+        ax.annotate(as_label(level.label), (1.01, place), xycoords="axes fraction", **look)
+
+
+def spread_out(places: Array, gap: float) -> Array:
+    """Places (k,) in their order, moved as little as it takes for neighbours to be ``gap`` apart."""
+    order = np.argsort(places, kind="stable")
+    blocks: list[tuple[float, int]] = []
+    for k, value in enumerate(places[order]):
+        mean, size = float(value) - gap * k, 1
+        while blocks and blocks[-1][0] > mean:
+            before, count = blocks.pop()
+            mean, size = (before * count + mean * size) / (count + size), count + size
+        blocks.append((mean, size))
+    level = np.concatenate([np.full(size, mean) for mean, size in blocks])
+    out = np.empty(len(places))
+    out[order] = level + gap * np.arange(len(places))
+    return out
+
 
 BANDS = 8
 _DRAWN_ROWS = 5000
@@ -42,7 +211,7 @@ class Panel:
 
 @closing_what_fails
 def plot_terms(
-    results: Drawn, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
+    results: Results, terms: Sequence[tuple[str, int | None, list[str]]], *, interval: float | None = 0.95
 ) -> Any:
     """Draw each term of f along each of its columns, with its band.
 
@@ -72,7 +241,7 @@ def plot_terms(
     return axes[0] if len(panels) == 1 else axes[: len(panels)]
 
 
-def _panels(results: Drawn, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
+def _panels(results: Results, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
     """Pictures of one term."""
     if t is None:
         return [Panel(name, (c,), held=tuple(o for o in columns if o != c)) for c in columns]
@@ -95,12 +264,12 @@ def _slope_columns(term: GPTerm, columns: list[str]) -> tuple[str, ...]:
     return found if others and len(found) < len(columns) else ()
 
 
-def _draw(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
+def _draw(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel, interval: float | None) -> None:
     column, t = panel.columns[0], panel.t
     ax.spines[["top", "right"]].set_visible(False)
     term = None if t is None else results.model.spec.gps[t]
     if t is not None and term is not None and not term.factors:
-        table = results.group_effects(panel.term, interval=interval).droplevel("term")
+        table = cast("GPResults", results).group_effects(panel.term, interval=interval).droplevel("term")
         draw_groups(ax, table, column, panel.label)
         return
     if len(panel.columns) == 2:
@@ -123,7 +292,7 @@ def _draw(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel, inter
     _say_held(ax, grid, panel, len(levels))
 
 
-def _grid(results: Drawn, covariates: pd.DataFrame, panel: Panel, column: str) -> pd.DataFrame:
+def _grid(results: Results, covariates: pd.DataFrame, panel: Panel, column: str) -> pd.DataFrame:
     """Rows along one column, or at each level of a factor; a slope is the term where its column is 1."""
     factors = factor_columns(results)
     values = covariates[column]
@@ -135,14 +304,14 @@ def _grid(results: Drawn, covariates: pd.DataFrame, panel: Panel, column: str) -
     return grid.assign(**dict.fromkeys(panel.slope, 1))
 
 
-def _table(results: Drawn, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
-    table: pd.DataFrame = results.predict(grid, "terms", interval=interval, se=True)[panel.term]
-    return table
+def _table(results: Results, grid: pd.DataFrame, panel: Panel, interval: float | None) -> pd.DataFrame:
+    table: Any = results.predict(grid, "terms", interval=interval, se=True)
+    return table[panel.term]
 
 
 def _draw_levels(
     ax: Any,
-    results: Drawn,
+    results: Results,
     covariates: pd.DataFrame,
     panel: Panel,
     grid: pd.DataFrame,
@@ -177,7 +346,7 @@ def _draw_ticks(ax: Any, values: Any) -> None:
     ax.plot(ticks, np.zeros(len(ticks)), "|", transform=ax.get_xaxis_transform(), **look)
 
 
-def _draw_surface(ax: Any, results: Drawn, covariates: pd.DataFrame, panel: Panel) -> None:
+def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Panel) -> None:
     across, up = panel.columns
     factors = factor_columns(results)
     x, y = (grid_frame(covariates, c, factors=factors, size=_SURFACE)[c] for c in panel.columns)

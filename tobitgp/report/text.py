@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tobitgp.report.protocols import FitModel
+from typing import Any
 
 _CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
@@ -31,7 +28,7 @@ def as_label(text: object) -> str:
     return f" {label}" if label.startswith("_") else label
 
 
-def response_name(model: FitModel) -> str:
+def response_name(model: Any) -> str:
     """Name of the response on an axis: of ``Surv(time, event)`` that of the time alone."""
     response = model.spec.response
     time = response.value.text.strip("`") if response.kind == "surv" else ""

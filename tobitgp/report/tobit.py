@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.report.protocols import Regression
 from tobitgp.report.summary import (
     WIDTH,
     coefficient_row,
@@ -22,6 +21,9 @@ from tobitgp.report.summary import (
 )
 from tobitgp.typing import Array
 
+if TYPE_CHECKING:
+    from tobitgp.results.regression.results import TobitResults
+
 _PLAIN = 6  # columns that every table of estimates has; those after it are factors
 _ROBUST = {
     "HC0": "heteroscedasticity-consistent (HC0)",
@@ -30,7 +32,7 @@ _ROBUST = {
 }
 
 
-def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
+def summarise_tobit(results: TobitResults, alpha: float = 0.05) -> Any:
     """Summary of a regression fitted by maximum likelihood."""
     from tobitgp.report.tables import FitSummary, column_widths, make_table, total_width
 
@@ -51,7 +53,7 @@ def summarise_tobit(results: Regression, alpha: float = 0.05) -> Any:
     return FitSummary(tables, _notes(results), width)
 
 
-def _model_lines(results: Regression) -> list[tuple[str, str]]:
+def _model_lines(results: TobitResults) -> list[tuple[str, str]]:
     maximum = results.parts.maximum
     return [
         ("Dep. variable:", results.model.endog_names),
@@ -65,7 +67,7 @@ def _model_lines(results: Regression) -> list[tuple[str, str]]:
     ]
 
 
-def _data_lines(results: Regression) -> list[tuple[str, str]]:
+def _data_lines(results: TobitResults) -> list[tuple[str, str]]:
     counts = results.counts
     lines = [("No. observations:", f"{results.nobs:.10g}"), ("  exact:", str(counts["exact"]))]
     lines += [(f"  {kind}-censored:", str(counts[kind])) for kind in ("left", "right", "interval")]
@@ -74,7 +76,7 @@ def _data_lines(results: Regression) -> list[tuple[str, str]]:
     return [*lines, ("AIC:", f"{results.aic:.3f}"), ("BIC:", f"{results.bic:.3f}")]
 
 
-def _estimates(results: Regression, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
+def _estimates(results: TobitResults, alpha: float) -> list[tuple[list[str], list[list[str]]]]:
     """Header and rows of the tables of coefficients, of their exponentials, and of the parameters of the noise."""
     frame, p = results.summary_frame(alpha), len(results.model.exog_names)
     ends = [f"[{0.5 * alpha:.3g}", f"{1.0 - 0.5 * alpha:.3g}]"]
@@ -109,7 +111,7 @@ def _noise_row(name: str, row: Array, *, held: bool) -> list[str]:
     return [name, number(value), number(error), *tests, number(lower), number(upper)]
 
 
-def _notes(results: Regression) -> list[str]:
+def _notes(results: TobitResults) -> list[str]:
     notes = []
     message = results.parts.maximum.message
     if not results.converged:

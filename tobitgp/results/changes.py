@@ -153,7 +153,7 @@ def marginal_effects(
     """How predictions change with each column: derivatives for numbers, differences from the base for factors.
 
     A column that has a curve for each level by ``by=`` counts as a factor; random intercepts have no effects here,
-    but in :meth:`group_effects`, and each row keeps its own.
+    but in :meth:`tobitgp.GPResults.group_effects`, and each row keeps its own.
 
     Effects are those of ``predict``, averaged over rows. Of a regression their standard errors are those of the delta
     method; of a process standard deviations, p-values and intervals come from the posterior, the effect linearised in

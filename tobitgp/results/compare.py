@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics.validation import COLUMNS as COLUMNS
+from tobitgp.diagnostics.validation import compare_elpd, elpd_of, whole
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
-from tobitgp.results.trust.compare_elpd import COLUMNS as COLUMNS
-from tobitgp.results.trust.compare_elpd import compare_elpd, whole
-from tobitgp.results.trust.validation import elpd_of
 from tobitgp.typing import Array
 
 

@@ -11,13 +11,13 @@ import pandas as pd
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
+from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator
 from tobitgp.results.conditional import what_was_seen, with_response
 from tobitgp.results.rows import Asked, Limits, ask
-from tobitgp.results.trust.posterior_draws import read_draws, training_rows
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:

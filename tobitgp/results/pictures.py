@@ -98,6 +98,6 @@ def plot_residuals(results: Any) -> Any:
     >>> [ax.get_xlabel() for ax in axes]
     ['estimate', 'normal quantile']
     """
-    from tobitgp.report.diagnostics import plot_residuals
+    from tobitgp.report.residuals import plot_residuals
 
     return plot_residuals(results)

@@ -9,6 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics import calibration, validation
+from tobitgp.diagnostics import check as checks
+from tobitgp.diagnostics.draws import Draws
+from tobitgp.diagnostics.elpd import Elpd
+from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.diagnostics.residual_tests import Finding, RawTest
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.results import curves, maketables, prediction, saving, times
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
@@ -17,13 +24,6 @@ from tobitgp.results.predict import check_alpha
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.scores import Scored, Scores, read_scored
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.trust import calibration, validation
-from tobitgp.results.trust import check as checks
-from tobitgp.results.trust.elpd import Elpd
-from tobitgp.results.trust.findings import Finding, RawTest
-from tobitgp.results.trust.k_hat import KHat
-from tobitgp.results.trust.posterior_draws import Draws
-from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
 from tobitgp.typing import Array, Frame
 

@@ -44,7 +44,7 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict({"age": [30.0]}) == res.predict({"age": [30.0]})).all())
     True
     """
-    from tobitgp.results.storage import save
+    from tobitgp.storage import save
 
     save(results.parts, path)
 

@@ -1,30 +1,169 @@
-"""``cross_validate``: fit to all rows but those of a fold, and measure on these."""
+"""Folds of rows: dealt at random, read from labels, or made by a splitter.
+
+Many fits, one after the other or in processes, and what they said meanwhile.
+
+``cross_validate``: fit to all rows but those of a fold, and measure on these.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.data.beside import read_weights
+from tobitgp.data.beside import by_label, read_weights
 from tobitgp.data.table import column_names
+from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
 from tobitgp.numerics.draws import generator
 from tobitgp.report.progress import progress_bar
-from tobitgp.selection.folds import Parts, own_column, read_folds
-from tobitgp.selection.run import Outcome, attempt_all, check_jobs, pass_on
 from tobitgp.selection.specs import check_arguments
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.selection.held_out import Measure
+
+Parts = list[tuple[IntArray, IntArray]]
+
+
+def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
+    """The column that names the folds, unless the formula does: it is no input that "." stands for."""
+    named = isinstance(folds, str) and folds in names and not re.search(rf"\b{re.escape(folds)}\b", str(formula))
+    return [folds] if named else []
+
+
+def read_folds(folds: Any, model: Model, frame: pd.DataFrame, rng: np.random.Generator) -> tuple[list[Any], Parts]:
+    """Names of the folds, and the places of their training and test rows; rows that a fit drops are in none."""
+    used = np.flatnonzero(model.training.kept)
+    exact = model.training.response.lower == model.training.response.upper
+    if hasattr(folds, "split") and not isinstance(folds, str):
+        parts = _split(folds, used, exact)
+        return list(range(1, len(parts) + 1)), parts
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        if not 2 <= folds <= len(used):
+            raise SpecError(f"folds={folds}: from 2 to {len(used)}, the number of rows, is allowed.")
+        code, levels = deal(exact, int(folds), rng), list(range(1, int(folds) + 1))
+    else:
+        code, levels = _labelled(folds, model.training.kept, frame)
+    return levels, [(used[code != k], used[code == k]) for k in range(len(levels))]
+
+
+def _split(folds: Any, used: IntArray, exact: Any) -> Parts:
+    """What a splitter of scikit-learn makes of the rows used; its training rows may be fewer than the others."""
+    try:
+        parts = [
+            (used[np.sort(train)], used[np.sort(test)]) for train, test in folds.split(np.zeros((len(used), 1)), exact)
+        ]
+    except (TypeError, ValueError, IndexError) as error:
+        raise SpecError(
+            f"folds={folds!r} cannot split {len(used)} rows: {error} Labels of groups are given as folds= themselves."
+        ) from error
+    if not parts or not all(len(train) and len(test) for train, test in parts):
+        raise SpecError(f"folds={folds!r} makes no folds, or empty ones.")
+    return parts
+
+
+def _labelled(folds: Any, kept: BoolArray, frame: pd.DataFrame) -> tuple[IntArray, list[Any]]:
+    """Fold of each row used, and the labels; a Series finds its rows by the labels of the data."""
+    if isinstance(folds, str):
+        if folds not in frame.columns:
+            raise SpecError(f"folds={folds!r}: the data have no such column.")
+        folds = frame[folds]
+    flat = pd.api.types.is_list_like(folds) and all(pd.api.types.is_scalar(label) for label in folds)
+    labels = pd.Series(np.asarray(folds)) if flat else None
+    if labels is None or len(labels) != len(kept):
+        raise SpecError(f"folds= takes a number, a column, an array of {len(kept)} labels, or an object with split().")
+    if isinstance(folds, pd.Series):
+        labels = pd.Series(np.asarray(by_label("The folds", "folds", folds, frame.index)))
+    if labels[kept].isna().any():
+        raise SpecError("folds= has missing labels in rows that are used.")
+    code, levels = pd.factorize(labels[kept], sort=True)
+    if len(levels) < 2:
+        raise SpecError("folds= needs two different labels at least.")
+    return code, list(levels)
+
+
+def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
+    """Fold of each row (n,): shuffled rows are dealt, censored ones after exact ones, so that all folds are alike."""
+    order = rng.permutation(len(exact))
+    order = order[np.argsort(~exact[order], kind="stable")]
+    out = np.empty(len(exact), dtype=np.intp)
+    out[order] = np.arange(len(exact)) % folds
+    return out
+
+
+_NAMED = 3
+Note = tuple[type[Warning], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call."""
+
+    value: Any  # none where it failed
+    error: TobitGPError | None
+    notes: tuple[Note, ...]  # (category, text), warnings, each once
+
+
+def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
+    """Call, and keep its warnings and the errors that the package raises on purpose."""
+    value, failure = None, None
+    with warnings.catch_warnings(record=True) as caught, single_blas_thread():
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        try:
+            value = call(**options)
+        except TobitGPError as error:
+            failure = error
+    notes = dict.fromkeys((note.category, str(note.message)) for note in caught)
+    return Outcome(value, failure, tuple(notes))
+
+
+def attempt_all(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
+    """Attempt each call, in order; several at a time in processes of their own with one BLAS thread each."""
+    if n_jobs == 1 or len(tasks) < 2:
+        yield from (attempt(call, **options) for call, options in tasks)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        # Arrays are sent, not mapped from files: a result must not point into a file that will be gone.
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
+        yield from parallel(delayed(attempt)(call, **options) for call, options in tasks)
+
+
+def check_jobs(n_jobs: Any) -> int:
+    """Processes asked for."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise SpecError(f"n_jobs={n_jobs!r}: a number of processes is needed, or -1 for all cores.")
+    return n_jobs
+
+
+def pass_on(notes: dict[str, tuple[Note, ...]]) -> None:
+    """Warn once of what each model said, under the names of those that said it."""
+    speakers: dict[Note, list[str]] = {}
+    for name, said in notes.items():
+        for note in said:
+            speakers.setdefault(note, []).append(name)
+    for (category, text), names in speakers.items():
+        warnings.warn(f"{listed(names)}: {text}", category, stacklevel=user_level())
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = len(names) - _NAMED
+    return ", ".join(map(repr, names[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+
 
 DEFAULT = ("log_likelihood", "concordance_index")
 _OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}

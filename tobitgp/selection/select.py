@@ -19,11 +19,11 @@ from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
-from tobitgp.results.mixture.options import choose_mixture_method
+from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults
-from tobitgp.selection.run import attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.cross_validation import attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 

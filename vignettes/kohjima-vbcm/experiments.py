@@ -12,16 +12,15 @@ import numpy as np
 
 import tobitgp as tg
 from tobitgp.mixture import EMCM, SVBCM, VBCM, MixtureFit, Predictive, fit_mixture
-from tobitgp.mixture.ascent import Stop, climb, evaluate
-from tobitgp.mixture.count_laws import PoissonLaw
-from tobitgp.mixture.families import read_prior, resolve_mixture_family
-from tobitgp.mixture.law import Law, Normal, Weibull
+from tobitgp.mixture.ascent import Stop, chunks_of, climb, evaluate, step_along
+from tobitgp.mixture.family import ComponentDistribution
+from tobitgp.mixture.fit import read_prior, resolve_mixture_family
+from tobitgp.mixture.gaussian import Normal
 from tobitgp.mixture.model import Bayes
-from tobitgp.mixture.passes import chunks_of
+from tobitgp.mixture.poisson import PoissonDistribution
 from tobitgp.mixture.rows import arrange, read_rows
-from tobitgp.mixture.starts import starts
-from tobitgp.mixture.stochastic import step_along
-from tobitgp.mixture.units import choose_units
+from tobitgp.mixture.starts import choose_units, starts
+from tobitgp.mixture.weibull import WeibullDistribution
 from tobitgp.mixture.weights import Dirichlet
 from tobitgp.numerics.draws import generator
 
@@ -41,7 +40,7 @@ class Truth:
         As in the paper.
     family : str
         Of the components.
-    law : Law
+    distribution : ComponentDistribution
         The components.
     limits : (float, float)
         Values of at most the first are left-censored, those above the second right-censored.
@@ -50,13 +49,13 @@ class Truth:
 
     name: str
     family: str
-    law: Law
+    distribution: ComponentDistribution
     limits: tuple[float, float]
     prior: dict[str, float]
 
     def draw(self, n: int, rng: np.random.Generator) -> Ends:
         """Ends of n rows."""
-        return censor(Predictive(np.full(2, 0.5), self.law).rvs(n, rng), *self.limits)
+        return censor(Predictive(np.full(2, 0.5), self.distribution).rvs(n, rng), *self.limits)
 
     def training_rows(self, n: int, seed: int) -> Ends:
         """The training set of a seed."""
@@ -68,13 +67,19 @@ class Truth:
 
     def log_density(self, rows: Ends) -> np.ndarray:
         """Log density or mass of rows under the truth."""
-        return np.asarray(Predictive(np.full(2, 0.5), self.law).log_mass(*rows))
+        return np.asarray(Predictive(np.full(2, 0.5), self.distribution).log_mass(*rows))
 
 
 TRUTHS = (
     Truth("gmm", "gaussian", Normal(np.array([-3.0, 3.0]), np.ones(2)), (-4.0, 4.0), GAUSSIAN_PRIOR),
-    Truth("emm", "exponential", Weibull(1 / np.array([0.3, 3.0]), np.ones(2)), (-np.inf, 4.0), {"a": 2.0, "b": 1.0}),
-    Truth("pmm", "poisson", PoissonLaw(np.array([1.0, 5.0])), (-np.inf, 6.0), {"a": 1.0, "b": 1.0}),
+    Truth(
+        "emm",
+        "exponential",
+        WeibullDistribution(1 / np.array([0.3, 3.0]), np.ones(2)),
+        (-np.inf, 4.0),
+        {"a": 2.0, "b": 1.0},
+    ),
+    Truth("pmm", "poisson", PoissonDistribution(np.array([1.0, 5.0])), (-np.inf, 6.0), {"a": 1.0, "b": 1.0}),
 )
 SURVIVAL = {"rossi": ("rossi", "week"), "ncctg": ("lung", "time")}
 

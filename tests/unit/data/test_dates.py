@@ -12,7 +12,7 @@ from tobitgp.data.prepare import prepare
 from tobitgp.data.table import read_table
 from tobitgp.errors import DataError
 from tobitgp.formula import parse_formula
-from tobitgp.formula.dates import decimal_years
+from tobitgp.formula.functions import decimal_years
 
 DAYS = ["2019-12-31", "2020-01-01", "2020-07-02", "2020-12-31", "2021-07-02 12:00"]
 YEARS = [2019 + 364 / 365, 2020.0, 2020.5, 2020 + 365 / 366, 2021.5]

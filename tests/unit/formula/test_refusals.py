@@ -81,7 +81,7 @@ REFUSED = [
     ("y ~ ▲log(x, x)", "1 argument, not 2"),
     ("y ~ I(▲'a' * 1000000000)", "without quotes"),
     ("y ~ I(1▲j * x)", "missing"),
-    ("y ~ I(▲... + x)", "stands for"),
+    ("y ~ I(▲... + x)", "means all other columns"),
     ("y ~ gp(decimal_year(▲x + 1))", "a column of dates"),
     ("y ~ ▲decimal_year()", "1 argument"),
     # bombs

@@ -101,7 +101,7 @@ PROCESSES = [
 
 @pytest.mark.parametrize("terms", PROCESSES)
 def test_processes_are_refused_with_their_place(terms):
-    with pytest.raises(SpecError, match="not offered for now") as caught:
+    with pytest.raises(SpecError, match="not supported") as caught:
         parse_scale_formula(f"~ {terms}", COLUMNS)
     line, caret = str(caught.value).split("\n")[1:]
     assert line[caret.index("^") :].startswith(("gp(", "re(", "s(", "hsgp(", "1 | g"))

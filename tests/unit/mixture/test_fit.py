@@ -4,7 +4,7 @@ import pytest
 from tobitgp.errors import SpecError
 from tobitgp.mixture import EMCM, SVBCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
 from tobitgp.mixture import fit as room
-from tobitgp.mixture.families import resolve_mixture_family
+from tobitgp.mixture.fit import resolve_mixture_family
 
 INF = np.inf
 

@@ -5,7 +5,7 @@ from support.responses import response
 from tobitgp.errors import DataError, SpecError
 from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture, rows_of
 from tobitgp.mixture.rows import Units, arrange, read_rows, subset
-from tobitgp.mixture.units import choose_units
+from tobitgp.mixture.starts import choose_units
 
 INF = np.inf
 BAD = [

@@ -4,8 +4,7 @@ import pytest
 from tobitgp.datasets import load
 from tobitgp.mixture import EMCM, fit_mixture
 from tobitgp.mixture import fit as room
-from tobitgp.mixture.ascent import Stop, climb
-from tobitgp.mixture.passes import chunks_of, sums_given
+from tobitgp.mixture.ascent import Stop, chunks_of, climb, sums_given
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import moved
 

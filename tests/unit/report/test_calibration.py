@@ -9,15 +9,15 @@ from support.reference import load
 from support.survival import bounds
 
 import tobitgp as tg
+from tobitgp.diagnostics.calibration import PredictedSurvival, predicted_survival
 from tobitgp.numerics.nonparametric import turnbull
-from tobitgp.report.calibration import (
+from tobitgp.report.residuals import (
     distribution,
     plot_calibration,
     plot_calibration_at,
     plot_cox_snell,
     plot_predictive_check,
 )
-from tobitgp.results.trust.calibration import PredictedSurvival, predicted_survival
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 40))
@@ -114,7 +114,7 @@ def test_rows_censored_on_all_sides_are_drawn():
 
 
 def test_many_rows_are_thinned(monkeypatch):
-    from tobitgp.report import calibration
+    from tobitgp.report import residuals as calibration
 
     monkeypatch.setattr(calibration, "_ROWS", 50)
     ends = np.log(np.random.default_rng(1).random(400))

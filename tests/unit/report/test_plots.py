@@ -9,7 +9,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.report.grid import grid_frame
+from tobitgp.report.terms import grid_frame
 
 
 def labels(ax):

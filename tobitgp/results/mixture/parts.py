@@ -17,10 +17,10 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
-from tobitgp.report.protocols import CovKind
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
+CovKind = Literal["linear_response", "vb"]
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 
 
@@ -105,7 +105,7 @@ def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
         )
     if unknown.any():
         remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
-        remedy = remedy if fit.converged else " The fit had not settled: raise max_iter first."
+        remedy = remedy if fit.converged else " The fit had not converged: raise max_iter first."
         notes.append(
             f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
             f"what depends on them, are NaN.{remedy}"

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import SpecError
-from tobitgp.report.protocols import CovKind
+from tobitgp.diagnostics.check import mixture_findings
+from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.validation import Rng
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.mixture import Predictive
+from tobitgp.numerics.draws import random_points
 from tobitgp.results.compare import rank_table
-from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
+from tobitgp.results.mixture import estimates, questions
 from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of
-from tobitgp.results.mixture.pictures import MixturePictures
-from tobitgp.results.mixture.questions import MixtureQuestions
-from tobitgp.results.predict import check_alpha
+from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of, errors_in_words, training_ends
+from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, residuals, times_of_rows
+from tobitgp.results.mixture.questions import ComponentDraws, draw_components
+from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
-from tobitgp.results.trust.check import mixture_findings
-from tobitgp.results.trust.findings import Finding
-from tobitgp.results.views import COUNTS, FRAME_COLUMNS
+from tobitgp.results.rows import ask
+from tobitgp.results.scores import NO_ORDER, Scores
+from tobitgp.results.survival import TimeRows
+from tobitgp.results.views import COUNTS
+from tobitgp.typing import Array, Frame
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
 
 
-class MixtureResults(MixtureQuestions, MixturePictures, Results):
+class MixtureResults(Results):
     """A mixture fitted to censored rows, by variational Bayes or by maximum likelihood.
 
     Made by :func:`tobitgp.fit` from ``y ~ mixture(2)``. Components are ordered by their means, those of a Dirichlet
@@ -77,9 +86,19 @@ class MixtureResults(MixtureQuestions, MixturePictures, Results):
         return self._estimates("linear_response")
 
     def _estimates(self, kind: CovKind) -> MixtureEstimates:
-        settled = isinstance(kind, str) and kind == "linear_response"
-        parts = self._settled if settled else self._parts
+        default = isinstance(kind, str) and kind == "linear_response"
+        parts = self._with_covariance if default else self._parts
         return MixtureEstimates(parts.fit, covariance_of(parts, kind))
+
+    @property
+    def _with_covariance(self) -> MixtureParts:
+        """Parts that hold their covariance, which takes some passes over the rows; says once what has no errors."""
+        if self._parts.covariance is None:
+            V = covariance_of(self._parts)
+            self._parts = replace(self._parts, covariance=V)
+            for note in errors_in_words(self._parts.fit, V):
+                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+        return self._parts
 
     @property
     def params(self) -> pd.Series[float]:
@@ -236,223 +255,78 @@ class MixtureResults(MixtureQuestions, MixturePictures, Results):
             return "Log likelihood", f"{self.llf:.2f}"
         return "Log evidence", f"{self.log_evidence:.2f}"
 
-    # -- the estimates ------------------------------------------------------------------------------------------------
-
-    def conf_int(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame:
-        """Intervals of probability ``1 - alpha``.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals, between 0 and 1.
-        kind : {"linear_response", "vb"}
-            Where the standard errors come from, as in :meth:`cov_params`.
-
-        Returns
-        -------
-        DataFrame
-            A row for each parameter, columns 0 and 1, in the user's units; NaN where the rows do not determine it.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
-
-        References
-        ----------
-        (LR6) and (LR7) of the theory pages.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.conf_int().loc["shape[2]"].round(2).tolist()
-        [1.1, 1.76]
-        """
-        return pd.DataFrame(self._estimates(kind).interval(check_alpha(alpha)), index=self._names)
-
-    def cov_params(self, kind: CovKind = "linear_response") -> pd.DataFrame:
-        """Covariance of all parameters.
-
-        Parameters
-        ----------
-        kind : {"linear_response", "vb"}
-            Of the posterior with what censoring hides allowed for, by maximum likelihood the inverse of the observed
-            information; or of the variational posterior itself, which takes censored rows for seen ones.
-
-        Returns
-        -------
-        DataFrame
-            In squares of the user's units; NaN where the rows do not determine a parameter.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``.
-
-        References
-        ----------
-        Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51); (LR2) of
-        the theory pages.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import tobitgp as tg
-        >>> data = tg.datasets.load("lung")
-        >>> res = tg.fit("Surv(time, event) ~ mixture(1)", data, family="exponential")
-        >>> ratio = res.cov_params("vb") / res.cov_params()
-        >>> seen, rows = data["event"].sum() + 2, len(data) + 2
-        >>> print(np.sqrt(ratio.loc["rate[1]", "rate[1]"]).round(3), np.sqrt(seen / rows).round(3))
-        0.852 0.852
-        """
-        return pd.DataFrame(self._estimates(kind).covariance(), index=self._names, columns=self._names)
-
-    def t_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> ContrastResults:
-        """Hypotheses about parameters, each on its own, by their normal law.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, P) array, or pair of such an array and k values
-            As ``"mean[1] = mean[2]"``, or rows of weights of all P parameters.
-        kind : {"linear_response", "vb"}
-            Where the standard errors come from, as in :meth:`cov_params`.
-
-        Returns
-        -------
-        ContrastResults
-            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read, or for another ``kind``.
-
-        References
-        ----------
-        (REG10) of the theory pages for one hypothesis at a time, with the covariance (LR2).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.t_test("shape[2] = 1").pvalue.round(4).tolist()
-        [0.0199]
-        """
-        return contrast(self._as_linear(kind), self._names, hypotheses)
-
-    def wald_test(self, hypotheses: Any, kind: CovKind = "linear_response") -> WaldResults:
-        """Several hypotheses about parameters together, by their values and covariance.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, P) array, or pair of such an array and k values
-            As ``"mean[1] = mean[2]"``, or rows of weights of all P parameters.
-        kind : {"linear_response", "vb"}
-            Where the standard errors come from, as in :meth:`cov_params`.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df, summary_frame()``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
-
-        References
-        ----------
-        (REG10) of the theory pages with the covariance (LR2).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.wald_test("shape[1] = 1, shape[2] = 1")
-        chi2(2) = 5.704, p = 0.05772
-        """
-        return wald(self._as_linear(kind), self._names, hypotheses)
-
-    def _as_linear(self, kind: CovKind) -> Linear:
-        estimates = self._estimates(kind)
-        return Linear(np.ones(1), estimates.value[None], estimates.V[None], np.diag(estimates.V) == 0.0)
-
-    def summary_frame(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> pd.DataFrame:
-        """All parameters in one table.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals, between 0 and 1.
-        kind : {"linear_response", "vb"}
-            Where the standard errors come from, as in :meth:`cov_params`.
-
-        Returns
-        -------
-        DataFrame
-            In the user's units: columns ``coef, std err, z, P>|z|, lower, upper``; z and its tail are NaN, since zero
-            is no value to test.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-        >>> res.summary_frame().loc["shape[2]", ["coef", "std err"]].round(2).tolist()
-        [1.39, 0.17]
-        """
-        estimates = self._estimates(kind)
-        ends = estimates.interval(check_alpha(alpha))
-        columns = [estimates.value, estimates.errors(), estimates.z_values(), estimates.p_values(), *ends.T]
-        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=self._names)
-
-    def summary(self, alpha: float = 0.05, kind: CovKind = "linear_response") -> Any:
-        """Tables to read or to paste into a report.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals.
-        kind : {"linear_response", "vb"}
-            As in :meth:`cov_params`.
-
-        Returns
-        -------
-        statsmodels.iolib.summary.Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        SpecError
-            For another ``kind``, or if ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull", tol=1e-12)
-        >>> print(res.summary().tables[2])
-        ==============================================================================
-                              value          std err           [0.025           0.975]
-        ------------------------------------------------------------------------------
-        weight[1]            0.0575           0.1039           0.0014           0.7231
-        weight[2]            0.9425           0.1039           0.2769           0.9986
-        scale[1]           148.4739         129.3557          26.9186         818.9309
-        scale[2]           431.1018          38.8617         361.2835         514.4125
-        shape[1]             0.9056           0.3907           0.3888           2.1096
-        shape[2]             1.3916           0.1682           1.0981           1.7635
-        ==============================================================================
-        """
-        from tobitgp.report.mixture import summarise_mixture
-
-        return summarise_mixture(self, check_alpha(alpha), kind)
-
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return mixture_findings(self)
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    conf_int = estimates.conf_int
+    cov_params = estimates.cov_params
+    t_test = estimates.t_test
+    wald_test = estimates.wald_test
+    summary_frame = estimates.summary_frame
+    summary = estimates.summary
+    sample = questions.sample
+    plot = plot_components = questions.plot_components
+    plot_evidence = questions.plot_evidence
+    plot_residuals = questions.plot_residuals
+
+    @property
+    def predictive(self) -> Predictive:
+        """Distribution of a new value, as scipy's: ``pdf, logpdf, cdf, sf, hazard, ppf, rvs, mean, var``.
+
+        Exact: parameters are integrated over their posterior, which makes components Student's t, Lomax, Burr (at the
+        estimated shape) or negative binomial; by maximum likelihood components are at their estimates.
+
+        References
+        ----------
+        Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD,
+        eqs. 34 and 46-47.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> print(res.predictive.sf([100.0, 365.0]).round(3))
+        [0.856 0.434]
+        """
+        return self._parts.fit.predictive()
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        bands = check_flag("se", options["se"]) or options["interval"] is not None
+        return predict_mixture(self._with_covariance if bands else self._parts, new, what, **options)
+
+    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+        asked = ask(self._parts)
+        uniform = random_points(rng, len(asked.usable))[asked.usable]
+        lower, upper, _ = training_ends(self._parts)
+        values = residuals(self._parts.fit, kind, lower, upper, uniform)
+        return pd.Series(asked.spread(values), index=asked.index, name=kind)
+
+    def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
+        training_rows(self._parts, question)
+        return draw_components(self._with_covariance, draws, rng, question=question)
+
+    def _without_rows(self) -> Any:
+        return type(self)(replace(self._with_covariance, training=None, covariates=None))
+
+    def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
+        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude)
+
+    def _training_ends(self) -> tuple[Array, Array, Array]:
+        return training_ends(self._parts)
+
+    def _scores(self, df: Frame, scoring_method: str) -> Scores:
+        if scoring_method == "concordance_index":
+            raise SpecError(NO_ORDER)
+        asked = ask(self._parts, df)
+        lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
+        if not len(lower):
+            raise SpecError("score() needs rows of which something is known, and these data have none.")
+        known = asked.usable.copy()
+        known[known] = among
+        at_once = np.full(len(lower), -np.inf)
+        return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))
 
     def __repr__(self) -> str:
         parts, counts = self._parts, self._parts.facts.counts

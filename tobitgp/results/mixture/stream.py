@@ -14,10 +14,10 @@ from tobitgp.data.table import column_names
 from tobitgp.errors import NotFittedError, SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.mixture import SVBCM, Predictive, Stream, partial_fit, start_stream, stream_order, stream_parameters
-from tobitgp.mixture.families import resolve_mixture_family
+from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.model import State
 from tobitgp.numerics.draws import generator
-from tobitgp.results.mixture.options import read_mixture_priors
+from tobitgp.results.mixture.fit import read_mixture_priors
 from tobitgp.results.mixture.parts import known_ends
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Frame
@@ -45,7 +45,7 @@ class MixtureStream:
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError.
     total : float, optional
-        Frequency weights of all rows there will be, summed, where it is known; what was seen stands for it otherwise.
+        Frequency weights of all rows there will be, summed, where it is known; what was seen replaces it otherwise.
     rng : int or numpy Generator, optional
         None is deterministic.
 
@@ -173,11 +173,13 @@ class MixtureStream:
 
     @property
     def predictive(self) -> Predictive:
-        """Law of a new value, as :attr:`tobitgp.MixtureResults.predictive` has it, with the posterior (SVB3) so far."""
+        """Distribution of a new value, as :attr:`tobitgp.MixtureResults.predictive`, by the posterior (SVB3) so far."""
         stream = self._begun
         order = stream_order(stream)
         state = State(stream.state.weights, stream.state.components[:, order])
-        return Predictive(stream.model.estimated_weights(stream.state)[0][order], stream.model.law(state, stream.units))
+        return Predictive(
+            stream.model.estimated_weights(stream.state)[0][order], stream.model.distribution(state, stream.units)
+        )
 
     @property
     def nobs(self) -> float:

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.outcome import outcome
+from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.ep import cavity
 from tobitgp.inference.method import Marginals
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.results.trust.posterior_draws import log_jacobian
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
 

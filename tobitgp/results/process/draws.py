@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.results.joint import draw_within
-from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 

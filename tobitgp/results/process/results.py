@@ -10,7 +10,11 @@ import pandas as pd
 
 from tobitgp.data.facts import group_weights, remember
 from tobitgp.data.prepare import TrainingData
-from tobitgp.formula.gp import label_of
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.check import process_findings
+from tobitgp.diagnostics.k_hat import KHat, process_k_hat
+from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
@@ -30,11 +34,6 @@ from tobitgp.results.scores import Scored, process_likelihoods
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.tables import predict_table
 from tobitgp.results.terms import columns_together
-from tobitgp.results.trust import validation
-from tobitgp.results.trust.check import process_findings
-from tobitgp.results.trust.findings import Finding
-from tobitgp.results.trust.k_hat import KHat, process_k_hat
-from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import (
     Parts,
     describe,
@@ -150,7 +149,7 @@ class GPResults(Results):
         units = gp.problem.units
         for term, block, centre, scale in zip(gp.terms, blocks, units.x_centre, units.x_scale, strict=True):
             if term.inputs and isinstance(block, KernelFeatures):
-                names = list(map(label_of, term.inputs))
+                names = [item.label for item in term.inputs]
                 out[term.name] = pd.DataFrame(centre + scale * block.Z, columns=names)
         return out
 
@@ -297,7 +296,7 @@ class GPResults(Results):
         >>> ax.get_ylabel()
         'log posterior density'
         """
-        from tobitgp.report.diagnostics import plot_evidence
+        from tobitgp.report.residuals import plot_evidence
 
         return plot_evidence(self, ax)
 
@@ -373,7 +372,7 @@ class GPResults(Results):
         return process_findings(self, rng)
 
     def _without_rows(self) -> GPResults:
-        from tobitgp.results.storage.rowless import process_without_rows
+        from tobitgp.results.rowless import process_without_rows
 
         return GPResults.from_parts(process_without_rows(self._parts))
 

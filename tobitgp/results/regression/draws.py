@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.row_terms import log_likelihoods
@@ -16,7 +17,6 @@ from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.regression.law import estimate_root, plus_noise
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
 from tobitgp.results.regression.predict import law_of_rows
-from tobitgp.results.trust.posterior_draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.typing import Array
 
 

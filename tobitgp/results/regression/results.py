@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tobitgp.diagnostics import validation
+from tobitgp.diagnostics.check import posterior_findings
+from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
+from tobitgp.diagnostics.residual_tests import Finding
+from tobitgp.diagnostics.validation import Rng
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results import changes, joint, pictures
 from tobitgp.results.contrasts import WaldResults
@@ -23,11 +28,6 @@ from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
 from tobitgp.results.scores import Scored, estimate_likelihoods
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.trust import validation
-from tobitgp.results.trust.check import posterior_findings
-from tobitgp.results.trust.findings import Finding
-from tobitgp.results.trust.k_hat import KHat, regression_k_hat
-from tobitgp.results.trust.validation import Rng
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 from tobitgp.typing import Array, Frame
 

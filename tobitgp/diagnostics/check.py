@@ -1,0 +1,248 @@
+"""A diagnostic of processes: structure at length-scales that a term does not have.
+
+``check`` of every kind of results: its diagnostics one after the other, what is wrong and what to try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.diagnostics.calibration import predicted_survival
+from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.elpd import DRAWS
+from tobitgp.diagnostics.residual_tests import (
+    LEAST_ROWS,
+    Check,
+    Finding,
+    Noise,
+    RawTest,
+    calibration,
+    influence,
+    judge,
+    normal_scores,
+    plain,
+    repeated,
+    residual_tests,
+)
+from tobitgp.diagnostics.validation import make_elpd
+from tobitgp.errors import SpecError
+from tobitgp.inference.screening import screen
+from tobitgp.inference.sites import COARSE
+from tobitgp.inference.warnings import coarse_words
+from tobitgp.numerics.draws import random_points
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+CLEAR, SLIGHT = 3.0, 1.0  # nats
+
+
+def structure_findings(results: Any) -> Iterator[Finding]:
+    """What one component more would gain, from the scores of the rows; nothing where there is no length-scale to try.
+
+    The screening of added components of the theory pages, (HYP11), at the fit as it is.
+    """
+    gp, fitted = results.parts.gp, results.parts.fitted
+    screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
+    if screened.best is None:
+        return
+    best, parameters = screened.best, gp.parameters
+    names, units = parameters.names, parameters.units
+    least = ", ".join(f"{names[i]} {np.exp(value) * units[i]:.2g}" for i, value in screened.shortest)
+    looked = f"looked for down to {least}"
+    there = ", ".join(f"{names[i]} {parameters.values(best.theta)[i]:.2g}" for i in best.scales)
+    name = gp.terms[best.term].name
+    if best.gain < SLIGHT:
+        words = f"no further component is seen beside the terms; {looked}"
+    else:
+        words = (
+            f"residuals hold structure at {there}: one more component there would gain about {best.gain:.1f} nats "
+            f"(score z = {best.z:.1f}; {looked})"
+        )
+    if best.gain >= CLEAR:
+        words += (
+            f". One length-scale cannot hold both: add a second term beside {name} with another name=, or try "
+            "kernel='rq' or 'matern32'"
+        )
+    yield plain("structure", words, value=best.gain, good=best.gain < CLEAR, doubtful=True)
+
+
+DRAWN_ROWS = 20_000
+_UNTRUSTED = 0.2  # of the rows
+_LOWER = 3.0  # nats, a twentieth of the weight
+
+
+def check(results: Results, *, rng: int | np.random.Generator | None = None) -> Check:
+    """Run the diagnostics, and say in words what is wrong and what to try.
+
+    Convergence; calibration, by the Kaplan-Meier or Turnbull estimate of the distribution of the rows' predictive
+    probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
+    tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
+    (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
+    probabilities of the tests are adjusted by Holm's method for their number: below 0.02 they are doubtful, below
+    0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page
+    of trust.
+
+    Parameters
+    ----------
+    rng : int or numpy Generator, optional
+        For the random points, and draws of the posterior; None is deterministic.
+
+    Returns
+    -------
+    Check
+        Prints in words; ``ok``, ``advice`` and ``table``.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows.
+
+    References
+    ----------
+    (CHK11) to (CHK16) of the theory pages, and the table among them.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="gaussian")
+    >>> found = res.check()
+    >>> found.ok, found.table.loc["symmetry", "verdict"]
+    (False, 'bad')
+    >>> tg.fit("Surv(time, event) ~ age + sex", tg.datasets.load("lung"), family="weibull").check().ok
+    True
+    """
+    rows = training_rows(results.parts, "check()")
+    copies = repeated(rows.response.weight)
+    tests: list[Finding | RawTest] = []
+    if len(copies) >= LEAST_ROWS:
+        fit, columns = _fit_and_columns(results, len(rows.response.weight))
+        noise, ends = _noise(results), predicted_survival(results, "check()")
+        scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
+        tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
+    # What else looks at a fit is yielded here.
+    found = [
+        _convergence(results),
+        *results._findings(rng),
+        *tests,
+        *_left_out(results, rng),
+    ]
+    return Check(judge(found))
+
+
+def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
+    """What is expected of the n rows used, and the columns that the model looks at."""
+    if results.parts.spec.mixture is not None:
+        return np.zeros(n), pd.DataFrame(index=range(n))
+    latent = results.predict(None, "latent").to_numpy()[results.parts.rows.kept]
+    return latent, results.model.data.frame
+
+
+def _noise(results: Any) -> Noise:
+    """What the family says of residuals, and what to try instead."""
+    name = results.parts.family.name
+    if results.parts.spec.mixture is not None:
+        more = "Try more components, mixture(range(1, 7)), or another family"
+        return Noise(f"this {name} mixture", f"{more}.", more)
+    log_time = results.parts.family.log_time
+    others = "others of the log-time families" if log_time else "log-time ones if the response is positive"
+    remedy = f"Compare families by tg.select({{'family': [...]}}), {others}, or add terms."
+    return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
+
+
+def _convergence(results: Any) -> Finding:
+    words = "the fit settled" if results.converged else "not settled; see the notes of summary()"
+    return plain("convergence", words, good=bool(results.converged))
+
+
+def _starts(less: float, message: str) -> Iterator[Finding]:
+    """Maxima that other starts found, which the fit leaves out."""
+    if less < _LOWER:
+        found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
+        words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
+        yield plain("starts", words, value=less, good=False, doubtful=True)
+
+
+def _unknown(name: str, error: SpecError) -> Finding:
+    """A diagnostic that this fit does not have, as one that did not converge, or has side noises."""
+    return plain(name, f"not to be had: {error}", good=False, doubtful=True)
+
+
+def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
+    """Rows left out one by one, of a weight one copy."""
+    rows = results.parts.rows
+    n, total = len(rows.response.weight), float(rows.response.weight.sum())
+    if n > DRAWN_ROWS:
+        return
+    try:
+        found = make_elpd(results, "loo", DRAWS, rng)
+    except SpecError as error:
+        yield _unknown("leave-one-out", error)
+        return
+    if total >= LEAST_ROWS:
+        scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
+        yield influence(scores, found.pointwise["p"].dropna(), total)
+    share = found.n_bad / n
+    few = "; loo() names them" if found.n_bad else ""
+    yield plain(
+        "leave-one-out",
+        f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
+        if share >= _UNTRUSTED
+        else f"{n - found.n_bad} of {n} rows can be left out by reweighting{few}",
+        value=share,
+        good=share < _UNTRUSTED,
+        doubtful=True,
+    )
+
+
+def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
+    """Of a Gaussian process: what its approximations leave out, and hyper-parameters that the data leave open."""
+    fitted, gp = results.parts.fitted, results.parts.gp
+    if gp.terms:
+        coarse = fitted.nats_left > COARSE
+        words = f"approximation gap {fitted.nats_left:.2g} nats"
+        words = f"{coarse_words(fitted)}; raise inducing=, or use inducing=None" if coarse else words
+        yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse)
+    names, free = results.parts.fitted.parameters.names, results.parts.fitted.parameters.free
+    errors = results.bse.to_numpy()[len(gp.columns) :]
+    bound = [name for name, error, is_free in zip(names, errors, free, strict=True) if is_free and np.isnan(error)]
+    if free.any():
+        words = f"{', '.join(bound)} at a bound: the data leave it open; fix it, or give it a prior by priors="
+        words = words if bound else "hyper-parameters lie within their bounds"
+        yield plain("bounds", words, value=float(len(bound)), good=not bound, doubtful=True)
+        yield from _starts(fitted.trace.runner_up, fitted.trace.message)
+    if results.parts.training is not None:
+        yield from structure_findings(results)
+    yield from posterior_findings(results, rng)
+
+
+def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
+    """Whether a Gaussian law stands for the exact posterior, or for the likelihood."""
+    if len(results.parts.rows.labels) > DRAWN_ROWS:
+        return
+    try:
+        found = results.k_hat(rng=rng)
+    except SpecError as error:
+        yield _unknown("posterior", error)
+        return
+    yield plain(
+        "posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good, doubtful=True
+    )
+
+
+def mixture_findings(results: Any) -> Iterator[Finding]:
+    """Of a mixture: components that hardly any exact row tells of."""
+    fit = results.parts.fit
+    vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
+    words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
+    yield plain(
+        "components",
+        words if vague else "every component holds exact rows",
+        value=float(len(vague)),
+        good=not vague,
+        doubtful=True,
+    )

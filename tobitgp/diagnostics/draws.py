@@ -1,0 +1,199 @@
+"""What draws from a posterior say of the training rows: protocol of the three kinds of results.
+
+A fit as arviz takes it: draws of the parameters, log likelihoods, what was seen, new responses.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import NO_ROWS
+from tobitgp.data.outcome import Outcome
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.shapes import CensoredResponse
+from tobitgp.engines import row_chunks
+from tobitgp.errors import SpecError
+from tobitgp.numerics.draws import generator
+from tobitgp.results.views import Source, plain_text
+from tobitgp.typing import Array, IntArray
+
+CHUNK = 512
+_DIGITS = 50
+_MOST = 2**31  # numbers in a table
+
+
+class Draws:
+    """S draws from a posterior, and the n training rows that are used, in the order of the data.
+
+    All questions are of the same draws.
+    """
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> int:
+        """S."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> list[str]:
+        """Of the parameters."""
+        raise NotImplementedError
+
+    def parameters(self) -> Array:
+        """Parameters as users read them, (S, k)."""
+        raise NotImplementedError
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """Chunks of rows, and the log likelihood of one copy of each, (rows, S), of the response as written."""
+        raise NotImplementedError
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """Chunks of rows, and a new response for each draw, (rows, S), not clipped."""
+        raise NotImplementedError
+
+
+def training_rows(parts: Source, question: str) -> TrainingData:
+    """The training rows."""
+    if parts.training is None:
+        raise SpecError(
+            f"{NO_ROWS}, and {question} computes with them: ask it where the fit was made from a DataFrame."
+        )
+    return parts.training
+
+
+def read_draws(draws: Any, least: int = 1, *, rows: int = 1) -> int:
+    """A number of draws."""
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < least:
+        raise SpecError(f"draws={draws!r}: a whole number of at least {least} is needed.")
+    if int(draws) * max(rows, 1) > _MOST:
+        held = f"at most {_MOST // max(rows, 1)} of {rows} rows can be held"
+        raise SpecError(f"draws={draws}: {held}; ask for fewer draws, or for fewer rows at a time.")
+    return int(draws)
+
+
+def chunks(n: int) -> list[slice]:
+    """Rows done together."""
+    return row_chunks(0, n, CHUNK)
+
+
+def streams(n: int, rng: int | np.random.Generator | None) -> tuple[np.random.Generator, tuple[int, ...]]:
+    """A generator for what all rows share, and a seed for each chunk of n rows."""
+    stream = generator(rng)
+    return stream, tuple(stream.integers(2**63, size=len(chunks(n))).tolist())
+
+
+def on_grid(log_likelihood: Array) -> Array:
+    """Log likelihoods rounded to about 1e-15, so that importance weights that differ do so in floating-point numbers.
+
+    Fits of the weights' tail divide by such differences, arviz's too.
+    """
+    return np.ldexp(np.round(np.ldexp(log_likelihood, _DIGITS)), -_DIGITS)
+
+
+def log_jacobian(known: Outcome, *, log_time: bool) -> Array:
+    """What the log likelihood of each row needs to be that of the response as written, (n,)."""
+    return np.where(known.exact & log_time, -np.where(known.exact, known.lower, 0.0), 0.0)
+
+
+NO_ARVIZ = "to_arviz() needs the package arviz; install it by: pip install 'tobitgp[arviz]'"
+CODES = {"left": -1, "none": 0, "right": 1, "interval": 2}
+_MOST_LIKELIHOODS = 2 * 10**8
+
+
+def inference_data(draws: Draws, parts: Source) -> Any:
+    """An ``InferenceData`` of arviz before 1.0, an ``xarray.DataTree`` from 1.0 on; see the method ``to_arviz``."""
+    arviz = _arviz()
+    import xarray
+
+    training = parts.rows
+    copies = _copies(training.response.weight, draws.size)
+    n, name = len(copies), _apart(plain_text(parts.spec.response.label))
+    sample = {"chain": [0], "draw": np.arange(draws.size)}
+    rows = {"row": _labels(training.labels[copies])}
+
+    def of_rows(of: Any) -> Any:
+        values = np.empty((1, draws.size, n))
+        for span, found in of:
+            at = np.flatnonzero((copies >= span.start) & (copies < span.stop))
+            values[0, :, at] = found[copies[at] - span.start]
+        return xarray.Dataset({name: (("chain", "draw", "row"), values)}, coords={**sample, **rows})
+
+    parameters = draws.parameters()
+    groups = {
+        "posterior": xarray.Dataset(
+            {_apart(p): (("chain", "draw"), column[None]) for p, column in zip(draws.names, parameters.T, strict=True)},
+            coords=sample,
+        ),
+        "log_likelihood": of_rows(draws.log_likelihoods()),
+        "posterior_predictive": of_rows(_clipped(draws, parts)),
+        "observed_data": xarray.Dataset(
+            {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}, coords=rows
+        ),
+    }
+    for group in groups.values():
+        group.attrs |= {"inference_library": "tobitgp", "formula": parts.spec.formula.strip()}
+    # From 1.0 on the name InferenceData is still there, but stands for another class.
+    before = int(str(arviz.__version__).split(".")[0]) < 1
+    return arviz.InferenceData(**groups) if before else xarray.DataTree.from_dict(groups)
+
+
+def seen(response: CensoredResponse, name: str) -> dict[str, Array | IntArray]:
+    """What was seen of each row: value or limit (the middle of an interval), both ends, brms' code of censoring."""
+    lower, upper = response.lower, response.upper
+    below, above, exact = np.isneginf(lower), np.isposinf(upper), lower == upper
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * lower + 0.5 * upper
+    value = np.where(exact, lower, np.where(below, np.where(above, np.nan, upper), np.where(above, lower, middle)))
+    kinds = [CODES["none"], CODES["left"], CODES["right"]]
+    code = np.select([exact, below, above], kinds, default=CODES["interval"])
+    beside = {"lower": lower, "upper": upper, "censoring": code}
+    return {name: value, **{key + "_" * (key == name): values for key, values in beside.items()}}
+
+
+def _apart(name: str) -> str:
+    """A name that is no dimension's."""
+    return f"{name}_" if name in ("chain", "draw", "row") else name
+
+
+def _clipped(draws: Draws, parts: Source) -> Any:
+    """New responses, as the instrument shows them where its limits are known."""
+    response = parts.rows.response
+    for rows, y in draws.responses():
+        if parts.facts.limits_known:
+            y = np.clip(y, response.limit_lower[rows][:, None], response.limit_upper[rows][:, None])
+        yield rows, y
+
+
+def _copies(weight: Array, draws: int) -> IntArray:
+    """Positions of the rows, each as often as its frequency weight says."""
+    if (weight != weight.round()).any():
+        raise SpecError(
+            "arviz counts every row once, and these frequency weights are no whole numbers by which rows could be "
+            "repeated; loo() and waic() of the fit know the weights."
+        )
+    if weight.sum() * draws > _MOST_LIKELIHOODS:
+        raise SpecError(f"draws={draws} of {weight.sum():g} rows are too many to hold; ask for fewer draws.")
+    return np.repeat(np.arange(len(weight)), weight.astype(np.intp))
+
+
+def _labels(labels: Any) -> Any:
+    """Labels of rows that xarray can hold."""
+    values = pd.Index(labels)
+    return values.to_numpy() if values.dtype != object else values.map(str).to_numpy()
+
+
+def _arviz() -> Any:
+    """The package arviz, without what it says of its own future."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return import_module("arviz")
+        except ImportError:
+            raise SpecError(NO_ARVIZ) from None

@@ -1,0 +1,289 @@
+"""Expected log predictive densities: sums over rows, their errors, and which rows are to be trusted.
+
+(CHK7) of the theory pages.
+
+How well a fit predicts rows that it has not seen: leave-one-out, and the widely applicable criterion.
+
+(CHK3), (CHK4) and (CHK8) of the theory pages.
+
+Fitted models side by side by how well they predict rows that they have not seen.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.diagnostics.draws import Draws, training_rows
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.numerics.psis import good_shape, smooth
+from tobitgp.results.process.cavity import average_left_out, predict_left_out
+from tobitgp.results.process.draws import refuse_side_noises
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.views import Parts, Source
+from tobitgp.typing import Array, BoolArray
+
+Kind = TypeVar("Kind", bound="Elpd")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Elpd:
+    """Expected log predictive density of rows like those of a fit, estimated from its own."""
+
+    kind: str  # how it was estimated: ``"psis"``, ``"ep"`` (``"laplace"``, ``"vi"``), or ``"waic"``
+    elpd: float  # sum over rows, each counted as often as its frequency weight says
+    se: float  # standard error, from how the rows differ
+    p: float  # effective number of parameters: what the rows owe to having been seen
+    n: float  # frequency weights, summed
+    draws: int | None  # from the posterior
+    pointwise: pd.DataFrame  # A row for each row of the training data with its index
+    trusted: pd.Series[bool]  # by row of the training data that was used
+    remedy: str  # what to do about rows that are not
+
+    @property
+    def n_bad(self) -> int:
+        """Number of rows whose estimate is not to be trusted."""
+        return int((~self.trusted).sum())
+
+    @property
+    def looic(self) -> float:
+        """``-2 elpd``, on the scale of deviances."""
+        return -2.0 * self.elpd
+
+    def summary(self) -> str:
+        """The numbers in words."""
+        made = "" if self.draws is None else f", {self.draws} draws"
+        title = "WAIC" if self.kind == "waic" else f"Leave-one-out cross-validation ({self.kind}{made})"
+        rows = (
+            f"{self.n:g} rows" if self.n == len(self.trusted) else f"{len(self.trusted)} rows, {self.n:g} with weights"
+        )
+        bad = f"{self.n_bad} row{'s' * (self.n_bad != 1)} not to be trusted. {self.remedy}"
+        words = bad if self.n_bad else "every row can be trusted"
+        return "\n".join(
+            [
+                f"{title} of {rows}",
+                f"  elpd {self.elpd:10.2f}   se {self.se:.2f}",
+                f"  p    {self.p:10.2f}",
+                textwrap.fill(words, 88, initial_indent="  ", subsequent_indent="  "),
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+class LOO(Elpd):
+    """What `tobitgp.GPResults.loo` finds, with arviz's names for its numbers; prints as its summary.
+
+    (CHK2) to (CHK7) of the theory pages.
+
+    Attributes
+    ----------
+    kind : str
+        How it was estimated: ``"psis"``, or the method whose sites were taken out, ``"ep"``, ``"laplace"``, ``"vi"``.
+    elpd, se, p : float
+        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
+        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
+    n : float
+        Frequency weights, summed.
+    draws : int or None
+        From the posterior.
+    pointwise : DataFrame
+        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
+        of it, and ``weight``. With ``"psis"`` also ``k``, the Pareto shape of the row's importance weights,
+        ``-inf`` where they are all equal; otherwise ``share``, the part of the worth of the design points of the
+        hyper-parameters that is left without the row.
+    trusted : Series of bool
+        By row of the training data that was used.
+    remedy : str
+        What to do about rows that are not.
+    """
+
+    __slots__ = ()
+
+    @property
+    def elpd_loo(self) -> float:
+        """``elpd`` in nats, by arviz's name."""
+        return self.elpd
+
+    @property
+    def p_loo(self) -> float:
+        """``p``, a number of parameters, by arviz's name."""
+        return self.p
+
+    @property
+    def pareto_k(self) -> pd.Series[float]:
+        """``pointwise["k"]``, pure numbers: a Series by row of the training data; NaN without importance weights."""
+        return self.pointwise["k"] if "k" in self.pointwise else self.pointwise["elpd"] * np.nan
+
+
+class WAIC(Elpd):
+    """What `tobitgp.GPResults.waic` finds; prints as its summary; (CHK7) and (CHK8) of the theory pages.
+
+    Attributes
+    ----------
+    kind : str
+        ``"waic"``.
+    elpd, se, p : float
+        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
+        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
+    n : float
+        Frequency weights, summed.
+    draws : int or None
+        From the posterior.
+    pointwise : DataFrame
+        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
+        of it, and ``weight``. ``p`` is the posterior variance of its log likelihood.
+    trusted : Series of bool
+        By row of the training data that was used.
+    remedy : str
+        What to do about rows that are not.
+    """
+
+    __slots__ = ()
+
+    @property
+    def elpd_waic(self) -> float:
+        """``elpd`` in nats, by arviz's name."""
+        return self.elpd
+
+    @property
+    def p_waic(self) -> float:
+        """``p``, a number of parameters, by arviz's name."""
+        return self.p
+
+
+def collect(
+    cls: type[Kind],
+    kind: str,
+    parts: Source,
+    elpd: Array,
+    p: Array,
+    extra: dict[str, Array],
+    good: BoolArray,
+    remedy: str,
+    draws: int | None,
+) -> Kind:
+    """Sums over rows with their weights, and the table of all rows."""
+    training, weight = parts.rows, parts.rows.response.weight
+    index, kept = training.index, training.kept
+    table = pd.DataFrame({"elpd": elpd, "p": p, **extra, "weight": weight}, index=np.flatnonzero(kept))
+    pointwise = table.reindex(range(len(kept))).set_axis(index)
+    trusted = pd.Series(good, index=index[kept])
+    n = float(weight.sum())
+    total = float(weight @ elpd)
+    return cls(kind, total, spread(elpd, weight), float(weight @ p), n, draws, pointwise, trusted, remedy)
+
+
+def spread(values: Array, weight: Array) -> float:
+    """Standard error of a weighted sum of values of rows, ``sqrt(n var)``."""
+    n = weight.sum()
+    mean = weight @ values / n
+    return float(np.sqrt(n * (weight @ np.square(values - mean) / n)))
+
+
+def warn_of(found: Elpd, whose: str = "") -> None:
+    """Warn where rows are not to be trusted."""
+    if found.n_bad:
+        rows = found.trusted.index[~found.trusted.to_numpy()]
+        named = ", ".join(map(str, rows[:5])) + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+        warnings.warn(
+            f"{found.kind}{whose}: the estimate of {found.n_bad} of {len(found.trusted)} rows is not to be trusted "
+            f"({named}). {found.remedy}",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+
+
+METHODS = ("auto", "psis", "ep")
+DRAWS, LEAST_DRAWS = 4000, 25
+LEAST_SHARE = 0.5
+NEGLIGIBLE = 0.01  # nats that a row owes to itself, of which no tail matters
+LARGEST_VARIANCE = 0.4
+_LOWEST = -1e300  # of a log likelihood, so that differences stay finite
+
+
+def loo_by_draws(draws: Draws, parts: Source) -> LOO:
+    """Leave-one-out by Pareto-smoothed importance sampling of a posterior's draws.
+
+    The log weights of row n are minus its log likelihood. With frequency weights one copy of a row is left out.
+    """
+    found = []
+    for _, value in draws.log_likelihoods():
+        log_p = np.maximum(value, _LOWEST)
+        weights = smooth(-log_p)
+        elpd = _log_sum(weights.log_weight + log_p)
+        found.append((elpd, _log_sum(log_p) - np.log(draws.size) - elpd, weights.k))
+    elpd, p, k = (np.concatenate(column) for column in zip(*found, strict=True))
+    good = good_shape(draws.size)
+    remedy = (
+        f"Their Pareto k is above {good:.2g}: without the row the posterior is another one. {_way_out(parts)}, or "
+        "leave rows out for real by tg.cross_validate()."
+    )
+    return collect(LOO, "psis", parts, elpd, p, {"k": k}, (k <= good) | (p < NEGLIGIBLE), remedy, draws.size)
+
+
+def _way_out(parts: Source) -> str:
+    """What to try where importance weights fail."""
+    if isinstance(parts, Parts):
+        return "Use loo(method='ep'), which has no weights, or noise with heavier tails (family='student')"
+    if isinstance(parts, TobitParts):
+        return "Look at k_hat() and at these rows, fit a posterior (method='ep') for its loo(method='ep')"
+    return "Look for components that few rows hold, try fewer of them"
+
+
+def loo_by_cavities(parts: Parts) -> LOO:
+    """Leave-one-out from the sites of a process, averaged over its hyper-parameters."""
+    training_rows(parts, "loo()")
+    refuse_side_noises(parts, "loo()")
+    found = average_left_out(parts.fitted.weights, predict_left_out(parts))
+    remedy = (
+        "Without them the hyper-parameters are others: less than half of the worth of their design points is left. "
+        "Look at these rows, or leave rows out for real by tg.cross_validate()."
+    )
+    kind, share = parts.fitted.method.name, found.share
+    return collect(
+        LOO, kind, parts, found.elpd, found.within - found.elpd, {"share": share}, share >= LEAST_SHARE, remedy, None
+    )
+
+
+def waic_by_draws(draws: Draws, parts: Source) -> WAIC:
+    """The widely applicable information criterion, on the scale of log densities."""
+    found = []
+    for _, value in draws.log_likelihoods():
+        log_p = np.maximum(value, _LOWEST)
+        variance = log_p.var(axis=1)
+        found.append((_log_sum(log_p) - np.log(draws.size) - variance, variance))
+    elpd, p = (np.concatenate(column) for column in zip(*found, strict=True))
+    remedy = (
+        f"The posterior variance of their log likelihood is above {LARGEST_VARIANCE:g}, too much for the criterion; "
+        "use loo()."
+    )
+    return collect(WAIC, "waic", parts, elpd, p, {}, p <= LARGEST_VARIANCE, remedy, draws.size)
+
+
+def loo_of(draws: Callable[[], Draws], parts: Source, method: Any) -> LOO:
+    """Leave-one-out by the method asked for; draws are made where they are needed."""
+    chosen = check_method(method, sites=isinstance(parts, Parts))
+    return loo_by_cavities(parts) if chosen == "ep" and isinstance(parts, Parts) else loo_by_draws(draws(), parts)
+
+
+def check_method(method: Any, *, sites: bool) -> str:
+    """How to leave rows out, ``"psis"`` or ``"ep"``."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise SpecError(f"method={method!r} is not offered; choose one of {', '.join(map(repr, METHODS))}.")
+    if method == "ep" and not sites:
+        raise SpecError("method='ep' takes the sites of a Gaussian process out, and this fit has none; use 'psis'.")
+    return ("ep" if sites else "psis") if method == "auto" else method
+
+
+def _log_sum(values: Array) -> Array:
+    """Log of sums of exponentials over the columns."""
+    top = values.max(axis=1)
+    return np.asarray(top + np.log(np.exp(values - top[:, None]).sum(axis=1)))

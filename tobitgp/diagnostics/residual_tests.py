@@ -1,0 +1,395 @@
+"""Tests of residuals and of calibration, and what diagnostics found in words.
+
+What a diagnostic found, its verdict, and what to try.
+
+Whether predictive distributions are calibrated, by what censoring leaves visible of them.
+
+(CHK13) and (CHK14) of the theory pages.
+
+Whether a row does not fit the others, by what it owes to having been seen; (CHK16) of the theory pages.
+
+Tests of quantile residuals, which are standard normal numbers where a model is right.
+
+(CHK11), (CHK12) and (CHK15) of the theory pages.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri_exp
+
+from tobitgp.diagnostics.calibration import PredictedSurvival
+from tobitgp.typing import Array, BoolArray, IntArray
+
+GOOD, DOUBTFUL, BAD = "good", "doubtful", "bad"
+_MARKS = {GOOD: " ok ", DOUBTFUL: "look", BAD: "BAD "}
+_DOUBT, _CERTAIN = 0.02, 0.001
+_WIDTH = 100
+
+
+class Finding(NamedTuple):
+    """One diagnostic of a fit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the diagnostic.
+    value : float
+        The statistic, on its own scale; NaN where there is no number.
+    p : float
+        Tail probability of the statistic if the model is right, adjusted by Holm's method for all tests of the check;
+        NaN where it is no test.
+    verdict : {"good", "doubtful", "bad"}
+        Of a test: "good" if p is 0.02 or more; "bad" if it is below 0.001 and what was found is large.
+    words : str
+        What it means, and what to try.
+    """
+
+    name: str
+    value: float
+    p: float
+    verdict: str
+    words: str
+
+
+class RawTest(NamedTuple):
+    """A test of a fit before its p is adjusted for the others."""
+
+    name: str
+    value: float  # the statistic, and its tail probability if the model is right
+    p: float  # the statistic, and its tail probability if the model is right
+    large: bool  # whether what was found is large enough to be bad
+    good: str  # what it means if p is not small, and if it is
+    wrong: str  # what it means if p is not small, and if it is
+    remedy: str  # what to try then
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Check:
+    """Diagnostics of a fit; prints in words.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        One for each diagnostic that applies.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each diagnostic by name, columns ``value, p, verdict, words``."""
+        return pd.DataFrame(list(self.findings), columns=list(Finding._fields)).set_index("name")
+
+    @property
+    def ok(self) -> bool:
+        """Whether no diagnostic found anything."""
+        return all(found.verdict == GOOD for found in self.findings)
+
+    @property
+    def advice(self) -> list[str]:
+        """What was found, bad things first; empty where all is well."""
+        return [found.words for verdict in (BAD, DOUBTFUL) for found in self.findings if found.verdict == verdict]
+
+    def __repr__(self) -> str:
+        width = max(len(found.name) for found in self.findings)
+        lines = []
+        for found in self.findings:
+            head = f"[{_MARKS[found.verdict]}] {found.name:<{width}}  "
+            lines.append(textwrap.fill(found.words, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)))
+        wrong = len(self.advice)
+        total = f"{len(self.findings)} diagnostics, " + (f"{wrong} to look at" if wrong else "nothing found")
+        return "\n".join([total, *lines])
+
+
+def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
+    """Findings as they are, and tests with their p adjusted by Holm's method, so that all hold one level together."""
+    found = list(found)
+    adjusted = iter(holm([one.p for one in found if isinstance(one, RawTest)]))
+    tests = sum(isinstance(one, RawTest) for one in found)
+    return tuple(_judged(one, next(adjusted), tests) if isinstance(one, RawTest) else one for one in found)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Tail probabilities adjusted for the number of tests: S. Holm, Scandinavian Journal of Statistics 6 (1979)."""
+    order = np.argsort(p)
+    raised = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    out = np.empty(len(p))
+    out[order] = np.minimum(raised, 1.0)
+    return out.tolist()
+
+
+def _judged(test: RawTest, p: float, tests: int) -> Finding:
+    if not p < _DOUBT:
+        return Finding(test.name, test.value, p, GOOD, test.good)
+    verdict = BAD if test.large and p < _CERTAIN else DOUBTFUL
+    small = "" if test.large else "; small, and seen because there are many rows"
+    many = f", adjusted for {tests} tests" if tests > 1 else ""
+    shown = "p < 0.001" if p < _CERTAIN else f"p = {p:.2g}"
+    return Finding(
+        test.name,
+        test.value,
+        p,
+        verdict,
+        f"{test.wrong} ({shown}{many}{small}). {test.remedy}",
+    )
+
+
+def plain(name: str, words: str, *, good: bool, value: float = np.nan, doubtful: bool = False) -> Finding:
+    """A finding that is no test."""
+    return Finding(name, value, np.nan, GOOD if good else DOUBTFUL if doubtful else BAD, words)
+
+
+CELLS = 10
+TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
+_VISIBLE = 0.1  # of the information of uncensored rows
+_STEPS = 50
+_SHARE = 0.02
+
+
+def calibration(ends: PredictedSurvival, noise: Noise) -> Finding | RawTest:
+    """Probabilities of the tenths of the predictive distributions, by a score test.
+
+    Pearson's test if no row is censored.
+    """
+    from scipy.stats import chi2
+
+    shares, exact = tenth_shares(-np.expm1(ends.lower), -np.expm1(ends.upper))
+    statistic, df = score_test(shares, exact, ends.weight)
+    if df == 0:
+        words = "censoring leaves nothing to see of the predictive distributions: residuals are drawn from the model "
+        words += "itself, and agree with whatever it says"
+        return plain("calibration", words, value=0.0, good=False, doubtful=True)
+    p = float(chi2.sf(statistic, df))
+    found = turnbull_tenths(shares, ends.weight)
+    at = int(np.argmax(np.abs(found - 1.0 / CELLS)))
+    how = "" if exact.all() else ", as Turnbull estimates them"
+    return RawTest(
+        "calibration",
+        statistic,
+        p,
+        bool(abs(found[at] - 1.0 / CELLS) > _SHARE),
+        "the predictive distributions are calibrated: as many rows lie in every tenth of them as should",
+        f"not calibrated: {found[at]:.1%} of the rows lie in the {TENTHS[at]} tenth of their predictive "
+        f"distributions{how}; see plot_calibration()",
+        noise.remedy,
+    )
+
+
+def tenth_shares(lower: Array, upper: Array) -> tuple[Array, BoolArray]:
+    """Shares of n rows in tenths, (n, 10), each spread evenly over (lower, upper]; and whether it is one point."""
+    exact, cell = lower == upper, np.arange(CELLS)
+    overlap = np.minimum(CELLS * upper[:, None], cell + 1.0) - np.maximum(CELLS * lower[:, None], cell)
+    shares = np.clip(overlap, 0.0, None)
+    shares[exact] = np.minimum((CELLS * lower[exact]).astype(np.intp), CELLS - 1)[:, None] == cell
+    return shares / shares.sum(axis=1, keepdims=True), exact
+
+
+def score_test(shares: Array, exact: BoolArray, weight: Array) -> tuple[float, int]:
+    r"""Statistic and degrees of freedom of the score test that all tenths have the same probability.
+
+    The information is that of Louis: of uncensored rows, less the variance that censoring leaves inside the rows'
+    intervals. Directions that it hardly tells of are left out.
+    """
+    n, hidden = weight.sum(), weight[~exact, None] * shares[~exact]
+    score = weight @ shares - n / CELLS
+    information = n * (np.eye(CELLS) / CELLS - 1.0 / CELLS**2) - np.diag(hidden.sum(axis=0)) + hidden.T @ shares[~exact]
+    value, direction = np.linalg.eigh(information)
+    seen = value > _VISIBLE * n / CELLS
+    return float(np.sum(np.square(direction.T @ score)[seen] / value[seen])), int(seen.sum())
+
+
+def turnbull_tenths(shares: Array, weight: Array) -> Array:
+    """Turnbull's self-consistent estimate of the probabilities of the tenths, from equal ones on."""
+    found = np.full(CELLS, 1.0 / CELLS)
+    for _ in range(_STEPS):
+        found = found * ((weight / (shares @ found)) @ shares) / weight.sum()
+    return found
+
+
+_HALVINGS = 60
+_LARGE = 1.0  # nat
+
+
+def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
+    """Largest leave-one-out residual of n rows, by Bonferroni's test of outliers.
+
+    Shapes: scores (n,).
+    """
+    owed = np.asarray(p, dtype=np.float64)
+    size = left_out_size(scores, owed)
+    at, most = int(np.argmax(size)), int(np.argmax(owed))
+    return RawTest(
+        "influence",
+        float(size[at]),
+        float(min(2.0 * total * ndtr(-size[at]), 1.0)),
+        bool(owed[at] > _LARGE),
+        f"no row is out of line with the others (the most that one changes its own prediction by is {owed[most]:.2g} "
+        f"nat: row {p.index[most]})",
+        f"row {p.index[at]} is {size[at]:.1f} standard deviations from what the others predict, and changes its own "
+        f"prediction by {owed[at]:.2g} nat",
+        "Look at it.",
+    )
+
+
+def left_out_size(scores: Array, owed: Array) -> Array:
+    r"""Size of the residuals against predictions without their row, (n,).
+
+    In a Gaussian model a row of leverage h and leave-one-out residual t has the residual :math:`r^2 = t^2 (1 - h) / (1
+    + h)` and adds :math:`r^2 h / (1 - h) - \log(1 - h^2) / 2` nats to its log predictive density: that gives h.
+    """
+    squares = np.square(scores)
+    low, high = np.zeros(len(scores)), np.ones(len(scores))
+    for _ in range(_HALVINGS):
+        h = 0.5 * (low + high)
+        above = squares * h / (1.0 - h) - 0.5 * np.log1p(-(h**2)) > owed
+        low, high = np.where(above, low, h), np.where(above, h, high)
+    return np.sqrt(squares * (1.0 + low) / (1.0 - low))
+
+
+LEAST_ROWS = 20
+MOST_COPIES = 1_000_000
+_EXCESS, _SKEW, _TREND = 0.5, 0.25, 0.1
+
+
+class Noise(NamedTuple):
+    """What residuals are judged by, in words."""
+
+    name: str
+    remedy: str  # what to try where its shape is wrong
+    heavier: str  # what to try where its tails are too light
+
+
+def repeated(weight: Array) -> IntArray:
+    """Rows, each as often as its weight says; of other weights than whole numbers the sums over rows are rounded."""
+    fewer = min(1.0, max(len(weight), MOST_COPIES) / weight.sum())
+    ends = np.floor(np.cumsum(fewer * weight) + 0.5)
+    return np.repeat(np.arange(len(weight)), np.diff(ends, prepend=0.0).astype(np.intp))
+
+
+def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
+    """Quantile residuals, (n,): normal scores at a random point between two log survival probabilities."""
+    with np.errstate(divide="ignore"):
+        above = np.logaddexp(np.log1p(-uniform) + lower, np.log(uniform) + upper)
+        below = np.log(-np.expm1(np.minimum(above, 0.0)))
+    return np.where(above < below, -ndtri_exp(above), ndtri_exp(below))
+
+
+def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
+    """Tests of n residuals.
+
+    Shapes: scores, fit (n,).
+    """
+    scores = np.clip(scores, -8.0, 8.0)
+    yield symmetry(scores, noise)
+    yield tails(scores, noise)
+    if np.ptp(fit) > 0.0:
+        yield spread(scores, fit)
+    for name in columns:
+        if pd.api.types.is_numeric_dtype(columns[name]) and columns[name].nunique() > 1:
+            values = columns[name].to_numpy(dtype=np.float64)
+            yield spread(scores, values, str(name))
+            if columns[name].nunique() > 2:
+                yield pattern(scores, values, str(name))
+
+
+def symmetry(scores: Array, noise: Noise) -> RawTest:
+    """Skewness of the residuals, by D'Agostino's test."""
+    from scipy.stats import skew, skewtest
+
+    value, p = float(skew(scores)), float(skewtest(scores).pvalue)
+    side = "right" if value > 0.0 else "left"
+    return RawTest(
+        "symmetry",
+        value,
+        p,
+        abs(value) > _SKEW,
+        f"residuals are as symmetric as {noise.name} makes them",
+        f"residuals are skewed to the {side}, skewness {value:.2f} where 0 is right: {noise.name} has another shape",
+        noise.remedy,
+    )
+
+
+def tails(scores: Array, noise: Noise) -> RawTest:
+    """Kurtosis of the residuals, by Anscombe and Glynn's test."""
+    from scipy.stats import kurtosis, kurtosistest
+
+    value, p = float(kurtosis(scores)), float(kurtosistest(scores).pvalue)
+    heavier = f"{noise.heavier}, and look at the rows with the largest residuals."
+    lighter = "Values may have been cut at limits that the formula does not name, or two groups be mixed."
+    return RawTest(
+        "tails",
+        value,
+        p,
+        abs(value) > _EXCESS,
+        f"tails are those of {noise.name}",
+        f"tails are {'heavier' if value > 0.0 else 'lighter'} than those of {noise.name}, excess kurtosis {value:.2f}",
+        heavier if value > 0.0 else lighter,
+    )
+
+
+def spread(scores: Array, column: Array, name: str = "") -> RawTest:
+    r"""Whether the size of the residuals follows a column, by Koenker's studentised form of Breusch and Pagan's test.
+
+    :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
+    pages; chi-squared with as many degrees of freedom as the parabola has.
+
+    Shapes: scores, column (n,). R. Koenker, "A note on studentizing a test for heteroscedasticity", Journal of
+    Econometrics 17 (1981).
+    """
+    from scipy.stats import chi2, rankdata
+
+    n, size, along = len(scores), np.abs(scores), f"along {name or 'the fit'}"
+    rank = 2.0 * (rankdata(column) - 0.5) / n - 1.0
+    parabola = np.column_stack([np.ones(n), rank, rank**2])
+    coefficient, _, order, _ = np.linalg.lstsq(parabola, size)
+    r_squared = float(np.var(parabola @ coefficient) / np.var(size))
+    trend = float(np.corrcoef(size, rank)[0, 1])
+    bent = 2.0 * trend**2 < r_squared
+    how = "changes" if bent else "grows" if trend > 0.0 else "shrinks"
+    return RawTest(
+        f"spread in {name}" if name else "spread",
+        n * r_squared,
+        float(chi2.sf(n * r_squared, order - 1)),
+        r_squared > _TREND**2,
+        f"residuals spread alike {along}",
+        f"the spread of the residuals {how} {along}, correlation {'' if bent else '-' if trend < 0.0 else ''}"
+        f"{np.sqrt(r_squared):.2f}",
+        f"Model the scale by sigma='~ {name or 'z'}' (method='mle'), or take a log-time family if the response is "
+        "positive.",
+    )
+
+
+def pattern(scores: Array, column: Array, name: str) -> RawTest:
+    r"""Serial correlation of the residuals in the order of a column, by von Neumann's ratio.
+
+    With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
+    mean 0 and variance close to :math:`(n - 2) / (n^2 - 1)` under independence, (CHK12) of the theory pages; only
+    positive correlation is evidence of a shape that was missed. Rows with the same value stand in an order that has
+    nothing to do with their residuals.
+
+    J. von Neumann, "Distribution of the ratio of the mean square successive difference to the variance", Annals of
+    Mathematical Statistics 12 (1941).
+    """
+    n = len(scores)
+    shuffled = np.random.default_rng(0).permutation(n)
+    order = shuffled[np.argsort(column[shuffled], kind="stable")]
+    r = scores[order] - scores.mean()
+    value = float(1.0 - np.square(np.diff(r)).sum() / (2.0 * (r @ r)))
+    p = float(ndtr(-value * np.sqrt((n * n - 1.0) / (n - 2.0))))
+    return RawTest(
+        f"pattern in {name}",
+        value,
+        p,
+        value > _TREND,
+        f"no pattern left along {name}",
+        f"residuals of neighbours along {name} are alike, correlation {value:.2f}: a curve is missed",
+        f"Put gp({name}) into the formula; where it is there, a shorter length-scale, more inducing inputs or another "
+        "kernel.",
+    )

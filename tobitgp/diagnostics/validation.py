@@ -1,0 +1,350 @@
+"""What every kind of results answers about its own worth: leave-one-out, WAIC, draws for arviz."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.diagnostics.draws import Draws, read_draws
+from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd, loo_of, spread, waic_by_draws, warn_of
+from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.errors import SpecError
+from tobitgp.results.comparable import check_same_rows, subject_of
+from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+Rng = int | np.random.Generator | None
+
+
+def elpd_of(results: Results, by: str) -> Elpd:
+    """``loo()`` or ``waic()`` with their defaults, without a warning."""
+    if by not in results._elpds:
+        results._elpds[by] = make_elpd(results, by, DRAWS, None)
+    return results._elpds[by]
+
+
+def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: str = "auto") -> Elpd:
+    """Leave-one-out or WAIC of a fit, without a warning."""
+
+    def make() -> Draws:
+        return results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")
+
+    return loo_of(make, results.parts, method) if by == "loo" else waic_by_draws(make(), results.parts)
+
+
+def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
+    """Log likelihood, in nats, of each training row under draws from the posterior.
+
+    A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
+    law of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log density
+    of the response as written, censored and interval rows the log probability of what was seen, truncated rows
+    both given their window. A row with a frequency weight has the log likelihood of one of its copies.
+
+    Parameters
+    ----------
+    draws : int
+        How many.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Returns
+    -------
+    DataFrame, (draws, rows)
+        A row for each draw, a column for each training row that was used, by its label.
+
+    Raises
+    ------
+    SpecError
+        If the fit holds no training rows, has no covariance to draw from, or side noises (``bound="local"``), which
+        make a likelihood that is no density.
+
+    References
+    ----------
+    (ROW1) to (ROW3) of the theory pages at the draws of (CHK4).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.log_likelihood_draws(200).shape
+    (200, 20)
+    """
+    made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "log_likelihood_draws()")
+    values = np.concatenate([value for _, value in made.log_likelihoods()]).T
+    columns = pd.Index(results.parts.rows.labels)
+    return pd.DataFrame(values, index=pd.RangeIndex(made.size, name="draw"), columns=columns)
+
+
+def loo(
+    results: Results, method: Literal["auto", "psis", "ep"] = "auto", *, draws: int = DRAWS, rng: Rng = None
+) -> LOO:
+    r"""Leave-one-out cross-validation without fitting again, in nats.
+
+    ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
+    :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. Its k says row by row whether the
+    posterior without the row is near enough to that with it. Only the law of :math:`f_n` enters, but that law is an
+    approximation, and where it is a little too wide the integral over it of :math:`1 / p` is infinite: quadrature
+    would hide what draws and their k show.
+
+    ``"ep"``, for processes: the row's site is taken out of the posterior, and the row predicted by what is left, in
+    closed form or by quadrature; hyper-parameters are weighted anew without each row. There are no draws and no
+    weights that could fail, and without censoring it is exact at given hyper-parameters. With sites of Laplace's
+    method or variational inference the same is done, and ``kind`` says so; expectation propagation's are the most
+    accurate.
+
+    Parameters
+    ----------
+    method : {"auto", "psis", "ep"}
+        ``"auto"`` is ``"ep"`` of a process, ``"psis"`` of a regression or a mixture.
+    draws : int
+        At least 25, with ``"psis"``.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Returns
+    -------
+    LOO
+        ``elpd_loo, se, p_loo, pointwise, n_bad``, and ``summary()``. A row of frequency weight c counts c times,
+        one copy left out at a time.
+
+    Raises
+    ------
+    SpecError
+        As :meth:`log_likelihood_draws`, and for ``"ep"`` of a fit without sites.
+
+    Warns
+    -----
+    ApproximationWarning
+        If k is above 0.7 (less of few draws: ``1 - 1 / log10(draws)``) in rows that owe more than 0.01 nats to
+        themselves: of others, as of rows that are almost surely censored, no tail matters. By ``"ep"`` if less than
+        half of the worth of the hyper-parameters' design points is left without a row.
+
+    References
+    ----------
+    .. [1] A. Vehtari, A. Gelman and J. Gabry, "Practical Bayesian model evaluation using leave-one-out
+       cross-validation and WAIC", Statistics and Computing 27 (2017).
+    .. [2] A. Vehtari et al., "Bayesian leave-one-out cross-validation approximations for Gaussian latent variable
+       models", JMLR 17(103) (2016).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas(), hyper="maximize")
+    >>> res.loo()
+    Leave-one-out cross-validation (ep) of 30 rows
+      elpd      -9.16   se 3.23
+      p          8.80
+      every row can be trusted
+    """
+    found = make_elpd(results, "loo", draws, rng, method)
+    warn_of(found)
+    assert isinstance(found, LOO)
+    return found
+
+
+def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
+    """The widely applicable information criterion, on the scale of log densities, in nats.
+
+    The log of the mean likelihood of each row over draws from the posterior, less the variance of its log
+    likelihood. :meth:`loo` says more of when it fails.
+
+    Parameters
+    ----------
+    draws : int
+        At least 25.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Returns
+    -------
+    WAIC
+        ``elpd_waic, se, p_waic, pointwise, n_bad``, and ``summary()``.
+
+    Raises
+    ------
+    SpecError
+        As :meth:`log_likelihood_draws`.
+
+    Warns
+    -----
+    ApproximationWarning
+        If the variance is above 0.4 in some rows.
+
+    References
+    ----------
+    .. [1] S. Watanabe, "Asymptotic equivalence of Bayes cross validation and widely applicable information
+       criterion", JMLR 11 (2010).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("Surv(time, event) ~ age", tg.datasets.load("lung"), family="weibull")
+    >>> res.waic()
+    WAIC of 228 rows
+      elpd   -1155.11   se 39.87
+      p          3.27
+      every row can be trusted
+    """
+    found = make_elpd(results, "waic", draws, rng)
+    warn_of(found)
+    assert isinstance(found, WAIC)
+    return found
+
+
+def to_arviz(results: Results, draws: int = 1000, *, rng: Rng = None) -> Any:
+    """The fit as arviz takes it, for ``arviz.loo``, ``arviz.compare`` and its plots.
+
+    Groups, each in one chain of the same draws: ``posterior``, parameters by name, hyper-parameters of a process at
+    the design points they are integrated over; ``log_likelihood``, as :meth:`log_likelihood_draws` has it;
+    ``posterior_predictive``, new responses, clipped where the limits of the instrument are known;
+    ``observed_data``: the value or limit seen, the ends ``lower`` and ``upper`` of what is known, and ``censoring``
+    (-1 left, 0 none, 1 right, 2 interval). Rows are repeated as their frequency weights say.
+
+    Parameters
+    ----------
+    draws : int
+        How many.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Returns
+    -------
+    arviz.InferenceData, or from arviz 1.0 on xarray.DataTree
+        Variables of shape (1, draws, ...), rows by their labels.
+
+    Raises
+    ------
+    SpecError
+        If arviz is not installed (``pip install 'tobitgp[arviz]'``), weights are no whole numbers, and as
+        :meth:`log_likelihood_draws`.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> res.to_arviz(200)["posterior"]["sigma"].shape
+    (1, 200)
+    """
+    from tobitgp.diagnostics.draws import inference_data
+
+    return inference_data(
+        results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()"), results.parts
+    )
+
+
+def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
+    """Whether the Gaussian posterior stands for the exact one: the Pareto shape of the weights between the two.
+
+    Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal law of its
+    estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint law is another
+    one, though single marginals may be good. ``efficiency`` says what share of draws from the exact posterior those
+    from the Gaussian one are worth. Without censoring and with normal noise a process is exact.
+
+    Parameters
+    ----------
+    draws : int
+        At least 25.
+    rng : int or numpy Generator, optional
+        None is deterministic.
+
+    Returns
+    -------
+    KHat
+        ``k``, ``efficiency``, ``good``, ``words``.
+
+    Raises
+    ------
+    SpecError
+        As :meth:`log_likelihood_draws`.
+
+    References
+    ----------
+    .. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, "Yes, but did it work? Evaluating variational inference",
+       ICML 2018.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("y ~ gp(x) | censor(lower)", tg.datasets.simulate_groot_lucas())
+    >>> res.k_hat()
+    k-hat 0.28 of 1000 draws worth 98%: the Gaussian posterior is close to the exact one.
+    """
+    return results._k_hat(read_draws(draws, LEAST_DRAWS), rng)
+
+
+COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
+_SETTLED = 1e-13
+
+
+def compare_elpd(fits: dict[str, Any], by: str) -> pd.DataFrame:
+    """Table of models by ``"loo"`` or ``"waic"``, best first; see :func:`tobitgp.compare`."""
+    found = {name: _elpd_of(fit, name, by) for name, fit in fits.items()}
+    check_same_rows({name: subject_of(fit) for name, fit in fits.items()})
+    for name, elpd in found.items():
+        warn_of(elpd, f" of {name!r}")
+    used = next(iter(found.values())).pointwise["elpd"].notna().to_numpy()
+    weight = next(iter(found.values())).pointwise["weight"].to_numpy()[used]
+    rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in found.values()])
+    value = np.array([elpd.elpd for elpd in found.values()])
+    best = rows[:, np.argmax(value)]
+    columns = (
+        value,
+        value - value.max(),
+        [spread(column - best, weight) for column in rows.T],
+        stacking_weights(rows, weight),
+        [elpd.kind for elpd in found.values()],
+        whole(np.array([fit.nobs for fit in fits.values()], dtype=np.float64)),
+        [bool(fit.converged) for fit in fits.values()],
+    )
+    table = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=pd.Index(list(fits), dtype=object))
+    return table.iloc[np.argsort(-value, kind="stable")]
+
+
+def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
+    try:
+        return elpd_of(fit, by)
+    except SpecError as error:
+        raise SpecError(f"by={by!r} is not to be had of {name!r}: {error}") from None
+
+
+def stacking_weights(log_density: Array, weight: Array) -> Array:
+    r"""Weights of models whose mixture predicts best.
+
+    They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave: (CHK9) of the theory
+    pages.
+
+    Shapes: log_density (n, K), weight (n,); gives (K,).
+    """
+    from scipy.optimize import minimize
+
+    K = log_density.shape[1]
+    if K == 1:
+        return np.ones(1)
+    p = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    c = weight / weight.sum()
+
+    def loss(w: Array) -> tuple[float, Array]:
+        mixed = np.maximum(p @ w, np.finfo(np.float64).tiny)
+        return -float(c @ np.log(mixed)), -(p / mixed[:, None]).T @ c
+
+    simplex: Any = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like}
+    found = minimize(
+        loss,
+        np.full(K, 1.0 / K),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * K,
+        constraints=simplex,
+        options={"ftol": _SETTLED, "maxiter": 1000},
+    )
+    w = np.clip(found.x, 0.0, None)
+    return np.asarray(w / w.sum())
+
+
+def whole(n: Array) -> Array:
+    """Sums of frequency weights, as integers where they all are."""
+    return n.astype(np.intp) if (n == n.round()).all() else n

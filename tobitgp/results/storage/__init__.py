@@ -1,5 +1,0 @@
-"""Fits as files: one zip of a JSON document and plain arrays. Nothing in it is ever executed."""
-
-from tobitgp.results.storage.fit import load, save
-
-__all__ = ["load", "save"]

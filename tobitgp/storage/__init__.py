@@ -1,0 +1,5 @@
+"""Fits as files: one zip of a JSON document and plain arrays. Nothing in it is ever executed."""
+
+from tobitgp.storage.fit import load, save
+
+__all__ = ["load", "save"]

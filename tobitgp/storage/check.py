@@ -1,0 +1,229 @@
+"""Whether the parts of a loaded fit belong together."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.facts import ColumnFacts, constant_column
+from tobitgp.data.state import DesignState
+from tobitgp.errors import TobitGPError
+from tobitgp.inference.layout import lay_out
+from tobitgp.inference.parameters import DF, SIGMA, term_parameters
+from tobitgp.inference.posterior import Posterior
+from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.mixture import Dirichlet, DirichletProcess
+from tobitgp.mixture.model import Bayes, Points
+from tobitgp.regression.covariance import KINDS
+from tobitgp.results.mixture.parts import MixtureParts
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.views import COUNTS, Parts, Source
+from tobitgp.storage.codec import MalformedError
+
+MAX_SCALE = 1e150  # its square is a number
+
+Shapes = dict[str, tuple[np.ndarray[Any, Any], tuple[int, ...]]]
+
+
+def check_process(parts: Parts) -> None:
+    """Compare what the parts of a fitted process say of each other."""
+    _check_process_arrays(parts)
+    _check_source(parts)
+    if parts.state.scale is not None:
+        raise MalformedError("a process has no formula of its noise scale")
+
+
+def check_regression(parts: TobitParts) -> None:
+    """Compare what the parts of a fitted regression say of each other."""
+    _check_source(parts)
+    maximum, p = parts.maximum, len(parts.columns)
+    q = 1 if parts.state.scale is None else len(parts.scale_columns)
+    k = p + q + parts.family.estimate_df
+    wanted: Shapes = {"coefficients": (maximum.coefficients, (p,)), "gamma": (maximum.gamma, (q,))}
+    wanted |= {"free": (maximum.free, (k,)), "covariance": (parts.covariance, (k, k)), "centre": (parts.centre, (p,))}
+    wanted |= {"unidentified": (parts.unidentified, (k, k))}
+    squares = ("information", "inverse_information", "unidentified")
+    wanted |= {f"{name} of the maximum": (getattr(maximum, name), (k, k)) for name in squares}
+    _check_shapes(wanted)
+    _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
+    if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
+        raise MalformedError("its parts do not belong together")
+    if (maximum.df is None) != (parts.family.law.shape_name is None) or not (maximum.df is None or maximum.df > 0):
+        raise MalformedError("its degrees of freedom are not those of its family")
+
+
+def check_mixture(parts: MixtureParts) -> None:
+    """Compare what the parts of a fitted mixture say of each other."""
+    _check_source(parts)
+    fit, model = parts.fit, parts.fit.model
+    if parts.spec.mixture is None or not isinstance(model, (Bayes, Points)) or fit.k != model.k or fit.k < 1:
+        raise MalformedError("its parts do not belong together")
+    k, point = fit.k, isinstance(model, Points)
+    names = model.family.parameters if point else model.family.hyperparameters
+    p = k * (1 + len(model.family.parameters))
+    size = 2 * k - 1 if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) else k
+    wanted: Shapes = {"weights": (fit.state.weights, (size,)), "components": (fit.state.components, (len(names), k))}
+    wanted |= {name: (getattr(fit, name), (k,)) for name in ("order", "counts", "exact_counts")}
+    if isinstance(model, Bayes):
+        wanted["prior"] = (model.prior, (len(names),))
+        if not isinstance(model.weights, (Dirichlet, DirichletProcess)):
+            raise MalformedError("its prior of the weights is of an unknown kind")
+    if parts.covariance is None:
+        raise MalformedError("it holds no covariance")
+    if not (math.isfinite(fit.units.shift) and 0 < fit.units.scale < MAX_SCALE):
+        raise MalformedError("its units make no sense")
+    wanted["covariance"] = (parts.covariance, (p, p))
+    wanted |= {name: (getattr(fit, name), (getattr(fit, name).size,)) for name in ("ends", "trace")}
+    _check_shapes(wanted)
+    _check_finite({name: wanted[name][0] for name in ("weights", "components")})
+    if sorted(fit.order.tolist()) != list(range(k)):
+        raise MalformedError("the order of its components is none")
+    tried = parts.tried
+    if tried is not None and not len(tried.numbers) == len(tried.values) == len(tried.converged) > 0:
+        raise MalformedError("the numbers of components that were tried do not belong together")
+
+
+def _check_source(parts: Source) -> None:
+    _check_state(parts.state)
+    columns = parts.facts.columns
+    if set(parts.facts.counts) != set(COUNTS):
+        raise MalformedError(f"its counts are not {', '.join(COUNTS)}")
+    if columns and tuple(columns) != parts.state.input_names:
+        raise MalformedError("its columns are not those of the formula")
+    for name, facts in columns.items():
+        if not _is_sound(facts, parts.state.levels[name]):
+            raise MalformedError(f"what it says of the column {name!r:.60} makes no sense")
+
+
+def try_results(results: GPResults | TobitResults | MixtureResults) -> None:
+    """Ask what needs every array once: parts that do not belong together fail here rather than later."""
+    parts: Source = results.parts
+    columns = parts.facts.columns
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # What they warn of is for those who ask.
+        warnings.simplefilter("ignore")
+        repr(results), results.summary_frame(), results.cov_params(), results.fit_history
+        if columns or not parts.state.levels:
+            filled = {name: constant_column(parts.state, x, name, x.example, 1) for name, x in columns.items()}
+            try:
+                found = results.predict(pd.DataFrame(filled, index=pd.RangeIndex(1)), se=True)
+            except TobitGPError:
+                # A row put together from several may lie where the model says nothing.
+                return
+            # The mean of a mixture of heavy tails may be infinite.
+            if not (isinstance(results, MixtureResults) or np.isfinite(found.to_numpy(dtype=float)[0, 0])):
+                raise MalformedError("its numbers give no finite prediction")
+
+
+def _check_process_arrays(parts: Parts) -> None:
+    fitted, gp = parts.fitted, parts.gp
+    p, k, J = len(gp.columns), len(fitted.parameters.names), len(fitted.points)
+    wanted: Shapes = {"weights": (fitted.weights, (J,)), "log_covariance": (fitted.log_covariance, (k, k))}
+    for name in ("units", "prior_mean", "prior_sd", "free", "start"):
+        wanted[name] = (getattr(fitted.parameters, name), (k,))
+    if gp.linear is not None:
+        wanted |= {name: (getattr(gp.linear, name), (p,)) for name in ("mean", "sd", "centre")}
+    for j, point in enumerate(fitted.points):
+        wanted |= {f"{name} of point {j}": pair for name, pair in _point_arrays(point, k, p).items()}
+    _check_shapes(wanted)
+    _check_finite(
+        {name: values for name, (values, _) in wanted.items() if " of point " in name and "theta" not in name}
+    )
+    for point in fitted.points:
+        for block in point.blocks:
+            held = {name: getattr(block, name, None) for name in ("parameters", "Z", "L")}
+            _check_finite({name: values for name, values in held.items() if values is not None})
+    if not ((fitted.weights >= 0.0).all() and math.isclose(fitted.weights.sum(), 1.0, rel_tol=1e-6)):
+        raise MalformedError("the weights of its points are no probabilities")
+    if J == 0 or fitted.n_linear != p or (gp.linear is None) != (p == 0) or len(fitted.parameters.roles) != k:
+        raise MalformedError("its parts do not belong together")
+    if parts.state.linear.columns != gp.columns or gp.terms != parts.spec.gps:
+        raise MalformedError("its columns or processes are not those of the formula")
+    _check_parameters(parts)
+
+
+def _check_parameters(parts: Parts) -> None:
+    """Refuse hyper-parameters that are not those of the formula and the noise, in the order of theta."""
+    parameters = parts.fitted.parameters
+    found = [*zip(parameters.names, parameters.roles, strict=True)]
+    known = [hyper for term in parts.gp.terms for hyper in term_parameters(term)]
+    known += [DF] if parts.family.estimate_df else []
+    side_noises = found[len(known) : -1]  # as many as the method and the rows called for
+    if (
+        found[: len(known)] != [(hyper.name, hyper.role) for hyper in known]
+        or not all(role in SIDES and name.partition("[")[0] == role for name, role in side_noises)
+        or len({*side_noises}) < len(side_noises)
+        or found[-1:] != [(SIGMA.name, SIGMA.role)]
+    ):
+        raise MalformedError("its hyper-parameters are not those of the formula")
+
+
+def _check_shapes(wanted: Shapes) -> None:
+    """Refuse arrays that have not the shapes beside them."""
+    for name, (values, shape) in wanted.items():
+        if values.shape != shape:
+            raise MalformedError(f"{name} has the shape {values.shape}, not {shape}")
+
+
+def _check_finite(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Refuse arrays of numbers that no fit has."""
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise MalformedError(f"{name} holds numbers that are not finite")
+
+
+def _point_arrays(point: Posterior, k: int, n_linear: int) -> Shapes:
+    """Arrays of one posterior with the shapes that its blocks call for."""
+    layout, factor = point.layout, point.factor
+    if (
+        layout != lay_out(point.blocks)
+        or (factor.T is None) != (layout.size == 0)
+        or (factor.U is None) != (layout.size == 0)
+    ):
+        raise MalformedError("its blocks do not belong together")
+    p, m, G = layout.p, layout.m, layout.size
+    wanted: Shapes = {"theta": (point.theta, (k,)), "w": (point.w, (p + G * m,))}
+    wanted["factor"] = (factor.L, (p, p))
+    if len(point.levels) != len(point.blocks):
+        raise MalformedError("its levels are not those of its blocks")
+    for t, (block, (mean, share)) in enumerate(zip(point.blocks, point.levels, strict=True)):
+        size = 1 if block.grouping is None else block.grouping.size
+        wanted[f"level {t}"] = mean, (size, block.size) if len(mean) else (0, 0)
+        wanted[f"share {t}"] = share, (size, n_linear) if len(mean) else (0, 0)
+    if factor.T is not None and factor.U is not None:
+        wanted |= {"groups": (factor.T, (G, m, m)), "borders": (factor.U, (G, m, p))}
+    return wanted
+
+
+def _check_state(state: DesignState) -> None:
+    if tuple(state.levels) != state.input_names:
+        raise MalformedError("its columns are not those of the formula")
+    for name, levels in state.levels.items():
+        if levels is not None and not all(isinstance(level, (str, int, float, pd.Interval)) for level in levels):
+            raise MalformedError(f"the column {name!r:.60} has levels of an unknown type")
+        if levels is not None and len(set(levels)) < len(levels):
+            raise MalformedError(f"the column {name!r:.60} has a level twice")
+    if len(state.group_levels) != len(state.spec.gps):
+        raise MalformedError("its groups are not those of the formula")
+    for term, levels in zip(state.spec.gps, state.group_levels, strict=True):
+        if (term.by is None) != (levels is None) or (levels is not None and len(set(levels)) < len(levels)):
+            raise MalformedError(f"the groups of {term.name} are not those of the formula, or one is twice there")
+    for part in state.parts:
+        if len(part.coded) != len(part.spec.codings) or any(seen.ndim != 1 for seen in part.coded):
+            raise MalformedError("the values in C(...) are not those of the formula")
+
+
+def _is_sound(facts: ColumnFacts, levels: tuple[Any, ...] | None) -> bool:
+    if levels is not None or facts.kind == "factor":
+        return levels is not None and facts.kind == "factor" and facts.typical in levels and facts.example in levels
+    if facts.kind == "date":
+        return facts.typical is None and isinstance(facts.example, str)
+    values = (facts.typical, facts.example, facts.minimum, facts.maximum, facts.sd)
+    return all(isinstance(value, (int, float)) and math.isfinite(value) for value in values)

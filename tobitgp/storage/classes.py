@@ -1,0 +1,197 @@
+"""What a stored fit may be made of: **a new shape is a line in ``CLASSES``**, or in ``REGISTRIES``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import pandas as pd
+
+from tobitgp.data.facts import ColumnFacts, Facts
+from tobitgp.data.linear import LinearState
+from tobitgp.data.parts import PartState
+from tobitgp.data.problem import Problem, Units
+from tobitgp.data.restore import PlainLinear, plain_linear, restore_linear
+from tobitgp.data.state import DesignState
+from tobitgp.errors import SpecError
+from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
+from tobitgp.inference import EP, VI, Laplace
+from tobitgp.inference.fitted import FittedGP, FitTrace
+from tobitgp.inference.layout import Layout, Place
+from tobitgp.inference.model import GPModel
+from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.prior import Prior
+from tobitgp.likelihoods import FAMILIES, Family, resolve_family
+from tobitgp.likelihoods.families import Student
+from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
+from tobitgp.mixture.model import Bayes, Points, State
+from tobitgp.mixture.rows import Units as MixtureUnits
+from tobitgp.numerics.arrow import Factor
+from tobitgp.priors.block import Grouping
+from tobitgp.priors.kernel_block import KernelFeatures
+from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
+from tobitgp.priors.linear import DenseFeatures, LinearPrior
+from tobitgp.regression import Maximum
+from tobitgp.results.mixture.parts import Tried
+from tobitgp.storage.codec import Codec, Hook, MalformedError, fits
+from tobitgp.typing import Array
+
+# Written field by field, checked against the types that the class declares. A class must not hold functions, nor text
+# that is evaluated: expressions come from the formula alone, which is read again and checked.
+CLASSES: dict[str, type] = {
+    known.__name__: known
+    for known in (
+        Bayes,
+        ColumnFacts,
+        Covariance,
+        DenseFeatures,
+        DesignState,
+        Dirichlet,
+        DirichletProcess,
+        EMCM,
+        EP,
+        Factor,
+        Facts,
+        FitTrace,
+        FittedGP,
+        GPModel,
+        Grouping,
+        KernelFactor,
+        KernelFeatures,
+        Laplace,
+        Layout,
+        LinearPrior,
+        Maximum,
+        MixtureFit,
+        Parameters,
+        Place,
+        PlainLinear,
+        Points,
+        Posterior,
+        Prior,
+        Problem,
+        SVBCM,
+        Sites,
+        State,
+        Tried,
+        Units,
+        VBCM,
+        VI,
+    )
+} | {"MixtureUnits": MixtureUnits}
+
+# Written by name.
+REGISTRIES: dict[str, tuple[type | tuple[type, ...], Mapping[str, Any]]] = {
+    "$components": (tuple({type(row) for row in MIXTURE_FAMILIES.values()}), MIXTURE_FAMILIES),
+    "$family": (Family, FAMILIES),
+    "$kernel": (Kernel, KERNELS),
+}
+
+
+def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
+    """Codec of the parts of a fit."""
+    hooks = {tag: _registry(tag, known, rows) for tag, (known, rows) in REGISTRIES.items()}
+    hooks["$family"] = _with_known_df(hooks["$family"])
+    hooks |= {
+        "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
+        "$term": Hook(GPTerm, spec.gps.index, _position(spec)),
+        "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), _linear(spec)),
+        "$scale": Hook(PartState, lambda part: _plain_scale(part, levels), _scale(spec.scale)),
+        "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
+        "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
+    }
+    return Codec(CLASSES, hooks)
+
+
+def _registry(tag: str, known: type | tuple[type, ...], rows: Mapping[str, Any]) -> Hook:
+    def restore(name: Any) -> Any:
+        if not isinstance(name, str) or name not in rows:
+            raise MalformedError(f"it names the unknown {tag[1:]} {name!r:.60}")
+        return rows[name]
+
+    def name_of(value: Any) -> str:
+        for name, row in rows.items():
+            if _alike(value, row):
+                return name
+        raise SpecError(
+            f"A fit with the {tag[1:]} {value!r:.60}, which is not one of {', '.join(rows)}, cannot be saved."
+        )
+
+    return Hook(known, name_of, restore)
+
+
+def _with_known_df(named: Hook) -> Hook:
+    """Families by name, Student's with known degrees of freedom by these, ``{"student": df}``."""
+
+    def plain(family: Family) -> Any:
+        if family.law.shape_name is not None and not family.estimate_df:
+            return {"student": family.law.shape}
+        return named.plain(family)
+
+    def restore(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return named.restore(value)
+        if set(value) != {"student"}:
+            raise MalformedError(f"it names the unknown family {value!r:.60}")
+        try:
+            return resolve_family(Student(value["student"]))
+        except SpecError as error:
+            raise MalformedError(str(error)) from error
+
+    return Hook(Family, plain, restore)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two members of a registry are the same, though one may be a copy."""
+    if a is b or type(a) is not type(b) or isinstance(a, FunctionType):
+        return a is b
+    if isinstance(a, partial):
+        return _alike(a.func, b.func) and len(a.args) == len(b.args) and all(map(_alike, a.args, b.args))
+    if is_dataclass(a):
+        return all(_alike(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(a == b) or (hasattr(a, "__dict__") and vars(a) == vars(b))
+
+
+def _columns(ends: Any) -> slice:
+    if not isinstance(ends, tuple) or len(ends) != 2 or any(type(end) is not int or end < 0 for end in ends):
+        raise MalformedError("a run of columns has not two ends")
+    return slice(*ends)
+
+
+def _position(spec: ModelSpec) -> Callable[[Any], GPTerm]:
+    def restore(at: Any) -> GPTerm:
+        if type(at) is not int or not 0 <= at < len(spec.gps):
+            raise MalformedError("it names a process that the formula has not")
+        return spec.gps[at]
+
+    return restore
+
+
+def _linear(spec: ModelSpec) -> Callable[[Any], LinearState]:
+    def restore(plain: Any) -> LinearState:
+        if not isinstance(plain, PlainLinear):
+            raise MalformedError("its linear part is of an unknown form")
+        return restore_linear(plain, spec)
+
+    return restore
+
+
+def _plain_scale(part: PartState, levels: Mapping[str, Any]) -> tuple[Any, ...]:
+    return part.coded, plain_linear(part.linear, part.spec, levels)
+
+
+def _scale(spec: ScaleSpec | None) -> Callable[[Any], PartState]:
+    def restore(plain: Any) -> PartState:
+        if spec is None or not isinstance(plain, tuple) or len(plain) != 2:
+            raise MalformedError("its noise scale is of an unknown form, or has no formula")
+        coded, linear = plain
+        if not fits(coded, tuple[Array, ...]) or not isinstance(linear, PlainLinear):
+            raise MalformedError("its noise scale is of an unknown form")
+        return PartState(spec, coded, restore_linear(linear, spec))
+
+    return restore

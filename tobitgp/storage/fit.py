@@ -1,0 +1,210 @@
+"""A fit without its training rows.
+
+Kinds of fits that can be stored: **a new one is a line in ``KINDS``**.
+
+Whether a value is of the type that a field declares.
+
+Saving a fit and loading it; ``docs/file-format.md`` describes the file.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.results.mixture.parts import MixtureParts
+from tobitgp.results.mixture.results import MixtureResults
+from tobitgp.results.process.results import GPResults
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.regression.results import TobitResults
+from tobitgp.results.rowless import mixture_without_rows, process_without_rows, regression_without_rows
+from tobitgp.results.views import Parts
+from tobitgp.storage.archive import read_arrays, read_document, write_archive
+from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
+from tobitgp.storage.classes import fit_codec
+from tobitgp.storage.codec import MalformedError, describe_type, field_types, fits
+from tobitgp.storage.formula import Functions, plain_spec, restore_spec
+
+_NOT_STORED = ("spec", "training", "covariates")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How fits of one kind are stored."""
+
+    name: str
+    parts: type  # dataclass of what such a fit was made from and what it found
+    without_rows: Callable[[Any], Any]  # parts -> parts without anything that has an entry for each training row
+    check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
+    results: Callable[[Any], Any]  # parts -> results
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Declared types of the parts that are stored, by name."""
+        return {name: hint for name, hint in field_types(self.parts).items() if name not in _NOT_STORED}
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("process", Parts, process_without_rows, check_process, GPResults.from_parts),
+        Kind("regression", TobitParts, regression_without_rows, check_regression, TobitResults),
+        Kind("mixture", MixtureParts, mixture_without_rows, check_mixture, MixtureResults),
+    )
+}
+
+
+def kind_of(parts: Any) -> Kind:
+    """The kind of a fit with these parts."""
+    return next(kind for kind in KINDS.values() if type(parts) is kind.parts)
+
+
+FORMAT, VERSION = "tobitgp fit", 1
+MAX_CAUSE = 400
+_NAMES = ("format", "version", "written_by", "kind", "specification", "parts")
+
+
+def save(parts: Any, path: str | os.PathLike[str]) -> None:
+    """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
+    place = _path(path)
+    kind = kind_of(parts)
+    rowless, arrays = kind.without_rows(parts), list[np.ndarray[Any, Any]]()
+    specification = plain_spec(parts.spec, parts.facts.names)
+    codec = fit_codec(parts.spec, parts.state.levels)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"tobitgp {_version()}",
+        "kind": kind.name,
+        "specification": specification,
+        "parts": codec.encode({name: getattr(rowless, name) for name in kind.fields}, arrays),
+    }
+    if place.is_dir():
+        raise DataError(f"{place} is a folder; give the name of a file in it, as fit.tgp.")
+    if not place.absolute().parent.is_dir():
+        raise DataError(f"{place} cannot be written: there is no folder {place.parent}.")
+    try:
+        write_archive(place, document, arrays)
+    except OSError as error:
+        raise DataError(f"{place} cannot be written: {error.strerror or error}.") from error
+
+
+def load(path: str | os.PathLike[str], functions: Functions | None = None) -> GPResults | TobitResults | MixtureResults:
+    """Read a fit that ``save`` of its results wrote.
+
+    The file is data, never code: it is checked from end to end, and anything unknown in it is refused.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    functions : mapping of str to callable, optional
+        The functions of one's own that the formula calls, which files do not hold.
+
+    Returns
+    -------
+    GPResults, TobitResults or MixtureResults
+        What was saved, without training rows: predictions need ``new=``.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is not one that this version of tobitgp can read.
+    SpecError
+        If the formula calls functions that are not given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     res.save(f"{folder}/durable.tgp")
+    ...     again = tg.load(f"{folder}/durable.tgp")
+    >>> again
+    TobitResults: durable ~ age | censor(0)
+      gaussian, method mle: 7 rows exact, 13 left-censored, 0 dropped
+      log likelihood -29.23, converged
+    """
+    place = _path(path)
+    try:
+        with place.open("rb") as file, zipfile.ZipFile(file) as archive:
+            document = read_document(archive, os.fstat(file.fileno()).st_size)
+            _check_head(document)
+            kind = _kind(document["kind"])
+            spec = restore_spec(document["specification"], functions)
+            values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
+        results: GPResults | TobitResults | MixtureResults = kind.results(_assemble(kind, spec, values))
+        try_results(results)
+    except SpecError as error:
+        raise SpecError(f"{place}: {error}") from error
+    except OSError as error:
+        raise DataError(f"{place} cannot be read: {error.strerror or error}.") from error
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{place} is no fit that tobitgp saved, or it is damaged: {_cause(error)}.") from error
+    except Exception as error:
+        raise DataError(f"{place} cannot be loaded: {_cause(error)}.") from error
+    return results
+
+
+def _cause(error: Exception) -> str:
+    """Words of an error, cut short: some quote what they found, which may be the whole file."""
+    return (str(error) or type(error).__name__)[:MAX_CAUSE].rstrip(".")
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes) or not os.fspath(path):
+        raise SpecError(f"{path!r} is no name of a file.")
+    return Path(path)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tobitgp")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _check_head(document: Any) -> None:
+    """Refuse what is no fit, and what only a newer version can read."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise MalformedError("it is no fit that tobitgp saved")
+    version, writer = document.get("version"), document.get("written_by")
+    if type(version) is not int or version < 1 or not isinstance(writer, str):
+        raise MalformedError("it does not say in which version of the format it is written")
+    if version > VERSION:
+        raise MalformedError(
+            f"it was written by a newer tobitgp ({writer!r:.40}, format {version}); "
+            f"this one, {_version()}, reads up to format {VERSION}: install a newer one"
+        )
+    if set(document) != set(_NAMES):
+        raise MalformedError(f"its document has not exactly the fields {', '.join(_NAMES)}")
+
+
+def _kind(name: Any) -> Kind:
+    if not isinstance(name, str) or name not in KINDS:
+        raise MalformedError(f"it is of the unknown kind {name!r:.60}")
+    return KINDS[name]
+
+
+def _assemble(kind: Kind, spec: ModelSpec, values: Any) -> Any:
+    if not isinstance(values, dict) or set(values) != set(kind.fields):
+        raise MalformedError(f"it has not exactly the parts {', '.join(kind.fields)}")
+    for name, hint in kind.fields.items():
+        if not fits(values[name], hint):
+            raise MalformedError(f"its part {name!r} is no {describe_type(hint)}")
+    parts = kind.parts(spec=spec, **values)
+    if (parts.state.scale is None) != (spec.scale is None):
+        raise MalformedError("its noise scale is not that of the formula")
+    kind.check(parts)
+    return parts
