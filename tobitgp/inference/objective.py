@@ -44,16 +44,16 @@ def is_heavy(n: int, n_features: int) -> bool:
 class Objective:
     """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found."""
 
-    whole: Whole  # what is evaluated; the rows with the sites from which the next evaluation starts
-    blocks: Sequence[Block]  # what is evaluated; the rows with the sites from which the next evaluation starts
-    method: Method  # what is evaluated; the rows with the sites from which the next evaluation starts
-    likelihood: Likelihood  # what is evaluated; the rows with the sites from which the next evaluation starts
-    parameters: Parameters  # what is evaluated; the rows with the sites from which the next evaluation starts
+    whole: Whole  # the rows, with the sites from which the next evaluation starts
+    blocks: Sequence[Block]
+    method: Method
+    likelihood: Likelihood
+    parameters: Parameters
     full: Array  # (k,), theta with the fixed entries in place
-    on_step: Callable[[float], None] | None = None  # called with every value found
+    on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
     last: Posterior | None = None
-    evaluations: int = 0  # counters for the trace of a fit
-    sweeps: int = 0  # counters for the trace of a fit
+    evaluations: int = 0
+    sweeps: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
 
     @property
@@ -114,7 +114,7 @@ class Objective:
         except NumericalError:
             return -np.inf
         if self.on_step is not None:
-            self.on_step(value)
+            self.on_step(self, value)
         return value
 
     def value_and_gradient(self, free: Array) -> tuple[float, Array]:

@@ -374,7 +374,7 @@ class Search:
         if all(nats_left(at) <= NATS for _, at in starts):
             return objective, maximum
         report, asked = self.on_step, self.settings
-        on_step = None if report is None else lambda count, value: report(Step("inducing", count, value))
+        on_step = None if report is None else lambda o, value: report(Step("inducing", o.evaluations, value))
         given = (objective.whole, self.problem, self.prior, starts, self.method, self.likelihood, self.parameters)
         moved = move_inducing(*given, max_iter=asked.max_iter, rng=asked.rng, on_step=on_step)
         if moved is None:
@@ -410,17 +410,16 @@ class Search:
         """What is to be maximised, its sites settled to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
         method = loosened(self.method, tol)
-        objective = Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy())
-        report, sampled = self.on_step, self.problem.n < self.whole.n
-        if report is not None:
+        report, sampled = self.on_step, self.problem.n < self.whole.n and whole.n == self.whole.n
 
-            def on_step(value: float) -> None:
-                done = objective.evaluations
-                left = max(0, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
-                report(Step(stage, done, value, objective.sweeps, whole.n, left))
+        def on_step(objective: Objective, value: float) -> None:
+            assert report is not None
+            done = objective.evaluations
+            left = max(0, USUAL_EVALUATIONS - done) if sampled else None
+            report(Step(stage, done, value, objective.sweeps, whole.n, left))
 
-            objective.on_step = on_step
-        return objective
+        steps = None if report is None else on_step
+        return Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))

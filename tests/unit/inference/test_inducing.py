@@ -11,7 +11,7 @@ from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference import inducing as room
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.parameters import LOCATION, Parameters, default_prior
 from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
@@ -142,7 +142,12 @@ def test_many_rows_are_moved_by_some(monkeypatch, method):
 def test_a_worse_end_is_not_taken(monkeypatch):
     problem = wavy(120, 1, "left", seed=4)
     greedy = run(problem, "rbf", 6, False)
-    monkeypatch.setattr(room, "_climb", lambda bound, start, max_iter: start + bound.is_place * 30.0)
+
+    def stray(bound, start, max_iter):
+        located = np.array(bound.parameters.roles)[bound.parameters.free] == LOCATION
+        return bound.theta(start + located * 30.0)
+
+    monkeypatch.setattr(room, "_climb", stray)
     assert run(problem, "rbf", 6, True).evidence == pytest.approx(greedy.evidence, abs=1e-6)
 
 
