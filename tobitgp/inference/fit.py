@@ -9,24 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
 from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
 from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, central_composite
+from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
-from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.site_updates import ended, level_sums
 from tobitgp.inference.sites import nats_left, precisions_of, sites_of
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.weights import words_for_heavy
 from tobitgp.typing import Array
 
@@ -64,41 +61,12 @@ NEAR = 0.5
 _SUSPECTS = "the scale of the data and the priors, and try another method="
 
 
-def fit_gp(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings | None = None,
-    on_step: OnStep | None = None,
-    whole: Whole | None = None,
-) -> FittedGP:
+def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step: OnStep | None = None) -> FittedGP:
     """Fit hyper-parameters and posterior."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        settings = settings or Settings()
-        search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
-        with named_suspects(parameters, problem.weight, search.whole.weight):
+        search = Search(task, method, settings or Settings(), on_step)
+        with named_suspects(task.parameters, task.problem.weight, search.whole.weight):
             return _finish(search, *search.run())
-
-
-def begin_search(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings,
-    on_step: OnStep | None = None,
-    whole: Whole | None = None,
-) -> Search:
-    """The search over all rows, with a sample of them to look at first where there are many; see :func:`fit_gp`."""
-    if whole is None:
-        whole = cut(problem, prior.inputs)
-        if problem.n > stages.SAMPLE_ROWS:
-            problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
-            prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
-    return Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
 
 
 @contextmanager
@@ -138,7 +106,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         log_covariance=covariance,
         method=search.last,
         evidence=centre.evidence + shift,
-        elbo=lower_bound(centre, search.plain) + shift,
+        elbo=lower_bound(centre, search.task.likelihood) + shift,
         log_marginal=log_marginal + shift if search.parameters.proper and search.last is search.method else np.nan,
         nats_left=nats_left(centre),
         n_features=len(centre.w),
@@ -244,25 +212,13 @@ class Evaluated(NamedTuple):
     converged: bool
 
 
-def evaluate(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings,
-    whole: Whole | None = None,
-    *,
-    gradient: bool,
-) -> Evaluated:
-    """Evaluate the evidence where all hyper-parameters are known; arguments as of :func:`tobitgp.inference.fit.fit_gp`.
-
-    Derivatives are those at fixed inducing inputs.
-    """
+def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) -> Evaluated:
+    """Evaluate the evidence where all hyper-parameters are known, its derivatives at fixed inducing inputs."""
+    parameters = task.parameters
     assert not parameters.n_free
     with single_blas_thread(), np.errstate(all="ignore"):
-        search = begin_search(problem, prior, parameters, method, likelihood, settings, None, whole)
-        with named_suspects(parameters, problem.weight, search.whole.weight):
+        search = Search(task, method, settings)
+        with named_suspects(parameters, task.problem.weight, search.whole.weight):
             objective, maximum = search.run()
             posterior = as_asked(search, objective, objective.posterior(maximum.free))
         slopes = None

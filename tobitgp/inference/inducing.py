@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.problem import Problem
+from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.method import Method
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.partitioned import Whole, cut
+from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.priors.block import Block
 from tobitgp.priors.kernel_block import KernelBlock, MovingBlock
 from tobitgp.typing import Array, BoolArray
@@ -43,16 +42,10 @@ class Moved:
 
 
 def move_inducing(
-    whole: Whole,
-    problem: Problem,
-    prior: Prior,
+    task: Task,
     starts: Sequence[tuple[Sequence[Block], Posterior]],
     method: Method,
-    likelihood: Likelihood,
-    parameters: Parameters,
-    *,
-    max_iter: int,
-    rng: int | np.random.Generator | None = None,
+    settings: Settings,
     on_step: Callable[[Objective, float], None] | None = None,
 ) -> Moved | None:
     """Move the inducing inputs of the terms that ask for it to where a bound on the evidence is highest.
@@ -66,17 +59,22 @@ def move_inducing(
     """
     bound = method if isinstance(method, VI) else VI()
     best, least, evaluations, sweeps = None, np.nan, 0, 0
-    few, everything = whole, whole.n <= ROWS
+    prior, whole, few = task.prior, task.whole, task.whole
+    assert whole is not None
+    assert few is not None
+    everything = whole.n <= ROWS
     if not everything:
-        problem, rows = problem.subset(ROWS, rng) if problem.n > ROWS else (problem, np.arange(problem.n))
+        problem, rows = task.problem, np.arange(task.problem.n)
+        if problem.n > ROWS:
+            problem, rows = problem.subset(ROWS, settings.rng)
         few = cut(problem, prior.subset(rows).inputs)
     for blocks, at in starts:
-        start, both, is_location = _join(prior, blocks, at.theta, parameters)
-        rest = (_moving(prior, blocks), bound, likelihood, both, start, on_step)
+        start, both, is_location = _join(prior, blocks, at.theta, task.parameters)
+        rest = (_moving(prior, blocks), bound, task.likelihood, both, start, on_step)
         of_all = part = Objective(whole.starting(at.rows.map(ended)), *rest)
         if not everything:
             part = Objective(few, *rest)
-        end = _climb(part, start[both.free], max_iter)
+        end = _climb(part, start[both.free], settings.max_iter)
         # Hyper-parameters of all rows may suit the inducing inputs of some better than theirs.
         ends = [end] if everything else [end, np.where(is_location, end, start)]
         if np.isnan(least):

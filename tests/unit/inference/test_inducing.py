@@ -10,7 +10,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference import inducing as room
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings
+from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.parameters import LOCATION, Parameters, default_prior
 from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Grouping, Inputs
@@ -33,7 +33,8 @@ def run(problem, kernel, inducing, moves, method=None, chosen=None, on_step=None
     grouping = None if code is None else Grouping("g", int(code.max()) + 1)
     term = GPPrior(Inputs(problem.X[0], code), product((kernel, d)), inducing, grouping, moves)
     settings = Settings(**(PLAIN | options))
-    return fit_gp(problem, Prior(None, (term,)), chosen or hyper(d), method or VI(), GAUSSIAN, settings, on_step)
+    task = Task(problem, Prior(None, (term,)), chosen or hyper(d), GAUSSIAN)
+    return fit_gp(task, method or VI(), settings, on_step)
 
 
 def density(fitted):

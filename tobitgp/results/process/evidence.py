@@ -13,7 +13,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fit import evaluate
-from tobitgp.inference.fitted import Settings
+from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameter_options import Given
 from tobitgp.likelihoods import Family
@@ -51,16 +51,8 @@ def evidence_at(
     """Evidence where ``given.fixed`` has all hyper-parameters."""
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     _check_all_given(model)
-    found = evaluate(
-        model.problem,
-        model.prior,
-        model.parameters,
-        method,
-        family.likelihood,
-        settings,
-        whole,
-        gradient=gradient,
-    )
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    found = evaluate(task, method, settings, gradient=gradient)
     plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))
     return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)

@@ -11,7 +11,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import assemble_pieces
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings, Step
+from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameter_options import Given
 from tobitgp.inference.partitioned import Whole
@@ -38,7 +38,8 @@ def fit_process(
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
-    fitted = fit_gp(model.problem, model.prior, model.parameters, method, family.likelihood, settings, on_step, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
