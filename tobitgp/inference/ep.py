@@ -31,8 +31,8 @@ class EP:
     damping : float
         First step length, as a share of the whole step; shortened where the residual grows or the direction turns.
     floored : bool
-        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others lead
-        nowhere. Such rows match the mean of f only, and the gradient of the evidence is approximate.
+        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others do
+        not converge. Such rows match the mean of f only, and the gradient of the evidence is approximate.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class EP:
         return None if warm or likelihood.log_concave or self.floored else ROUGH
 
     def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """Where sites may have negative precision, those first, and floored ones where they lead nowhere soon."""
+        """Where sites may have negative precision, those first, and floored ones where they do not converge soon."""
         if likelihood.log_concave or self.floored:
             return (self,)
         return replace(self, max_sweeps=min(self.max_sweeps, _PATIENCE)), replace(self, floored=True)

@@ -15,7 +15,7 @@ from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
 from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, Task, central_composite
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
@@ -134,11 +134,11 @@ def _integrate(
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            p = here.settle(free, objective.whole)
+            p = here.posterior_from(free, objective.whole)
             if nats_left(p) > 10.0 * NATS:
                 precision = search.precision if search.precision is not None else precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
-                p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
+                p = here.posterior_from(free, objective.whole.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
         except NumericalError:
             return None
@@ -153,7 +153,7 @@ def _integrate(
     if len(kept) < len(found):
         warn(
             f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed. The "
-            "others stand for them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
+            "others replace them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
             "takes the maximum in place of the integral."
         )
     top = log_density.max()
@@ -168,9 +168,9 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     asked = pilot
     if search.last is not search.method:
         whole = objective.whole.starting(pilot.rows.map(ended))
-        asked = settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
-    if asked.factor.drowned():
-        raise NumericalError(f"Rounding drowns what a matrix of {asked.factor.size} features says.")
+        asked = find_posterior(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
+    if asked.factor.lost_to_rounding():
+        raise NumericalError(f"A matrix of {asked.factor.size} features is lost to rounding.")
     return asked
 
 
@@ -193,7 +193,9 @@ def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not centre.converged:
         more = "Give the method more max_sweeps, or use another method."
         remedy = more if centre.sweeps >= method.max_sweeps else "More would not help: use another method."
-        return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
+        return (
+            f"The posterior did not converge in {centre.sweeps} iterations (residual {centre.residual:.1e}). {remedy}"
+        )
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
     if not maximum.gain_left < 1e4:
         return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
@@ -203,7 +205,7 @@ def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
 class Evaluated(NamedTuple):
     """Evidence in the user's units, its derivatives (k,) in the values of all hyper-parameters, None unless asked for.
 
-    ``method`` is the one that made it: variational inference where expectation propagation did not settle.
+    ``method`` is the one that made it: variational inference where expectation propagation did not converge.
     """
 
     value: float

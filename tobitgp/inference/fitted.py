@@ -110,10 +110,10 @@ class FitTrace:
     """What a fit did."""
 
     stages: tuple[tuple[str, int, int, float], ...]  # name, evaluations, passes over the data, value
-    converged: bool  # the search ended at a maximum and every posterior settled
+    converged: bool  # the search ended at a maximum and every posterior converged
     message: str  # in words; also where another start ended at another maximum
     gain_left: float  # nats a Newton step would still gain
-    fell_back: bool  # EP did not settle and VI took over
+    fell_back: bool  # EP did not converge and VI took over
     runner_up: float  # nats by which the next local maximum found is lower; infinite where none was
 
 

@@ -62,7 +62,7 @@ def check_settings(method: Method) -> None:
 
 
 def loosened(method: Method, tol: float) -> Method:
-    """The method, its sites settled to ``tol`` where its own is finer."""
+    """The method, its sites converged to ``tol`` where its own is finer."""
     return method if method.tol >= tol else replace(method, tol=tol)  # type: ignore[type-var]
 
 
@@ -114,7 +114,7 @@ class Method(Protocol):
         ...
 
     def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """What to run, each where the one before leads nowhere."""
+        """What to run, each where the one before does not converge."""
         ...
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:

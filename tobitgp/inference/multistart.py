@@ -74,7 +74,7 @@ def value_of(found: End) -> float:
     return found.value
 
 
-def those_that_lead_somewhere(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
+def reached(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
     """Ends of the starts from which something can be computed."""
     ends, failure = [], None
     for start in candidates:
@@ -119,7 +119,7 @@ class Tries:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Evaluations and sweeps of all tries."""
+        """Evaluations and passes over the data of all starts."""
         return sum(o.evaluations for o in self.made), sum(o.sweeps for o in self.made)
 
     def rough_value(self, start: Array) -> float:

@@ -148,14 +148,14 @@ class Parameters:
 
 
 def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
-    """What to look at where sigma is fixed so small that rounding drowns its square, beside sums over so many rows."""
+    """What to look at where sigma is fixed so small that its square is lost to rounding in sums over so many rows."""
     at, least = parameters.roles.index("sigma"), _LEAST_NOISE * np.sqrt(max(rows, 1.0))
     if parameters.free[at] or np.exp(parameters.start[at]) >= least:
         return ""
     least = float(least * parameters.units[at])
     unit = 10.0 ** np.floor(np.log10(least))
     enough = f"{np.ceil(least / unit) * unit:.1g}"
-    return f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
+    return f"sigma, whose square is lost to rounding: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step, Task
-from tobitgp.inference.fixed_point import seed, settle
+from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.initial_values import other_octaves, starts, unknown_periods
 from tobitgp.inference.method import Method, loosened
@@ -24,7 +24,7 @@ from tobitgp.inference.multistart import (
     Tries,
     likely_precisions,
     other_maxima,
-    those_that_lead_somewhere,
+    reached,
     value_of,
 )
 from tobitgp.inference.objective import EPFailure, Objective
@@ -129,7 +129,9 @@ class Search:
             candidate = self._worth_a_climb(objective.posterior(maximum.free), maximum.value)
             if candidate is None:
                 break
-            found = self._from(candidate.theta, maximum, self._told(candidate) if candidate.gain >= FAR else "")
+            found = self._from(
+                candidate.theta, maximum, candidate.described(self.parameters) if candidate.gain >= FAR else ""
+            )
             if found is None:
                 break
             ends += [maximum, found[1]]
@@ -156,7 +158,7 @@ class Search:
             best = screened.best
             if best is None:
                 break
-            self.stages.append((f"screening: {self._told(best)}", screened.n, 0, value))
+            self.stages.append((f"screening: {best.described(self.parameters)}", screened.n, 0, value))
             # A longer component has been found before, or is for a term of its own.
             shorter = bool((best.theta < posterior.theta - APART)[best.scales].any())
             if best.gain >= least and (kind == "replace" or shorter):
@@ -186,17 +188,10 @@ class Search:
             return None
         return self._maximise(objective.theta(free), None)
 
-    def _told(self, found: Candidate) -> str:
-        """What a screening predicts, in the user's units."""
-        values, names = self.parameters.values(found.theta), self.parameters.names
-        there = ", ".join(f"{names[i]} {values[i]:.3g}" for i in found.scales)
-        beside = "another component with " if found.kind == "add" else ""
-        return f"{beside}{there} would gain {found.gain:.2g} nats"
-
     def _fall_back(self) -> None:
         self.fell_back, self.method, self.last = True, VI(), VI()
         warn(
-            "Expectation propagation did not settle, or led to no maximum; variational inference took over, and the "
+            "Expectation propagation did not converge, or led to no maximum; variational inference took over, and the "
             "evidence is a bound. Check for weights below 1, extreme limits and windows that leave little to see; "
             "method='vi' asks for this directly."
         )
@@ -217,7 +212,7 @@ class Search:
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
-        ends = those_that_lead_somewhere(tries.end, candidates)
+        ends = reached(tries.end, candidates)
         found = max(ends, key=value_of)
         if LARGEST < abs(found.value) < np.inf:
             raise NumericalError("The evidence is too large for products of its slopes.")
@@ -286,7 +281,7 @@ class Search:
     def _seeded(self, whole: Whole) -> Whole:
         """The rows with sites that a sample predicts.
 
-        Bounds settle as soon without; under noise that is not log-concave such sites may leave no posterior.
+        Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
         """
         if self.sampled is None or not self.concave or self.method.ascends == "bound":
             return whole
@@ -375,12 +370,12 @@ class Search:
         task = replace(self.task, prior=self.prior.automatic(), whole=self.whole)
         theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]
         blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)
-        return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
+        return blocks, find_posterior(self.whole, blocks, theta, self.method, self.likelihood)
 
     def _objective(
         self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int, tol: float = 0.0
     ) -> Objective:
-        """What is to be maximised, its sites settled to ``tol`` where the method's own is finer."""
+        """What is to be maximised, its sites converged to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
         method = loosened(self.method, tol)
         report, sampled = self.on_step, self.problem.n < self.whole.n and whole.n == self.whole.n

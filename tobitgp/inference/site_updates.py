@@ -24,8 +24,8 @@ from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
-# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel law is far out in
-# its tail, is led back bit by bit, since beside such a precision rounding drowns all that other rows say.
+# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel is far out in
+# its tail, is led back bit by bit, since beside such a precision all other rows are lost to rounding.
 _STEEPEST = 1e8
 _NO_DOTS = np.zeros((2, 3))
 
@@ -33,7 +33,7 @@ Joined = tuple[tuple[Features, ...], Loadings, Array]
 
 
 class Setting(NamedTuple):
-    """What stays while sites settle: the blocks at their parameters, the method and the noise."""
+    """What stays while sites converge: the blocks at their parameters, the method and the noise."""
 
     blocks: tuple[BlockAt, ...]
     layout: Layout
@@ -61,8 +61,8 @@ class State(NamedTuple):
     setting: Setting
     chunks: tuple[Chunk, ...]
     sites: Sites
-    here: Sites | None = None  # the step last taken and where it began; None before the first
-    step: Sites | None = None  # the step last taken and where it began; None before the first
+    here: Sites | None = None  # where the step last taken began; None before the first
+    step: Sites | None = None  # the step last taken
     history: History = ()  # of standardised sites, where steps are accelerated
     sums: tuple[Any, ...] = ()  # over the rows last visited
 

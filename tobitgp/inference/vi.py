@@ -27,14 +27,14 @@ class VI:
     bound : {"exact", "local", "monte_carlo", "karlova"}
         ``"exact"``: the expectation of the log-likelihood by quadrature to machine precision, so the posterior is the
         Gaussian closest in Kullback-Leibler divergence, and its evidence a lower bound. ``"local"``: parabolas below
-        the log-likelihoods [1]_, with side noises ``sigma_lower`` and ``sigma_upper`` on the censored rows; a bound on
-        the evidence of the data only where these are fixed at 0. ``"monte_carlo"``: the expectation as an average over
-        fixed draws. ``"karlova"``: the closed form of [2]_, which bounds nothing; hyper-parameters are those of
-        ``"exact"``.
+        the log-likelihoods [1]_, with censoring noises ``sigma_lower`` and ``sigma_upper`` on the censored rows; a
+        bound on the evidence of the data only where these are fixed at 0. ``"monte_carlo"``: the expectation as an
+        average over fixed draws. ``"karlova"``: the closed form of [2]_, which bounds nothing; hyper-parameters are
+        those of ``"exact"``.
     draws : int, optional
         Of each row with ``bound="monte_carlo"``, at least 2; 20 by default.
     side_noise : {"shared", "row"}
-        With ``bound="local"``: one side noise for each side, or one for each of up to 300 censored rows, as
+        With ``bound="local"``: one censoring noise for each side, or one for each of up to 300 censored rows, as
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
@@ -46,7 +46,7 @@ class VI:
     Raises
     ------
     SpecError
-        If a setting is not offered.
+        If a setting is not supported.
 
     Notes
     -----
@@ -78,7 +78,7 @@ class VI:
     def __post_init__(self) -> None:
         check_settings(self)
         if not isinstance(self.bound, str) or self.bound not in BOUNDS:
-            raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
+            raise SpecError(f"bound={self.bound!r} is not supported; choose one of {', '.join(map(repr, BOUNDS))}.")
         if self.side_noise not in ("shared", "row"):
             raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
         if self.side_noise == "row" and not BOUNDS[self.bound].side_noises:
@@ -111,7 +111,7 @@ class VI:
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
-        """As chosen, where the bound has side noises."""
+        """As chosen, where the bound has censoring noises."""
         return self.side_noise if self._rule.side_noises else None
 
     @property
