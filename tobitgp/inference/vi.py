@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.inference.vi_bounds import BOUNDS, Bound
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
@@ -19,7 +19,7 @@ DRAWS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class VI:
+class VI(Method):
     r"""Gaussian that maximises a bound on the evidence, or what was published as one.
 
     Parameters
@@ -76,7 +76,7 @@ class VI:
     name: ClassVar[str] = "vi"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        Method.__post_init__(self)
         if not isinstance(self.bound, str) or self.bound not in BOUNDS:
             raise SpecError(f"bound={self.bound!r} is not supported; choose one of {', '.join(map(repr, BOUNDS))}.")
         if self.side_noise not in ("shared", "row"):
@@ -133,10 +133,6 @@ class VI:
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """What finds sites near those of the bound."""
         return self._rule.warm_up(self._exact(), warm)
-
-    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """Itself: steps that gain are always found."""
-        return (self,)
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: sigma^2."""
