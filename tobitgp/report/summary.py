@@ -208,7 +208,7 @@ def _doubts(results: GPResults) -> list[str]:
         notes.append(f"NOT CONVERGED: {fitted.trace.message} Read no number here as final.")
     if fitted.trace.fell_back:
         notes.append(
-            "Expectation propagation did not settle; variational inference took over, and the evidence is a bound."
+            "Expectation propagation did not converge; variational inference took over, and the evidence is a bound."
         )
     bound = bound_words(fitted)
     if bound:

@@ -210,7 +210,7 @@ def test_ep_that_does_not_settle_gives_way_to_vi(data):
 
 def test_a_method_that_does_not_settle_says_so(data):
     values = {"sd": 1.2, "lengthscale": 0.6, "sigma": 0.3}
-    with pytest.warns(ConvergenceWarning, match="did not settle"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         fitted = fit(data.problem(), parameters(fixed=values), METHODS["laplace"](max_sweeps=1))
     assert not fitted.trace.converged
 
