@@ -43,7 +43,7 @@ from tobitgp.options import (
 )
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.compare import is_of_counts
+from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.fit import Evidence, evidence_at, fit_process

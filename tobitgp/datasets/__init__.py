@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tobitgp.datasets.bundled import available, load
-from tobitgp.datasets.downloads import fetch
+from tobitgp.datasets.cache import fetch
 from tobitgp.datasets.simulate import simulate_additive, simulate_basson, simulate_groot_lucas, simulate_karlova
 
 __all__ = [

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from tobitgp.datasets.downloads import Source
+import pandas as pd
+
+from tobitgp.datasets.bundled import available, unknown
+from tobitgp.datasets.downloads import SOURCES, TO_THE_LAST_DIGIT, Source
 from tobitgp.errors import DataError
 from tobitgp.files import whole_file
 
@@ -156,3 +159,98 @@ def _unpack(file: str, content: bytes) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def fetch(name: str) -> pd.DataFrame:
+    """Read a data set that is downloaded at the first call and kept.
+
+    The tidy table of each set has a fixed SHA-256, which is checked at every call: what `fetch` returns is the same
+    numbers everywhere and always, or an error.
+
+    Parameters
+    ----------
+    name : {"affairs", "beijing_so2", "credit_risk", "flchain", "gbsg", "housing", "metabric", "support"}
+        Which data set; the notes describe them.
+
+    Returns
+    -------
+    DataFrame
+        A new frame at every call, with a plain 0, 1, 2, ... index. ``event`` is 1 where the end was seen and 0 where
+        the time is right-censored. Missing values are NaN. Sets that come in two parts have the training rows first,
+        and a column ``split``, "train" or "test".
+
+    Raises
+    ------
+    DataError
+        If there is no set of that name; if it can neither be read nor downloaded nor stored; if a file, downloaded or
+        kept, is not the one expected.
+
+    Notes
+    -----
+    Files are kept in the folder that the environment variable ``TOBITGP_DATA`` names, else in the user's cache
+    (``pooch.os_cache("tobitgp")``). A machine without a network needs the files copied there. ``affairs`` is read from
+    the installed statsmodels and ``flchain`` from scikit-survival, if that is installed, without a download. ``gbsg``,
+    ``metabric`` and ``support`` need the package h5py, for the download alone.
+
+    ``affairs``
+        Fair's survey of 601 married readers of Psychology Today, as R's AER has it: ``affairs`` (times in the past
+        year; 0, 1, 2, 3, 7 for 4 to 10, 12 for monthly or more), ``gender``, ``age`` and ``yearsmarried`` (years,
+        coded), ``children`` (yes, no), ``religiousness`` (1 to 5), ``education`` (years, coded), ``occupation``
+        (1 to 7), ``rating`` (of the marriage, 1 to 5). Left-censored at 0 in 451 rows.
+    ``beijing_so2``
+        Sulphur dioxide at 12 stations of Beijing, 223,895 hours: ``station`` (0 to 11, in alphabetical order),
+        ``hour_index`` (hours since 1 March 2013, local time), ``so2`` (micrograms per cubic metre), ``temp_c`` (degrees
+        Celsius), ``wspm`` (wind, m/s). 74,510 rows are at or below 2: left-censored there. The source does not document
+        that limit; it shows in the data. The largest value, 500, may be a cap.
+    ``credit_risk``
+        1000 German loans as pysurvival tells their survival: ``duration`` (months) as time, ``full_repaid`` (0, 1) as
+        event, 300 rows right-censored, and 19 covariates. The duration is the term of the loan, not a time that was
+        observed, so this is survival by convention. ``None`` is a word of some columns and not a missing value, and
+        some words end in a blank, as in "real_estate ".
+    ``flchain``
+        Free light chains and survival of 7874 people, 2169 deaths: ``time`` (days; 0 in 3 rows), ``event``, ``age``
+        (years), ``sex`` (F, M), ``sample_yr``, ``kappa`` and ``lambda`` (mg/dL), ``flc_grp`` (1 to 10), ``creatinine``
+        (mg/dL, 1350 missing), ``mgus`` (0, 1), ``chapter`` (cause of death, so never a covariate).
+    ``gbsg``
+        Node-positive breast cancer, the split of DeepSurv: 1546 women of Rotterdam to train, 686 of the German study to
+        test. ``time`` (months, cut at 84 in the training part), ``event`` (recurrence or death), ``hormon`` (0, 1),
+        ``size_cat`` (0 up to 20 mm, 1 up to 50, 2 above), ``meno`` (0, 1), ``age`` (years), ``nodes``, ``pgr`` and
+        ``er`` (fmol/L). `load` has the German study alone as ``gbsg2``, in days.
+    ``housing``
+        506 census tracts around Boston: ``medv`` (median value of homes, thousand dollars), right-censored at 50 in 16
+        rows, and 13 covariates, of which ``b`` is a contested transform of the share of Black residents.
+    ``metabric``
+        Breast cancer, 1523 women to train and 381 to test, 1103 deaths: ``time`` (months; 0 in one test row),
+        ``event``, ``mki67``, ``egfr``, ``pgr``, ``erbb2`` (gene expression, logarithms), ``hormone_treatment``,
+        ``radiotherapy``, ``chemotherapy``, ``er_positive`` (0, 1), ``age_at_diagnosis`` (years).
+    ``support``
+        Seriously ill patients, 7098 to train and 1775 to test, 6036 deaths: ``time`` (days), ``event``, ``age``
+        (years), ``sex``, ``race``, ``cancer`` (codes that the source does not explain), ``num_comorbidity``,
+        ``diabetes``, ``dementia`` (0, 1), ``meanbp`` (mmHg), ``hrt`` and ``resp`` (per minute), ``temp`` (degrees
+        Celsius), ``sod`` (mmol/L), ``wbc`` (thousands per cubic millimetre), ``crea`` (mg/dL). Zeros of ``meanbp``,
+        ``hrt``, ``resp`` and ``wbc`` are probably missing values.
+
+    Sources, licences and citations are in ``datasets/README.md`` of the repository.
+
+    Examples
+    --------
+    >>> affairs = fetch("affairs")
+    >>> len(affairs), int((affairs["affairs"] == 0).sum())
+    (601, 451)
+    >>> gbsg = fetch("gbsg")  # doctest: +SKIP
+    >>> train = gbsg[gbsg["split"] == "train"]  # doctest: +SKIP
+    """
+    if not isinstance(name, str) or name not in SOURCES:
+        if isinstance(name, str) and name in available():
+            raise DataError(f"Data set {name!r} comes with the package: tg.datasets.load({name!r}) reads it.")
+        raise unknown(name, SOURCES, "fetch knows", {other: f"load({other!r})" for other in available()})
+    frames = [_frame(table) for table in read_tables(name, SOURCES[name])]
+    if len(frames) == 1:
+        return frames[0]
+    parts = [frame.assign(split=split) for frame, split in zip(frames, ("train", "test"), strict=True)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _frame(table: bytes) -> pd.DataFrame:
+    """Only an empty field is missing: "None" and "NA" are words."""
+    return pd.read_csv(io.BytesIO(table), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)

@@ -11,7 +11,7 @@ from tobitgp.diagnostics.draws import Draws, read_draws
 from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd, loo_of, spread, waic_by_draws, warn_of
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.errors import SpecError
-from tobitgp.results.compare import check_same_rows, subject_of
+from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tobitgp.distributions.censored import FAR
 from tobitgp.distributions.read import broadcast, read_numbers, read_parameters
-from tobitgp.distributions.truncated import Window, window
+from tobitgp.distributions.segment import FAR
+from tobitgp.distributions.window import Window, window
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array, BoolArray
 

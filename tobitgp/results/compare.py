@@ -1,9 +1,4 @@
-"""Fitted models side by side, where their numbers mean the same.
-
-Whether two models speak of the same rows, the same response, and in the same kind of evidence.
-
-Fitted models side by side, where their numbers mean the same.
-"""
+"""Fitted models side by side, where their numbers mean the same."""
 
 from __future__ import annotations
 
@@ -14,144 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.prepare import TrainingData
 from tobitgp.diagnostics.validation import COLUMNS as COLUMNS
 from tobitgp.diagnostics.validation import compare_elpd, elpd_of, whole
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.views import COUNTS
+from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
 from tobitgp.typing import Array
-
-_KNOWN = ("lower", "upper", "weight")
-_WINDOW = ("entry", "exit")
-
-
-class Subject(NamedTuple):
-    """What a model is a model of."""
-
-    training: TrainingData | None  # none where the rows were not kept
-    counts: Mapping[str, int]  # as in TrainingData
-    n: float  # frequency weights summed
-    columns: tuple[str, ...]  # of the linear part
-    modelled: bool  # whether a row is modelled as censored
-    counting: bool = False  # whether the family gives counts probabilities; the others have densities
-
-    @property
-    def treatments(self) -> frozenset[str]:
-        """What may have become of the censored rows; empty where there are none."""
-        if not any(self.counts[kind] for kind in COUNTS[1:4]):
-            return frozenset()
-        if self.modelled:
-            return frozenset({"model"})
-        if self.training is None:
-            return frozenset({"drop", "ignore"})
-        return frozenset({"drop" if len(self.training.response.lower) == self.counts["exact"] else "ignore"})
-
-
-def subject_of(results: Any) -> Subject:
-    """What a fitted model is a model of."""
-    columns, parts = tuple(results.model.exog_names), results.parts
-    counting = is_of_counts(parts.family)
-    return Subject(held_rows(parts), dict(results.counts), results.nobs, columns, parts.facts.any_censored, counting)
-
-
-def is_of_counts(family: Any) -> bool:
-    """Whether a family of any kind gives counts probabilities; the others have densities."""
-    return getattr(family, "support", None) == "counts"
-
-
-def held_rows(parts: Any) -> TrainingData | None:
-    """The training rows, None where a fit was loaded from a file and holds none."""
-    return parts.training
-
-
-def check_same_rows(subjects: Mapping[str, Subject]) -> None:
-    """Refuse models of other rows, of another response, of other rows that are censored, or of counts beside values.
-
-    Of models that hold no rows only what they counted is compared.
-    """
-    held = {name: subject for name, subject in subjects.items() if subject.training is not None}
-    checks = (_refuse_measure, _refuse_treatment, _refuse_counts)
-    for group, check in (*((subjects, check) for check in checks), (held, _refuse_response)):
-        names = iter(group)
-        first = next(names, "")
-        for name in names:
-            check(first, group[first], name, group[name])
-
-
-def check_kinds(kinds: Mapping[str, str], by: str) -> None:
-    """Refuse evidence of several kinds."""
-    examples: dict[str, str] = {}
-    for name, kind in kinds.items():
-        examples.setdefault(kind, name)
-    if len(examples) > 1:
-        listed = ", ".join(f"{kind!r} of {name!r}" for kind, name in examples.items())
-        raise SpecError(
-            f"by={by!r} compares evidence of one kind, and here are several: {listed}. The methods err by different "
-            "amounts; use by='elbo', the same bound for every method, or one method for all."
-        )
-
-
-def differing_columns(subjects: Mapping[str, Subject]) -> list[str]:
-    """Linear columns that some models have and others have not."""
-    sets = [set(subject.columns) for subject in subjects.values()]
-    everywhere = set.intersection(*sets)
-    seen = dict.fromkeys(column for subject in subjects.values() for column in subject.columns)
-    return [column for column in seen if column not in everywhere]
-
-
-def _refuse_measure(a: str, first: Subject, b: str, other: Subject) -> None:
-    if first.counting != other.counting:
-        counts, values = (a, b) if first.counting else (b, a)
-        raise SpecError(
-            f"{counts!r} gives probabilities of whole numbers (family='poisson') and {values!r} densities, which "
-            "change with the unit of the response: neither their evidence nor their likelihoods are comparable. "
-            "Compare predictions of held-out rows."
-        )
-
-
-def _refuse_treatment(a: str, first: Subject, b: str, other: Subject) -> None:
-    one, two = first.treatments, other.treatments
-    if one and two and not one & two:
-        written = [" or ".join(map(repr, sorted(treatments))) for treatments in (one, two)]
-        raise SpecError(
-            f"{a!r} has censored={written[0]} and {b!r} censored={written[1]}: evidence of different data is "
-            "not comparable. Fit all with one censored=, or compare predictions of held-out rows."
-        )
-
-
-def _refuse_counts(a: str, first: Subject, b: str, other: Subject) -> None:
-    # How many rows were left out on the way says nothing of those that were used.
-    if first.n != other.n or any(first.counts[kind] != other.counts[kind] for kind in COUNTS[:4]):
-        raise SpecError(
-            f"{a!r} and {b!r} are of different rows ({_counted(first)}; {_counted(other)}), and evidence of different "
-            "data is not comparable. Drop the rows in which any column of either model is missing, and fit both again."
-        )
-
-
-def _refuse_response(a: str, first: Subject, b: str, other: Subject) -> None:
-    """Rows with the same responses in the same order are taken for the same, whatever their labels."""
-    one, two = first.training, other.training
-    assert one is not None
-    assert two is not None
-    for fields, what in ((_KNOWN, "response"), (_WINDOW, "truncation")):
-        if all(np.array_equal(getattr(one.response, f), getattr(two.response, f)) for f in fields):
-            continue
-        if not one.index[one.kept].equals(two.index[two.kept]):
-            raise SpecError(
-                f"{a!r} and {b!r} are of different rows, though of as many: their labels differ, since other rows were "
-                "dropped or the data are others. Drop the rows in which any column of either model is missing, and fit "
-                "both again."
-            )
-        raise SpecError(
-            f"{a!r} and {b!r} differ in the {what}: its values, limits or weights are not the same in every row, "
-            "and evidence of different data is not comparable. A logarithm is compared by writing the response as "
-            "it is, with family='lognormal'."
-        )
-
-
-def _counted(subject: Subject) -> str:
-    words = [f"n = {subject.n:g}", *(f"{subject.counts[kind]} {kind}" for kind in COUNTS if subject.counts[kind])]
-    return ", ".join(words)
 
 
 class Criterion(NamedTuple):

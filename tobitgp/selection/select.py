@@ -17,7 +17,8 @@ from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
 from tobitgp.report.progress import progress_bar
-from tobitgp.results.compare import Subject, check_by, check_kinds, check_same_rows, compare, read_value
+from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
+from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults

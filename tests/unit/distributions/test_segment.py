@@ -2,7 +2,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.distributions.censored import beyond, excess, segment
+from tobitgp.distributions.segment import beyond, excess, segment
 
 
 def exact(a, w):

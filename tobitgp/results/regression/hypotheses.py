@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.results.compare import check_same_rows, held_rows, subject_of
+from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.regression.parts import TobitParts
 from tobitgp.typing import Array
