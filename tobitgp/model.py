@@ -27,16 +27,15 @@ from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.linear_algebra import breakdown_in_words
 from tobitgp.options import (
+    MAX_ITER,
     MLE,
-    PROCESS_OPTIONS,
     FitOptions,
     choose_family,
-    choose_method,
     means_mle,
+    method_for,
     read_groups,
-    read_hyper,
     read_rng,
-    refuse_noise,
+    refuse_var_weights,
     refuse_with_mle,
     refuse_without_mle,
     saying_what_was_meant,
@@ -54,7 +53,6 @@ from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
 
 Hyper = Literal["auto", "integrate", "maximize"]
-MAX_ITER = 200
 
 
 class Model:
@@ -137,7 +135,7 @@ class Model:
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
         options["log_time"] = isinstance(self._family, Family) and self._family.log_time
         if var_weights is not None:
-            self._check_var_weights()
+            refuse_var_weights(self._family)
             options["var_weights"] = var_weights
         self._read: TrainingData | PiecesData
         if source is None:
@@ -158,14 +156,6 @@ class Model:
         self.exog_names = list(self._read.state.linear.columns)
         self.data = ModelData(self.exog_names, frame)
         self.counts = dict(self._read.counts)
-
-    def _check_var_weights(self) -> None:
-        """Refuse them where they have no meaning."""
-        if isinstance(self._family, Family) and self._family.known_sigma is not None:
-            raise SpecError(
-                f"var_weights= divide the variance of the noise, sigma^2, and family={self._family.name!r} has none "
-                f"to estimate; family='weibull' has, and weights= are frequencies."
-            )
 
     def __enter__(self) -> Model:
         return self
@@ -239,20 +229,20 @@ class Model:
         """
         self._refuse_closed()
         asked = FitOptions(
-            method=method,
-            bound=bound,
-            inducing=inducing,
-            hyper=hyper,
-            fixed=fixed,
-            start=start,
-            priors=priors,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            rng=rng,
-            progress=progress,
-            cov_type=cov_type,
-            cov_kwds=cov_kwds,
+            method,
+            bound,
+            inducing,
+            hyper,
+            fixed,
+            start,
+            priors,
+            n_starts,
+            max_iter,
+            tol,
+            rng,
+            progress,
+            cov_type,
+            cov_kwds,
         )
         if isinstance(self._read, TrainingData) and cov_type == "nonrobust":
             warn_fractions(self._read.response.weight)
@@ -261,7 +251,7 @@ class Model:
         if isinstance(self._read, TrainingData):
             assert isinstance(self._family, Family)
             warn_outlier(self._read.response, log_time=self._family.log_time, labels=self._read.labels)
-        if means_mle(method, self.spec, asked.named(PROCESS_OPTIONS)):
+        if means_mle(asked, self.spec):
             return self._fit_mle(asked)
         return self._fit_process(asked)
 
@@ -333,9 +323,8 @@ class Model:
         if method == MLE:
             raise SpecError("method='mle' has no evidence; llf of a fit with fixed= is its log likelihood.")
         refuse_without_mle("nonrobust", None, scale=self._read.state.scale is not None)
-        inference = choose_method(method, bound)
         assert isinstance(self._family, Family)
-        refuse_noise(inference, self._family)
+        inference = method_for(method, bound, self._family)
         return evidence_at(
             self.spec,
             self._read,
@@ -355,17 +344,9 @@ class Model:
 
     def _fit_process(self, asked: FitOptions) -> GPResults:
         refuse_without_mle(asked.cov_type, asked.cov_kwds, scale=self._read.state.scale is not None)
-        inference = choose_method(asked.method, asked.bound)
         assert isinstance(self._family, Family)
-        refuse_noise(inference, self._family)
-        settings = Settings(
-            integrate=read_hyper(asked.hyper),
-            n_starts=asked.n_starts or 2,
-            max_iter=asked.max_iter or MAX_ITER,
-            tol=asked.tol,
-            rng=asked.rng,
-        )
-        given = Given.read(asked.inducing, asked.fixed, asked.start, asked.priors, inference.side_noises)
+        inference = method_for(asked.method, asked.bound, self._family)
+        given, settings = asked.given(inference), asked.settings()
         with progress_bar(asked.progress) as on_step:
             return fit_process(
                 self.spec,
@@ -380,7 +361,7 @@ class Model:
             )
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
-        refuse_with_mle(asked.method, asked.named(PROCESS_OPTIONS))
+        refuse_with_mle(asked)
         if isinstance(self._read, PiecesData):
             raise SpecError(
                 "Maximum likelihood needs all rows in memory, and these data are partitioned: give a DataFrame, "

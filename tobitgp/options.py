@@ -16,6 +16,8 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import EP, METHODS, VI, Laplace, Method
+from tobitgp.inference.fitted import Settings
+from tobitgp.inference.parameter_options import Given
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.family import Family as MixtureFamily
@@ -26,6 +28,7 @@ from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"
+MAX_ITER = 200
 
 # What maximum likelihood has no use for, with the values that say nothing.
 PROCESS_OPTIONS: dict[str, Any] = {
@@ -90,6 +93,15 @@ class FitOptions:
         """Some of the options by name."""
         return {name: getattr(self, name) for name in names}
 
+    def settings(self) -> Settings:
+        """How to search for the hyper-parameters of a posterior."""
+        steps = self.max_iter or MAX_ITER
+        return Settings(read_hyper(self.hyper), self.n_starts or 2, steps, self.tol, self.rng)
+
+    def given(self, method: Method) -> Given:
+        """What is asked of the parameters of a posterior."""
+        return Given.read(self.inducing, self.fixed, self.start, self.priors, method.side_noises)
+
 
 def argument_meant(name: str, known: Iterable[str]) -> str:
     """Words for the argument that an unknown one may mean, empty where there is none."""
@@ -129,6 +141,18 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
     return resolve_family(family)
 
 
+def method_for(method: str | Method | MixtureMethod, bound: str | None, family: Family) -> Method:
+    """The method of a posterior, refused beside noise that its bound knows nothing of."""
+    chosen = choose_method(method, bound)
+    if chosen.gaussian_only and not family.law.gaussian:
+        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.gaussian)
+        raise SpecError(
+            f"bound={chosen.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "
+            f"family={family.name!r}. bound='exact' takes every family."
+        )
+    return chosen
+
+
 def choose_method(method: str | Method | MixtureMethod, bound: str | None = None) -> Method:
     """The method of a posterior that ``method=`` and ``bound=`` of :func:`fit` name."""
     if isinstance(method, (VBCM, SVBCM, EMCM)) or (isinstance(method, str) and method in MIXTURE_METHODS):
@@ -148,13 +172,12 @@ def choose_method(method: str | Method | MixtureMethod, bound: str | None = None
     return VI(bound=bound) if bound is not None else METHODS["ep" if method == "auto" else str(method)]()
 
 
-def refuse_noise(method: Method, family: Family) -> None:
-    """Refuse a bound beside noise that it knows nothing of."""
-    if method.gaussian_only and not family.law.gaussian:
-        offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.law.gaussian)
+def refuse_var_weights(family: Family | MixtureFamily) -> None:
+    """Refuse them where they have no meaning."""
+    if isinstance(family, Family) and family.known_sigma is not None:
         raise SpecError(
-            f"bound={method.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "
-            f"family={family.name!r}. bound='exact' takes every family."
+            f"var_weights= divide the variance of the noise, sigma^2, and family={family.name!r} has none "
+            f"to estimate; family='weibull' has, and weights= are frequencies."
         )
 
 
@@ -197,22 +220,23 @@ def read_groups(cov_type: Any, cov_kwds: Any, data: Frame, kept: BoolArray) -> I
     return read_clusters(cov_kwds["groups"], data, kept)
 
 
-def means_mle(method: str | Method | MixtureMethod, spec: ModelSpec, given: Mapping[str, Any]) -> bool:
+def means_mle(asked: FitOptions, spec: ModelSpec) -> bool:
     """Whether ``method=`` of :func:`fit` means maximum likelihood.
 
     ``"auto"`` does where the formula has no process, unless an option was named that only a posterior has.
     """
-    if not isinstance(method, str) or method not in ("auto", MLE):
+    if not isinstance(asked.method, str) or asked.method not in ("auto", MLE):
         return False
-    return method == MLE or not (spec.gps or any(_is_named(name, given[name]) for name in _OF_POSTERIORS))
+    of_posterior = any(_is_named(name, value) for name, value in asked.named(_OF_POSTERIORS).items())
+    return asked.method == MLE or not (spec.gps or of_posterior)
 
 
-def refuse_with_mle(method: str | Method | MixtureMethod, given: Mapping[str, Any]) -> None:
+def refuse_with_mle(asked: FitOptions) -> None:
     """Refuse options that say how a process is fitted beside maximum likelihood."""
-    for name in PROCESS_OPTIONS:
-        none_at_all = name == "priors" and isinstance(given[name], Mapping) and not given[name]
-        if _is_named(name, given[name]) and not none_at_all:
-            meant = "" if method == MLE else ", which method='auto' means for a formula without processes"
+    for name, value in asked.named(PROCESS_OPTIONS).items():
+        none_at_all = name == "priors" and isinstance(value, Mapping) and not value
+        if _is_named(name, value) and not none_at_all:
+            meant = "" if asked.method == MLE else ", which method='auto' means for a formula without processes"
             raise SpecError(f"{name}= goes with Gaussian processes and their priors, not with method='mle'{meant}.")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from support.problems import GAUSSIAN, product
 from tobitgp.inference import EP
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings
+from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Inputs
@@ -26,4 +26,4 @@ def parameters(fixed=None, start=None, flat=()):
 
 def fit(problem, chosen=None, method=None, kernel="rbf", inducing="auto", on_step=None, **options):
     prior = Prior(None, (GPPrior(Inputs(problem.X[0]), product((kernel, problem.X[0].shape[1])), inducing),))
-    return fit_gp(problem, prior, chosen or parameters(), method or EP(), GAUSSIAN, Settings(**options), on_step)
+    return fit_gp(Task(problem, prior, chosen or parameters(), GAUSSIAN), method or EP(), Settings(**options), on_step)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Instrument, Problem, Rows, Units, Window
 from tobitgp.inference import METHODS, VI
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.sites import moments_of, sites_of
 from tobitgp.inference.vi_bounds import BOUNDS
@@ -144,7 +144,7 @@ def dense(problem):
 def solve(problem, blocks, theta, method, start=None, likelihood=GAUSSIAN):
     """Settle at log parameters ``theta``, with Gaussian noise where no other is named."""
     whole = cut(problem, [block.inputs for block in blocks], start)
-    posterior = settle(whole, blocks, np.asarray(theta, float), method, likelihood)
+    posterior = find_posterior(whole, blocks, np.asarray(theta, float), method, likelihood)
     return replace(posterior, sites=sites_of(posterior))
 
 

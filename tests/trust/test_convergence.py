@@ -127,7 +127,7 @@ def test_noise_that_rounding_drowns_is_told_with_the_remedy(inducing):
     x = np.linspace(0, 6, 40)
     data = pd.DataFrame({"x": x, "y": np.maximum(np.sin(x), -0.5)})
     formula, options = "y ~ gp(x, kernel='matern12') | censor(-0.5)", {"hyper": "maximize", "inducing": inducing}
-    with pytest.raises(NumericalError, match="sigma, whose square rounding drowns") as error:
+    with pytest.raises(NumericalError, match="sigma, whose square is lost to rounding") as error:
         tg.fit(formula, data, fixed={"sigma": 5e-9}, **options)
     enough = float(re.search(r"'sigma': ([\d.e-]+)\} or more", str(error.value)).group(1))
     with warnings.catch_warnings(record=True) as heard:
@@ -150,7 +150,7 @@ def test_noise_that_costs_digits_is_told_with_the_remedy(data, tmp_path):
         res.save(tmp_path / "fit.tgp")
         assert " ".join(tg.load(tmp_path / "fit.tgp").summary().as_text().split()) == words
         assert ("Digits were lost" in words) == any("Digits were lost" in str(w.message) for w in heard)
-        return [str(w.message) for w in heard if "sigma, whose square rounding drowns" in str(w.message)]
+        return [str(w.message) for w in heard if "sigma, whose square is lost to rounding" in str(w.message)]
 
     (message,) = drowned(1e-7)
     assert drowned(float(re.search(r"'sigma': ([\d.e-]+)\} or more", message).group(1))) == []

@@ -38,7 +38,7 @@ def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
     whole = objective.whole
 
     def gradient(point: Array) -> tuple[Array, int]:
-        posterior = objective.settle(point, whole)
+        posterior = objective.posterior_from(point, whole)
         return objective.gradient(posterior), posterior.sweeps
 
     found = map_independent(gradient, points, heavy=is_heavy(whole.n, objective.features))

@@ -1,4 +1,4 @@
-"""From rows in pieces to what a fit works on: a sample in memory, and all rows where they are."""
+"""From partitioned rows to what a fit works on: a sample in memory, and all rows where they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def assemble_pieces(
     """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`."""
     if given.side_noises == "row":
         raise SpecError(
-            "tg.VI(side_noise='row') has a parameter for each censored row, which data in pieces do not name; "
+            "tg.VI(side_noise='row') has a parameter for each censored row, which partitioned data do not name; "
             "side_noise='shared' has one for each side."
         )
     size = search.SAMPLE_ROWS if size is None else size
@@ -69,7 +69,7 @@ def distinct_inputs(part: Part, block: int) -> Array:
 
 
 def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
-    """All rows, standardised where they are; pieces without rows have no part."""
+    """All rows, standardised where they are; partitions without rows are left out."""
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
     made = pieces.at(np.flatnonzero(counts.sum(axis=1)).tolist()).map(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import NumericalError
-from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
@@ -19,7 +19,7 @@ _IMPROPER = 1e12  # a cavity so many times wider than the posterior has lost its
 
 
 @dataclass(frozen=True, slots=True)
-class EP:
+class EP(Method):
     """Expectation propagation, all sites in parallel, with adaptive damping.
 
     Parameters
@@ -31,8 +31,8 @@ class EP:
     damping : float
         First step length, as a share of the whole step; shortened where the residual grows or the direction turns.
     floored : bool
-        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others lead
-        nowhere. Such rows match the mean of f only, and the gradient of the evidence is approximate.
+        Keep site precisions from falling below 0 under noise that is not log-concave; done anyhow where the others do
+        not converge. Such rows match the mean of f only, and the gradient of the evidence is approximate.
 
     Raises
     ------
@@ -61,29 +61,13 @@ class EP:
     damping: float = 1.0
     floored: bool = False
     name: ClassVar[str] = "ep"
-    evidence_kind: ClassVar[str] = "ep"
-    ascends: ClassVar[Literal["joint", "bound"] | None] = None
-    gaussian_only: ClassVar[bool] = False
-    side_noises: ClassVar[Literal["shared", "row"] | None] = None
-    limits: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def pilot(self) -> Method:
-        """Itself."""
-        return self
-
-    def view(self, likelihood: Likelihood) -> Likelihood:
-        """As it is."""
-        return likelihood
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """Nothing where flat sites will do; a rough run with floored sites where they may not."""
         return None if warm or likelihood.log_concave or self.floored else ROUGH
 
     def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """Where sites may have negative precision, those first, and floored ones where they lead nowhere soon."""
+        """Where sites may have negative precision, those first, and floored ones where they do not converge soon."""
         if likelihood.log_concave or self.floored:
             return (self,)
         return replace(self, max_sweeps=min(self.max_sweeps, _PATIENCE)), replace(self, floored=True)

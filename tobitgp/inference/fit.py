@@ -9,24 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem
 from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
 from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, central_composite
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, Task, central_composite
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
-from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.site_updates import ended, level_sums
 from tobitgp.inference.sites import nats_left, precisions_of, sites_of
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.weights import words_for_heavy
 from tobitgp.typing import Array
 
@@ -64,41 +61,12 @@ NEAR = 0.5
 _SUSPECTS = "the scale of the data and the priors, and try another method="
 
 
-def fit_gp(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings | None = None,
-    on_step: OnStep | None = None,
-    whole: Whole | None = None,
-) -> FittedGP:
+def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step: OnStep | None = None) -> FittedGP:
     """Fit hyper-parameters and posterior."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        settings = settings or Settings()
-        search = begin_search(problem, prior, parameters, method, likelihood, settings, on_step, whole)
-        with named_suspects(parameters, problem.weight, search.whole.weight):
+        search = Search(task, method, settings or Settings(), on_step)
+        with named_suspects(task.parameters, task.problem.weight, search.whole.weight):
             return _finish(search, *search.run())
-
-
-def begin_search(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings,
-    on_step: OnStep | None = None,
-    whole: Whole | None = None,
-) -> Search:
-    """The search over all rows, with a sample of them to look at first where there are many; see :func:`fit_gp`."""
-    if whole is None:
-        whole = cut(problem, prior.inputs)
-        if problem.n > stages.SAMPLE_ROWS:
-            problem, rows = problem.subset(stages.SAMPLE_ROWS, settings.rng)
-            prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
-    return Search(whole, problem, prior, parameters, method, likelihood, settings, on_step)
 
 
 @contextmanager
@@ -120,9 +88,9 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
         integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
-    points, weights, log_evidence_integrated = [_done(search, centre)], np.ones(1), np.nan
+    points, weights, integrated = [_done(search, centre)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
-        points, weights, log_evidence_integrated = _integrate(search, objective, maximum, pilot, centre)
+        points, weights, integrated = _integrate(search, objective, maximum, pilot, centre)
     converged = centre.converged and maximum.gain_left < CONVERGED
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
@@ -138,7 +106,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         log_covariance=covariance,
         method=search.last,
         evidence=centre.evidence + shift,
-        elbo=lower_bound(centre, search.plain) + shift,
+        elbo=lower_bound(centre, search.task.likelihood) + shift,
         log_evidence_integrated=log_evidence_integrated + shift
         if search.parameters.proper and search.last is search.method
         else np.nan,
@@ -168,11 +136,11 @@ def _integrate(
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            p = here.settle(free, objective.whole)
+            p = here.posterior_from(free, objective.whole)
             if nats_left(p) > 10.0 * NATS:
                 precision = search.precision if search.precision is not None else precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
-                p = here.settle(free, objective.whole.starting(p.rows.map(ended)))
+                p = here.posterior_from(free, objective.whole.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
         except NumericalError:
             return None
@@ -187,7 +155,7 @@ def _integrate(
     if len(kept) < len(found):
         warn(
             f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed. The "
-            "others stand for them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
+            "others replace them, so that uncertainty about hyper-parameters may be understated; hyper='maximize' "
             "takes the maximum in place of the integral."
         )
     top = log_density.max()
@@ -202,9 +170,9 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     asked = pilot
     if search.last is not search.method:
         whole = objective.whole.starting(pilot.rows.map(ended))
-        asked = settle(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
-    if asked.factor.drowned():
-        raise NumericalError(f"Rounding drowns what a matrix of {asked.factor.size} features says.")
+        asked = find_posterior(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
+    if asked.factor.lost_to_rounding():
+        raise NumericalError(f"A matrix of {asked.factor.size} features is lost to rounding.")
     return asked
 
 
@@ -227,7 +195,9 @@ def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not centre.converged:
         more = "Give the method more max_sweeps, or use another method."
         remedy = more if centre.sweeps >= method.max_sweeps else "More would not help: use another method."
-        return f"The posterior did not settle in {centre.sweeps} sweeps (residual {centre.residual:.1e}). {remedy}"
+        return (
+            f"The posterior did not converge in {centre.sweeps} iterations (residual {centre.residual:.1e}). {remedy}"
+        )
     remedy = "Try a larger max_iter=, another start=, or stronger priors=."
     if not maximum.gain_left < 1e4:
         return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
@@ -237,7 +207,7 @@ def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
 class Evaluated(NamedTuple):
     """Evidence in the user's units, its derivatives (k,) in the values of all hyper-parameters, None unless asked for.
 
-    ``method`` is the one that made it: variational inference where expectation propagation did not settle.
+    ``method`` is the one that made it: variational inference where expectation propagation did not converge.
     """
 
     value: float
@@ -246,25 +216,13 @@ class Evaluated(NamedTuple):
     converged: bool
 
 
-def evaluate(
-    problem: Problem,
-    prior: Prior,
-    parameters: Parameters,
-    method: Method,
-    likelihood: Likelihood,
-    settings: Settings,
-    whole: Whole | None = None,
-    *,
-    gradient: bool,
-) -> Evaluated:
-    """Evaluate the evidence where all hyper-parameters are known; arguments as of :func:`tobitgp.inference.fit.fit_gp`.
-
-    Derivatives are those at fixed inducing inputs.
-    """
+def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) -> Evaluated:
+    """Evaluate the evidence where all hyper-parameters are known, its derivatives at fixed inducing inputs."""
+    parameters = task.parameters
     assert not parameters.n_free
     with single_blas_thread(), np.errstate(all="ignore"):
-        search = begin_search(problem, prior, parameters, method, likelihood, settings, None, whole)
-        with named_suspects(parameters, problem.weight, search.whole.weight):
+        search = Search(task, method, settings)
+        with named_suspects(parameters, task.problem.weight, search.whole.weight):
             objective, maximum = search.run()
             posterior = as_asked(search, objective, objective.posterior(maximum.free))
         slopes = None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.data.arrays import Problem
 from tobitgp.errors import SpecError
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.prior import Prior
+from tobitgp.likelihoods.base import Likelihood
 from tobitgp.typing import Array
 
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
@@ -63,8 +67,8 @@ class Step(NamedTuple):
     stage: str
     evaluations: int  # in this stage so far
     value: float  # log posterior density found
-    passes: int = 0  # sweeps in this stage so far, and over how many rows each
-    rows: int = 0  # sweeps in this stage so far, and over how many rows each
+    passes: int = 0  # over the data, in this stage so far
+    rows: int = 0  # of each pass
     left: int | None = None  # evaluations that usually follow until the end of the search
 
 
@@ -80,14 +84,36 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be fitted."""
+
+    problem: Problem  # all rows, or a sample of them
+    prior: Prior  # on the rows of the problem
+    parameters: Parameters
+    likelihood: Likelihood
+    whole: Whole | None = None  # all rows, where the problem is a sample
+
+    def sampled(self, size: int, rng: int | np.random.Generator | None) -> tuple[Whole, Task]:
+        """All rows, and what is to be fitted on at most so many of them."""
+        if self.whole is not None:
+            return self.whole, self
+        whole, prior = cut(self.problem, self.prior.inputs), self.prior
+        if self.problem.n <= size:
+            return whole, self
+        problem, rows = self.problem.subset(size, rng)
+        prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
+        return whole, replace(self, problem=problem, prior=prior, whole=whole)
+
+
+@dataclass(frozen=True, slots=True)
 class FitTrace:
     """What a fit did."""
 
-    stages: tuple[tuple[str, int, int, float], ...]  # name
-    converged: bool  # the search ended at a maximum and every posterior settled
+    stages: tuple[tuple[str, int, int, float], ...]  # name, evaluations, passes over the data, value
+    converged: bool  # the search ended at a maximum and every posterior converged
     message: str  # in words; also where another start ended at another maximum
     gain_left: float  # nats a Newton step would still gain
-    fell_back: bool  # EP did not settle and VI took over
+    fell_back: bool  # EP did not converge and VI took over
     runner_up: float  # nats by which the next local maximum found is lower; infinite where none was
 
 
@@ -101,9 +127,9 @@ class FittedGP:
     parameters: Parameters
     log_covariance: Array  # (k, k), of theta, from the curvature at the maximum; zero for fixed parameters
     method: Method
-    evidence: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
-    elbo: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
-    log_evidence_integrated: float  # in the user's units; ``log_evidence_integrated`` is NaN unless integrated
+    evidence: float  # in the user's units, as the next two
+    elbo: float
+    log_evidence_integrated: float  # NaN unless integrated
     nats_left: float  # ``1/2 sum lambda2 d``: what the features leave out
     n_features: int
     effective: float  # effective number of parameters at the maximum

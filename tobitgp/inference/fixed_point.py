@@ -26,15 +26,15 @@ from tobitgp.typing import Array
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
 # What a length that led astray is cut by for all later steps.
 CUT = 0.8
-# Sweeps with neither half the residual nor a higher value after which an iteration is given up: of ascents, and of
-# expectation propagation, which may approach its fixed point by a percent a sweep.
+# Iterations with neither half the residual nor a higher value after which an iteration is given up: of ascents, and of
+# expectation propagation, which may approach its fixed point by a percent each.
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
 NEAR, SHORT_PATIENCE = 1e-5, 10
 CACHE_BYTES = 2**26
 
 
-def settle(
+def find_posterior(
     whole: Whole,
     blocks: Sequence[Block],
     theta: Array,
@@ -52,29 +52,29 @@ def settle(
     if warm_up is not None:
         # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
         all_seen = windows and (likelihood.log_concave or whole.warm)
-        found = settle(whole, blocks, theta, warm_up, likelihood, windows=all_seen)
+        found = find_posterior(whole, blocks, theta, warm_up, likelihood, windows=all_seen)
         whole = whole.starting(found.rows.map(site_updates.ended))
     *first, last = method.attempts(likelihood)
     for attempt in first:
         try:
-            posterior = _settle(whole, blocks, theta, attempt, likelihood, windows)
+            posterior = _fixed_point(whole, blocks, theta, attempt, likelihood, windows)
         except NumericalError:
             continue
         if posterior.converged:
             return posterior
     if first and whole.warm:
         whole = whole.starting(whole.parts.map(with_floor))
-    return _settle(whole, blocks, theta, last, likelihood, windows)
+    return _fixed_point(whole, blocks, theta, last, likelihood, windows)
 
 
 def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
-    """The rows with the sites to which the posterior of some of them leads; what is near it settles soon from there."""
+    """The rows with sites predicted by the posterior of some of them, from which few iterations are left."""
     likelihood = Spread(method.view(likelihood.over(whole.kinds).at(posterior.theta)))
     setting = site_updates.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
     return whole.starting(whole.parts.map(site_updates.seeded, setting, posterior.q))
 
 
-def _settle(
+def _fixed_point(
     whole: Whole, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
 ) -> Posterior:
     """Iterate one method from given or flat sites."""
@@ -139,7 +139,7 @@ class _End:
 def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood) -> _End:
     """Damped fixed-point iteration on the sites that are sought.
 
-    One visit to the rows moves their sites and sums what the next posterior needs, so a sweep is one pass. Bounds,
+    One visit to the rows moves their sites and sums what the next posterior needs, so an iteration is one pass. Bounds,
     which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass. Sites of
     negative precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
     """
@@ -189,7 +189,7 @@ def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """Half of the residual and the merit last counted as a gain, and how many sweeps in a row gained neither."""
+    """Half of the residual and the merit last counted as a gain, and how many iterations in a row gained neither."""
 
     residual: float = np.inf
     merit: float = -np.inf

@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem
-from tobitgp.errors import NumericalError
-from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.method import Method
-from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.partitioned import Whole, cut
+from tobitgp.inference.objective import Objective
+from tobitgp.inference.parameters import Parameters
+from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.priors.block import Block
 from tobitgp.priors.kernel_block import KernelBlock, MovingBlock
 from tobitgp.typing import Array, BoolArray
@@ -31,7 +28,6 @@ from tobitgp.typing import Array, BoolArray
 ROWS = 5000
 # Nats; a step that gains less ends the ascent.
 GAIN = 1e-4
-_INFEASIBLE = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +42,47 @@ class Moved:
 
 
 def move_inducing(
-    whole: Whole,
-    problem: Problem,
-    prior: Prior,
+    task: Task,
     starts: Sequence[tuple[Sequence[Block], Posterior]],
     method: Method,
-    likelihood: Likelihood,
-    parameters: Parameters,
-    *,
-    max_iter: int,
-    rng: int | np.random.Generator | None = None,
-    on_step: Callable[[int, float], None] | None = None,
+    settings: Settings,
+    on_step: Callable[[Objective, float], None] | None = None,
 ) -> Moved | None:
     """Move the inducing inputs of the terms that ask for it to where a bound on the evidence is highest.
 
     L-BFGS-B in the free hyper-parameters and the inducing inputs together, since each pulls the other along, on up to
     5000 of the rows; the bound of all rows decides.
 
-    M. K. Titsias, "Variational learning of inducing variables in sparse Gaussian processes", AISTATS 2009. .. [2] M.
-    Basson, T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and Computing 33
-    (2023), Eq. 46.
+    M. K. Titsias, "Variational learning of inducing variables in sparse Gaussian processes", AISTATS 2009; M. Basson,
+    T. M. Louw and T. R. Smith, "Variational Tobit Gaussian process regression", Statistics and Computing 33 (2023),
+    Eq. 46.
     """
     bound = method if isinstance(method, VI) else VI()
     best, least, evaluations, sweeps = None, np.nan, 0, 0
-    few, everything = whole, whole.n <= ROWS
+    prior, whole, few = task.prior, task.whole, task.whole
+    assert whole is not None
+    assert few is not None
+    everything = whole.n <= ROWS
     if not everything:
-        problem, rows = problem.subset(ROWS, rng) if problem.n > ROWS else (problem, np.arange(problem.n))
+        problem, rows = task.problem, np.arange(task.problem.n)
+        if problem.n > ROWS:
+            problem, rows = problem.subset(ROWS, settings.rng)
         few = cut(problem, prior.subset(rows).inputs)
     for blocks, at in starts:
-        start, free, is_place = _join(prior, blocks, at.theta, parameters)
-        rest = (_moving(prior, blocks), bound, likelihood, parameters, free, is_place, on_step)
-        of_all = part = _Bound(whole.starting(at.rows.map(ended)), *rest)
+        start, both, is_location = _join(prior, blocks, at.theta, task.parameters)
+        rest = (_moving(prior, blocks), bound, task.likelihood, both, start, on_step)
+        of_all = part = Objective(whole.starting(at.rows.map(ended)), *rest)
         if not everything:
-            part = _Bound(few, *rest)
-        end = _climb(part, start, max_iter)
+            part = Objective(few, *rest)
+        end = _climb(part, start[both.free], settings.max_iter)
         # Hyper-parameters of all rows may suit the inducing inputs of some better than theirs.
-        ends = [end] if everything else [end, np.where(is_place, end, start)]
+        ends = [end] if everything else [end, np.where(is_location, end, start)]
         if np.isnan(least):
-            least = of_all.value(start)
+            least = of_all.value(start[both.free])
         for x in ends:
-            value = of_all.value(x)
+            value = of_all.value(x[both.free])
             if value > (least if best is None else best[0]):
-                best = value, _located(prior, of_all.blocks, x), x[~is_place]
+                best = value, _located(prior, of_all.blocks, x), x[~is_location]
         evaluations += part.evaluations + (0 if part is of_all else of_all.evaluations)
         sweeps += part.sweeps + (0 if part is of_all else of_all.sweeps)
     return None if best is None else Moved(*best[1:], best[0], evaluations, sweeps)
@@ -102,18 +97,14 @@ def _located(prior: Prior, blocks: Sequence[Block], x: Array) -> Prior:
 
 def _join(
     prior: Prior, blocks: Sequence[Block], theta: Array, parameters: Parameters
-) -> tuple[Array, BoolArray, BoolArray]:
-    """Hyper-parameters with the inducing inputs between them; which of all are free, and which are inducing inputs."""
+) -> tuple[Array, Parameters, BoolArray]:
+    """Hyper-parameters with the inducing inputs between them, all these as parameters, and which are locations."""
     moving, parts = _moving(prior, blocks), split_theta(blocks, theta)
-    joined, place, at = [], [], 0
-    for block, own in zip(moving, parts, strict=True):
-        joined.append(block.start(own) if isinstance(block, MovingBlock) else own)
-        place.append(np.arange(len(joined[-1])) >= len(own))
-        at += len(own)
-    is_place = np.concatenate([*place, np.zeros(len(theta) - at, dtype=bool)])
-    free = np.ones(len(is_place), dtype=bool)
-    free[~is_place] = parameters.free
-    return np.concatenate([*joined, theta[at:]]), free, is_place
+    joined = [b.start(own) if isinstance(b, MovingBlock) else own for b, own in zip(moving, parts, strict=True)]
+    is_location = [np.arange(len(x)) >= len(own) for x, own in zip(joined, parts, strict=True)]
+    noise = theta[sum(map(len, parts)) :]
+    where = np.concatenate([*is_location, np.zeros(len(noise), dtype=bool)])
+    return np.concatenate([*joined, noise]), parameters.with_locations(where), where
 
 
 def _moving(prior: Prior, blocks: Sequence[Block]) -> list[Block]:
@@ -126,74 +117,20 @@ def _moving(prior: Prior, blocks: Sequence[Block]) -> list[Block]:
     return out
 
 
-@dataclass(slots=True)
-class _Bound:
-    """Bound plus log prior as a function of hyper-parameters and inducing inputs; starts from the last sites."""
-
-    whole: Whole
-    blocks: list[Block]
-    method: Method
-    likelihood: Likelihood
-    parameters: Parameters
-    free: BoolArray
-    is_place: BoolArray
-    on_step: Callable[[int, float], None] | None
-    last: Posterior | None = None
-    evaluations: int = 0
-    sweeps: int = 0
-
-    def value(self, x: Array) -> float:
-        """At hyper-parameters and inducing inputs together; ``-inf`` where the computation breaks down."""
-        arguments = (self.blocks, x, self.method, self.likelihood)
-        try:
-            posterior = settle(self.whole, *arguments)
-            if not posterior.converged:
-                posterior = settle(self.whole.cold(), *arguments)
-        except NumericalError:
-            return -np.inf
-        self.evaluations += 1
-        self.sweeps += posterior.sweeps
-        self.last, self.whole = posterior, self.whole.starting(posterior.rows.map(ended))
-        value = posterior.evidence + self.parameters.log_prior(x[~self.is_place])[0]
-        if self.on_step is not None:
-            self.on_step(self.evaluations, value)
-        return value
-
-    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
-        """Value, and its gradient in what is free."""
-        value = self.value(x)
-        if not np.isfinite(value) or self.last is None:
-            return -_INFEASIBLE, np.zeros(int(self.free.sum()))
-        gradient = evidence_gradient(self.last, self.method)
-        gradient[~self.is_place] += self.parameters.log_prior(x[~self.is_place])[1]
-        return value, gradient[self.free]
-
-
-def _climb(bound: _Bound, start: Array, max_iter: int) -> Array:
-    """L-BFGS-B from ``start``, what is free moved."""
+def _climb(bound: Objective, start: Array, max_iter: int) -> Array:
+    """L-BFGS-B from ``start`` (k_free,), to all parameters (k,)."""
     from scipy.optimize import minimize
 
-    free = bound.free
-
-    def negative(z: Array) -> tuple[float, Array]:
-        value, gradient = bound.value_and_gradient(_put(start, free, z))
+    def negative(free: Array) -> tuple[float, Array]:
+        value, gradient = bound.value_and_gradient(free)
         return -value, -gradient
 
-    least = np.full(len(start), -np.inf)
-    least[free & ~bound.is_place] = bound.parameters.least
-    most = np.where(bound.is_place, np.inf, LOG_BOUND)
     best = minimize(
         negative,
-        start[free],
+        start,
         jac=True,
         method="L-BFGS-B",
-        bounds=list(zip(least[free], most[free], strict=True)),
+        bounds=list(zip(bound.parameters.least, bound.parameters.most, strict=True)),
         options={"gtol": 1e-3, "ftol": GAIN / max(1.0, abs(bound.value(start))), "maxiter": max_iter, "maxls": 25},
     )
-    return _put(start, free, best.x)
-
-
-def _put(x: Array, free: BoolArray, values: Array) -> Array:
-    out = x.copy()
-    out[free] = values
-    return out
+    return bound.theta(best.x)

@@ -65,7 +65,7 @@ def _levels(short: bool) -> Iterator[dict[str, float]]:
 def _reach(roles: Sequence[str]) -> Array:
     """What to add to logarithms of length-scales: rows lie further apart in many inputs than in a few.
 
-    At length-scales that would do for one input all rows of many are strangers, and every start is on the same plain.
+    At length-scales that would do for one input all rows of many are uncorrelated, and the evidence is flat.
     """
     role = np.array(roles)
     term = np.cumsum(np.isin(role, ("sd", "group")))
@@ -167,7 +167,7 @@ def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = PEAKS) -> 
     padded = 4 * cells
     line = np.bincount(np.round(position * (cells - 1)).astype(np.intp), weights=residual * weight, minlength=padded)
     power = np.abs(np.fft.rfft(line)) ** 2
-    # Frequency j stands for j (cells - 1) / padded cycles over the range of x.
+    # Frequency j is j (cells - 1) / padded cycles over the range of x.
     frequency = np.arange(len(power)) * (cells - 1) / padded
     inner = power[1:-1]
     top = np.flatnonzero((inner >= power[:-2]) & (inner > power[2:]) & (frequency[1:-1] >= 0.5)) + 1

@@ -9,14 +9,14 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.inference.ep import ROUGH
-from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class Laplace(Method):
     """Gaussian at the posterior mode with the curvature found there.
 
     Parameters
@@ -54,30 +54,15 @@ class Laplace:
     max_sweeps: int = 200
     damping: float = 1.0
     name: ClassVar[str] = "laplace"
-    evidence_kind: ClassVar[str] = "laplace"
-    ascends: ClassVar[Literal["joint", "bound"] | None] = "joint"
-    gaussian_only: ClassVar[bool] = False
-    side_noises: ClassVar[Literal["shared", "row"] | None] = None
-    limits: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def pilot(self) -> Method:
-        """Itself."""
-        return self
-
-    def view(self, likelihood: Likelihood) -> Likelihood:
-        """As it is."""
-        return likelihood
+    @property
+    def ascends(self) -> Literal["joint", "bound"] | None:
+        """The joint density at the mode."""
+        return "joint"
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""
         return None if warm or (likelihood.log_concave and not likelihood.steep) else ROUGH
-
-    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """Itself: steps that gain are always found."""
-        return (self,)
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""

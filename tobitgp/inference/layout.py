@@ -29,9 +29,9 @@ class Layout:
     """Places of all blocks."""
 
     places: tuple[Place, ...]
-    p: int  # common features, features of each group, and groups
-    m: int  # common features, features of each group, and groups
-    size: int  # common features, features of each group, and groups
+    p: int  # common features
+    m: int  # features of each group
+    size: int  # groups
 
     @property
     def row_features(self) -> int:

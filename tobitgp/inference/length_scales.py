@@ -21,8 +21,8 @@ FEW_DISTINCT = 4
 class Term:
     """A process to screen."""
 
-    index: int  # among the processes, and among all blocks
-    block: int  # among the processes, and among all blocks
+    index: int  # among the processes
+    block: int  # among all blocks
     covariance: Covariance
     places: slice  # in theta
     theta: Array  # (k_t,), log sd, then the logarithms of the covariance's parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from numbers import Real
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,86 +49,86 @@ class Slopes(NamedTuple):
     implicit: tuple[Array, Array] | None = None
 
 
-def check_settings(method: Method) -> None:
-    """Refuse settings with which no iteration makes sense."""
-    name = type(method).__name__
-    if not _is_number(method.tol) or not method.tol > 0:
-        raise SpecError(f"tg.{name}(tol={method.tol!r}): a positive number is needed.")
-    if not _is_number(method.damping) or not 0 < method.damping <= 1:
-        raise SpecError(f"tg.{name}(damping={method.damping!r}): a number in (0, 1] is needed.")
-    sweeps = method.max_sweeps
-    if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
-        raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
+class Method:
+    """A method of inference: a small frozen value with its settings."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    tol: float
+    max_sweeps: int
+    damping: float
+
+    def __post_init__(self) -> None:
+        name, sweeps = type(self).__name__, self.max_sweeps
+        if not _is_number(self.tol) or not self.tol > 0:
+            raise SpecError(f"tg.{name}(tol={self.tol!r}): a positive number is needed.")
+        if not _is_number(self.damping) or not 0 < self.damping <= 1:
+            raise SpecError(f"tg.{name}(damping={self.damping!r}): a number in (0, 1] is needed.")
+        if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
+            raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
+
+    @property
+    def evidence_kind(self) -> str:
+        """What its evidence is."""
+        return self.name
+
+    @property
+    def ascends(self) -> Literal["joint", "bound"] | None:
+        """What no step of it may lose: the joint density at the mode, a bound, or nothing."""
+        return None
+
+    @property
+    def gaussian_only(self) -> bool:
+        """Whether it rests on Gaussian noise."""
+        return False
+
+    @property
+    def side_noises(self) -> Literal["shared", "row"] | None:
+        """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
+        return None
+
+    @property
+    def limits(self) -> bool:
+        """Whether every row needs its censoring limits."""
+        return False
+
+    def pilot(self) -> Method:
+        """Whose evidence chooses the hyper-parameters: its own, where that is fit to be maximised."""
+        return self
+
+    def view(self, likelihood: Likelihood) -> Likelihood:
+        """The likelihood as this method takes it."""
+        return likelihood
+
+    def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
+        """What to run first, from flat sites or, where ``warm``, from those of an earlier posterior."""
+        return None
+
+    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
+        """What to run, each where the one before does not converge."""
+        return (self,)
+
+    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
+        """Noise variance with which conjugate rows enter, (n,)."""
+        raise NotImplementedError
+
+    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+        """One site update of rows that are not conjugate."""
+        raise NotImplementedError
+
+    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+        """Evidence part D of conjugate rows, (n,)."""
+        raise NotImplementedError
+
+    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
+        """Derivatives of the evidence at the fixed point, conjugate rows included."""
+        raise NotImplementedError
 
 
 def loosened(method: Method, tol: float) -> Method:
-    """The method, its sites settled to ``tol`` where its own is finer."""
+    """The method, its sites converged to ``tol`` where its own is finer."""
     return method if method.tol >= tol else replace(method, tol=tol)  # type: ignore[type-var]
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-class Method(Protocol):
-    """A method of inference: a small frozen value with its settings."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def evidence_kind(self) -> str: ...  # noqa: D102
-    @property
-    def ascends(self) -> Literal["joint", "bound"] | None: ...  # noqa: D102
-    @property
-    def tol(self) -> float: ...  # noqa: D102
-    @property
-    def max_sweeps(self) -> int: ...  # noqa: D102
-    @property
-    def damping(self) -> float: ...  # noqa: D102
-
-    @property
-    def gaussian_only(self) -> bool:
-        """Whether it rests on Gaussian noise."""
-        ...
-
-    @property
-    def side_noises(self) -> Literal["shared", "row"] | None:
-        """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
-        ...
-
-    @property
-    def limits(self) -> bool:
-        """Whether every row needs the limits of its instrument."""
-        ...
-
-    def pilot(self) -> Method:
-        """Whose evidence chooses the hyper-parameters: its own, where that is fit to be maximised."""
-        ...
-
-    def view(self, likelihood: Likelihood) -> Likelihood:
-        """The likelihood as this method takes it."""
-        ...
-
-    def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
-        """What to run first, from flat sites or, where ``warm``, from those of an earlier posterior."""
-        ...
-
-    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """What to run, each where the one before leads nowhere."""
-        ...
-
-    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
-        """Noise variance with which conjugate rows enter, (n,)."""
-        ...
-
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-        """One site update of rows that are not conjugate."""
-        ...
-
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """Evidence part D of conjugate rows, (n,)."""
-        ...
-
-    def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
-        """Derivatives of the evidence at the fixed point, conjugate rows included."""
-        ...

@@ -145,7 +145,7 @@ def make_plan(
     given: Given,
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
-    """Measure all rows, and settle what does not depend on single ones."""
+    """Measure all rows, and decide what does not depend on single ones."""
     parts: list[Measured] = pieces.collect(measure_rows)
     measured = merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
@@ -219,7 +219,7 @@ def _is_number(choice: Any) -> bool:
 
 
 def _goes_with_some_term(choice: Any) -> bool:
-    """Whether a choice could stand for a gp() term, where the formula has none: one call fits several formulas."""
+    """Whether a choice could be one of a gp() term, where the formula has none: one call fits several formulas."""
     if _is_automatic(choice) or isinstance(choice, (Mapping, Inducing)) or _is_number(choice):
         return True
     Z = _array(choice)
@@ -258,7 +258,7 @@ def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
 
 
 def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
-    """A side noise for each row that is censored on one side, where they are asked for.
+    """A censoring noise for each row that is censored on one side, where they are asked for.
 
     They are named after the row's label, or its position where labels are not distinct.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,31 +25,32 @@ from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.typing import Array, BoolArray
 
 
-def usual_rates(parameters: Parameters) -> Array:
-    """Powers of the number of rows, (k_free,), before there are samples to learn them from."""
-    return np.isin(np.array(parameters.roles)[parameters.free], ("sigma", "df", *SIDES)).astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How precisions of parameters grow with the rows: as the number of rows to the power of a rate."""
 
+    rates: Array  # (k_free,)
+    grouped: BoolArray  # (k_free,), parameters of terms with groups
 
-def growth_rates(before: Array, now: Array, ratio: float) -> Array:
-    """Powers of the number of rows, (k_free,), with which precisions grow, from two samples.
+    @classmethod
+    def usual(cls, prior: Prior, parameters: Parameters) -> Growth:
+        """Before there are samples to learn from."""
+        roles = np.array(parameters.roles)
+        of_terms = np.repeat([gp.grouping is not None for gp in prior.gps], [gp.n_parameters for gp in prior.gps])
+        grouped = np.append(of_terms, np.zeros(len(roles) - len(of_terms))).astype(bool)
+        rates = np.isin(roles, ("sigma", "df", *SIDES)).astype(np.float64)
+        return cls(rates[parameters.free], grouped[parameters.free])
 
-    Shapes: before, now (k_free,).
-    """
-    grown = np.divide(before, now, out=np.ones_like(now), where=(before > 0.0) & (now > 0.0))
-    return np.asarray(np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0), dtype=np.float64)
+    def learned(self, before: Array, now: Array, ratio: float) -> Growth:
+        """From roots of the inverse curvature, (k_free, any), on some rows and on ``ratio`` times as many."""
+        wide, narrow = (np.square(root).sum(axis=1) for root in (before, now))
+        grown = np.divide(wide, narrow, out=np.ones_like(narrow), where=(wide > 0.0) & (narrow > 0.0))
+        rates = np.clip(np.log(grown) / np.log(ratio), 0.0, 1.0)
+        return replace(self, rates=np.where(self.grouped, 0.0, rates))
 
-
-def of_groups(prior: Prior, parameters: Parameters) -> BoolArray:
-    """Free parameters of terms with groups, (k_free,)."""
-    out = np.zeros(len(parameters.free), dtype=bool)
-    of_terms = [grouped for gp in prior.gps for grouped in [gp.grouping is not None] * gp.n_parameters]
-    out[: len(of_terms)] = of_terms
-    return out[parameters.free]
-
-
-def variances(root: Array) -> Array:
-    """Variances (k_free,) from the root of an inverse curvature, (k_free, any)."""
-    return np.asarray(np.square(root).sum(axis=1), dtype=np.float64)
+    def factor(self, ratio: float) -> Array:
+        """By how much so many times fewer rows widen the standard deviations, (k_free,)."""
+        return ratio ** (0.5 * self.rates)
 
 
 APART, VALLEY = 0.3, 0.1
@@ -73,7 +74,7 @@ def value_of(found: End) -> float:
     return found.value
 
 
-def those_that_lead_somewhere(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
+def reached(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
     """Ends of the starts from which something can be computed."""
     ends, failure = [], None
     for start in candidates:
@@ -118,7 +119,7 @@ class Tries:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Evaluations and sweeps of all tries."""
+        """Evaluations and passes over the data of all starts."""
         return sum(o.evaluations for o in self.made), sum(o.sweeps for o in self.made)
 
     def rough_value(self, start: Array) -> float:

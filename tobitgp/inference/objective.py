@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.errors import NumericalError
 from tobitgp.inference.evidence import evidence_gradient
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Whole
@@ -23,12 +23,12 @@ from tobitgp.typing import Array
 
 INFEASIBLE = 1e12
 _HEAVY = 50_000
-# Fixed points of expectation propagation that may fail to settle: so many, and one more in every ten evaluations.
+# Fixed points of expectation propagation that may fail to converge: so many, and one more in every ten evaluations.
 _MAY_FAIL, _TEN = 3, 10
 
 
 class EPFailure(Exception):
-    """Expectation propagation did not settle, here not for the first time."""
+    """Expectation propagation did not converge, here not for the first time."""
 
     def __init__(self, theta: Array):
         super().__init__()
@@ -44,16 +44,16 @@ def is_heavy(n: int, n_features: int) -> bool:
 class Objective:
     """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found."""
 
-    whole: Whole  # what is evaluated; the rows with the sites from which the next evaluation starts
-    blocks: Sequence[Block]  # what is evaluated; the rows with the sites from which the next evaluation starts
-    method: Method  # what is evaluated; the rows with the sites from which the next evaluation starts
-    likelihood: Likelihood  # what is evaluated; the rows with the sites from which the next evaluation starts
-    parameters: Parameters  # what is evaluated; the rows with the sites from which the next evaluation starts
+    whole: Whole  # the rows, with the sites from which the next evaluation starts
+    blocks: Sequence[Block]
+    method: Method
+    likelihood: Likelihood
+    parameters: Parameters
     full: Array  # (k,), theta with the fixed entries in place
-    on_step: Callable[[float], None] | None = None  # called with every value found
+    on_step: Callable[[Objective, float], None] | None = None  # called with itself and every value found
     last: Posterior | None = None
-    evaluations: int = 0  # counters for the trace of a fit
-    sweeps: int = 0  # counters for the trace of a fit
+    evaluations: int = 0
+    sweeps: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
 
     @property
@@ -73,13 +73,13 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
-    def settle(self, free: Array, whole: Whole) -> Posterior:
-        """Posterior at ``free`` from the sites of the rows given; from flat ones where those lead nowhere."""
+    def posterior_from(self, free: Array, whole: Whole) -> Posterior:
+        """Posterior at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
         arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
-        posterior = settle(whole, *arguments)
+        posterior = find_posterior(whole, *arguments)
         if whole.warm and not posterior.converged:
             with contextlib.suppress(NumericalError):
-                return settle(whole.cold(), *arguments)
+                return find_posterior(whole.cold(), *arguments)
         return posterior
 
     def density(self, posterior: Posterior) -> float:
@@ -95,7 +95,7 @@ class Objective:
         """Posterior at ``free`` from the last sites."""
         if self.last is not None and np.array_equal(self.last.theta, self.theta(free)):
             return self.last
-        posterior = self.settle(free, self.whole)
+        posterior = self.posterior_from(free, self.whole)
         self.evaluations += 1
         self.sweeps += posterior.sweeps
         if posterior.converged:
@@ -114,7 +114,7 @@ class Objective:
         except NumericalError:
             return -np.inf
         if self.on_step is not None:
-            self.on_step(value)
+            self.on_step(self, value)
         return value
 
     def value_and_gradient(self, free: Array) -> tuple[float, Array]:

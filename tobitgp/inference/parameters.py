@@ -71,7 +71,8 @@ def _word(role: str) -> str:
 
 
 LOG_BOUND = np.log(1e4)
-# Student's law has a mean for df > 1 only, and predictions average over df.
+LOCATION = "location"  # the role of a coordinate of an inducing input
+# Student's t distribution has a mean for df > 1 only, and predictions average over df.
 LEAST_DF = 1.05
 # The square of a relative noise of 1e-6 is some thousand times what doubles resolve, of one row.
 _LEAST_NOISE = 1e-6
@@ -85,9 +86,9 @@ class Parameters:
     """
 
     names: tuple[str, ...]
-    roles: tuple[str, ...]  # "sd"
+    roles: tuple[str, ...]  # as of `HyperParameter`
     units: Array  # (k,), size of one standardised unit in the user's units
-    prior_mean: Array  # (k,), of theta; an infinite sd means no prior
+    prior_mean: Array  # (k,), of theta
     prior_sd: Array  # (k,), of theta; an infinite sd means no prior
     free: BoolArray  # (k,)
     start: Array  # (k,), theta of fixed parameters, and where the user wants the others to start; NaN elsewhere
@@ -99,13 +100,33 @@ class Parameters:
 
     @property
     def least(self) -> Array:
-        """Lower bounds (k_free,) of the free part of theta; the upper ones are ``LOG_BOUND``."""
+        """Lower bounds (k_free,) of the free part of theta."""
         roles = np.array(self.roles)[self.free]
-        return np.where(roles == "df", np.log(LEAST_DF), -LOG_BOUND)
+        return np.where(roles == LOCATION, -np.inf, np.where(roles == "df", np.log(LEAST_DF), -LOG_BOUND))
+
+    @property
+    def most(self) -> Array:
+        """Upper bounds (k_free,) of the free part of theta."""
+        return np.where(np.array(self.roles)[self.free] == LOCATION, np.inf, LOG_BOUND)
 
     def clip(self, free: Array) -> Array:
         """The free part of theta moved inside its bounds."""
-        return np.clip(free, self.least, LOG_BOUND)
+        return np.clip(free, self.least, self.most)
+
+    def with_locations(self, where: BoolArray) -> Parameters:
+        """These and coordinates of inducing inputs, which are free, unbounded and without prior, at ``where`` (k,)."""
+        place = np.cumsum(~where) - 1
+
+        def insert(values: Array, other: float) -> Array:
+            return np.where(where, other, values[place])
+
+        names, roles = (
+            tuple(LOCATION if there else words[i] for there, i in zip(where, place, strict=True))
+            for words in (self.names, self.roles)
+        )
+        prior = insert(self.prior_mean, 0.0), insert(self.prior_sd, np.inf)
+        free, start = np.where(where, True, self.free[place]), insert(self.start, np.nan)
+        return Parameters(names, roles, insert(self.units, 1.0), *prior, free, start)
 
     @property
     def proper(self) -> bool:
@@ -127,14 +148,14 @@ class Parameters:
 
 
 def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
-    """What to look at where sigma is fixed so small that rounding drowns its square, beside sums over so many rows."""
+    """What to look at where sigma is fixed so small that its square is lost to rounding in sums over so many rows."""
     at, least = parameters.roles.index("sigma"), _LEAST_NOISE * np.sqrt(max(rows, 1.0))
     if parameters.free[at] or np.exp(parameters.start[at]) >= least:
         return ""
     least = float(least * parameters.units[at])
     unit = 10.0 ** np.floor(np.log10(least))
     enough = f"{np.ceil(least / unit) * unit:.1g}"
-    return f"sigma, whose square rounding drowns: fixed={{'sigma': {enough}}} or more keeps clear of that"
+    return f"sigma, whose square is lost to rounding: fixed={{'sigma': {enough}}} or more keeps clear of that"
 
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:

@@ -33,7 +33,7 @@ class Gaussian(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """A settled Gaussian posterior.
+    """A Gaussian posterior at a fixed point.
 
     (FEA10) of the theory pages.
     """
@@ -49,7 +49,7 @@ class Posterior:
     converged: bool
     states: Pieces | None = None  # the rows and their sites, while the fit lasts
     sites: Sites = NO_SITES  # of all rows in the problem's order
-    levels: tuple[tuple[Array, Array], ...] = ()  # of each block the mean features (L
+    levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
 
     @property
     def sigma(self) -> float:

@@ -36,9 +36,9 @@ class Cells(NamedTuple):
 
     x: Array  # (c, d), weighted mean inputs
     code: IntArray  # (c,)
-    precision: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
-    pseudo: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
-    score: Array  # (c,), sums of lambda2, of lambda1 - lambda2 (m - m_t), and of lambda1 - lambda2 m
+    precision: Array  # (c,), sums of lambda2
+    pseudo: Array  # (c,), sums of lambda1 - lambda2 (m - m_t)
+    score: Array  # (c,), sums of lambda1 - lambda2 m
     loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
     def at(self, rows: BoolArray) -> Cells:
@@ -160,6 +160,13 @@ class Candidate(NamedTuple):
     scales: IntArray  # (any,), positions in theta of the length-scales screened
     sd: float  # log sd of that component
     z: float  # score of a component of sd 0 over its standard deviation under the fit; NaN of a replacement
+
+    def described(self, parameters: Parameters) -> str:
+        """What is predicted, in the user's units."""
+        values, names = parameters.values(self.theta), parameters.names
+        there = ", ".join(f"{names[i]} {values[i]:.3g}" for i in self.scales)
+        beside = "another component with " if self.kind == "add" else ""
+        return f"{beside}{there} would gain {self.gain:.2g} nats"
 
 
 class Screened(NamedTuple):

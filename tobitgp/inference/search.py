@@ -9,37 +9,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
-from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.fixed_point import seed, settle
+from tobitgp.inference.fitted import Settings, Step, Task
+from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.initial_values import other_octaves, starts, unknown_periods
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.multistart import (
     APART,
     LOOSE,
+    Growth,
     Tries,
-    growth_rates,
     likely_precisions,
-    of_groups,
     other_maxima,
-    those_that_lead_somewhere,
-    usual_rates,
+    reached,
     value_of,
-    variances,
 )
 from tobitgp.inference.objective import EPFailure, Objective
-from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
 from tobitgp.inference.sites import COARSE, nats_left
 from tobitgp.inference.vi import VI
-from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block
 from tobitgp.typing import Array
@@ -65,27 +59,19 @@ OnStep = Callable[[Step], None]
 class Search:
     """The stages of one fit, which share data, settings and a growing trace."""
 
-    def __init__(
-        self,
-        whole: Whole,
-        problem: Problem,
-        prior: Prior,
-        parameters: Parameters,
-        method: Method,
-        likelihood: Likelihood,
-        settings: Settings,
-        on_step: OnStep | None,
-    ):
+    def __init__(self, task: Task, method: Method, settings: Settings, on_step: OnStep | None = None):
+        whole, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
+        problem, prior, parameters = self.task.problem, self.task.prior, self.task.parameters
         self.whole, self.problem, self.prior, self.parameters = whole, problem, prior, parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
-        self.plain, self.likelihood = likelihood, with_side_noises(likelihood, parameters.roles)
-        self.concave = likelihood.over(whole.kinds).log_concave
+        self.likelihood = with_side_noises(task.likelihood, parameters.roles)
+        self.concave = task.likelihood.over(whole.kinds).log_concave
         self.on_step = on_step
         self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
         self.copies = whole.weight / float(problem.weight.sum())
         self.precision: Array | None = None
         self.sampled: Posterior | None = None
-        self.rates, self.grouped = usual_rates(parameters), of_groups(prior, parameters)
+        self.growth = Growth.usual(prior, parameters)
         self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
         self.fell_back = False
@@ -143,7 +129,9 @@ class Search:
             candidate = self._worth_a_climb(objective.posterior(maximum.free), maximum.value)
             if candidate is None:
                 break
-            found = self._from(candidate.theta, maximum, self._told(candidate) if candidate.gain >= FAR else "")
+            found = self._from(
+                candidate.theta, maximum, candidate.described(self.parameters) if candidate.gain >= FAR else ""
+            )
             if found is None:
                 break
             ends += [maximum, found[1]]
@@ -170,7 +158,7 @@ class Search:
             best = screened.best
             if best is None:
                 break
-            self.stages.append((f"screening: {self._told(best)}", screened.n, 0, value))
+            self.stages.append((f"screening: {best.described(self.parameters)}", screened.n, 0, value))
             # A longer component has been found before, or is for a term of its own.
             shorter = bool((best.theta < posterior.theta - APART)[best.scales].any())
             if best.gain >= least and (kind == "replace" or shorter):
@@ -200,17 +188,10 @@ class Search:
             return None
         return self._maximise(objective.theta(free), None)
 
-    def _told(self, found: Candidate) -> str:
-        """What a screening predicts, in the user's units."""
-        values, names = self.parameters.values(found.theta), self.parameters.names
-        there = ", ".join(f"{names[i]} {values[i]:.3g}" for i in found.scales)
-        beside = "another component with " if found.kind == "add" else ""
-        return f"{beside}{there} would gain {found.gain:.2g} nats"
-
     def _fall_back(self) -> None:
         self.fell_back, self.method, self.last = True, VI(), VI()
         warn(
-            "Expectation propagation did not settle, or led to no maximum; variational inference took over, and the "
+            "Expectation propagation did not converge, or led to no maximum; variational inference took over, and the "
             "evidence is a bound. Check for weights below 1, extreme limits and windows that leave little to see; "
             "method='vi' asks for this directly."
         )
@@ -231,7 +212,7 @@ class Search:
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
-        ends = those_that_lead_somewhere(tries.end, candidates)
+        ends = reached(tries.end, candidates)
         found = max(ends, key=value_of)
         if LARGEST < abs(found.value) < np.inf:
             raise NumericalError("The evidence is too large for products of its slopes.")
@@ -260,24 +241,16 @@ class Search:
         return objective.theta(free), scale
 
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
-        """Maximum on the sample, and the inverse curvature (k_free, k_free) that it foretells for all rows."""
-        part = Search(
-            cut(self.problem, self.prior.inputs),
-            self.problem,
-            self.prior,
-            self.parameters,
-            self.method,
-            self.plain,
-            replace(self.settings, tol=SAMPLE_TOL),
-            self.on_step,
-        )
+        """Maximum on the sample, and the inverse curvature (k_free, k_free) that it predicts for all rows."""
+        sample = replace(self.task, whole=cut(self.problem, self.prior.inputs))
+        part = Search(sample, self.method, replace(self.settings, tol=SAMPLE_TOL), self.on_step)
         objective, maximum = part._screen(*part._maximise(theta, scale))
         self.precision = self.copies * objective.precisions
         self.sampled = objective.posterior(maximum.free)
         if scale is not None and self.grows:
-            self._learn_rates(variances(scale), variances(maximum.root), self.problem.n / GROWN_ROWS)
+            self.growth = self.growth.learned(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
-        root = maximum.root / self._foretold(self.copies)[:, None]
+        root = maximum.root / self.growth.factor(self.copies)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
     def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
@@ -289,7 +262,7 @@ class Search:
         assert self.precision is not None
         stage = f"thinned, {whole.n} rows"
         objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
-        sampled, more = np.diag(inverse) * self._foretold(self.copies) ** 2, self._foretold(step)
+        from_sample, more = self.growth.factor(self.copies), self.growth.factor(step)
         maximum = ascend_with(
             objective,
             theta[self.parameters.free],
@@ -300,22 +273,15 @@ class Search:
         self.sampled = objective.posterior(maximum.free)
         found = refined_root(objective, maximum.free, maximum.root)
         self._log(stage, objective, maximum.value)
-        self._learn_rates(sampled, variances(found), self.copies / step)
-        root = found / self._foretold(step)[:, None]
+        sampled = np.diag(np.sqrt(np.diag(inverse)) * from_sample)
+        self.growth = self.growth.learned(sampled, found, self.copies / step)
+        root = found / self.growth.factor(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
-    def _foretold(self, copies: float) -> Array:
-        """By how much so many times fewer rows, (k_free,), widen the standard deviations of parameters."""
-        return copies ** (0.5 * self.rates)
-
-    def _learn_rates(self, before: Array, now: Array, ratio: float) -> None:
-        """Take the rates from variances on some rows and on ``ratio`` times as many; of groups it is zero."""
-        self.rates = np.where(self.grouped, 0.0, growth_rates(before, now, ratio))
-
     def _seeded(self, whole: Whole) -> Whole:
-        """The rows with sites that a sample foretells.
+        """The rows with sites that a sample predicts.
 
-        Bounds settle as soon without; under noise that is not log-concave such sites may leave no posterior.
+        Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
         """
         if self.sampled is None or not self.concave or self.method.ascends == "bound":
             return whole
@@ -325,11 +291,10 @@ class Search:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
 
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
-        rows. ``inverse`` is the inverse curvature that a larger subset foretells.
+        rows. ``inverse`` is the inverse curvature that a larger subset predicts.
         """
         whole, sampled = self._seeded(self.whole), self.problem.n < self.whole.n
         precision = self.copies * likely_precisions(self.problem, theta) if self.precision is None else self.precision
-        tol, steps = self.tol, min(self.settings.max_iter, NEWTON_STEPS)
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
             objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap, LOOSE)
@@ -341,12 +306,10 @@ class Search:
             objective = self._objective(f"run {run}", whole, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
             if inverse is not None:
-                maximum = ascend_with(objective, free, inverse, tol=tol, max_iter=steps)
+                steps = min(self.settings.max_iter, NEWTON_STEPS)
+                maximum = ascend_with(objective, free, inverse, tol=self.tol, max_iter=steps)
             if inverse is None or maximum.gain_left > CONVERGED:
-                maximum = polish(objective, free if inverse is None else maximum.free, tol=tol, max_iter=steps)
-            if maximum.gain_left > CONVERGED:
-                free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
-                maximum = polish(objective, free, tol=tol, max_iter=steps)
+                maximum = self._polished(objective, free if inverse is None else maximum.free)
             last = objective.posterior(maximum.free)
             self._log(f"run {run}", objective, maximum.value)
             done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
@@ -358,6 +321,15 @@ class Search:
                 break
             precision = precision if sampled else objective.precisions
         return objective, maximum
+
+    def _polished(self, objective: Objective, free: Array) -> Maximum:
+        """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""
+        steps = min(self.settings.max_iter, NEWTON_STEPS)
+        maximum = polish(objective, free, tol=self.tol, max_iter=steps)
+        if maximum.gain_left > CONVERGED:
+            free = climb(objective, maximum.free, tol=1e-3, max_iter=self.settings.max_iter)
+            maximum = polish(objective, free, tol=self.tol, max_iter=steps)
+        return maximum
 
     def _raise_cap(self) -> bool:
         """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
@@ -373,21 +345,17 @@ class Search:
                 starts.append(self._free_start(starts[0][1].theta))
         if all(nats_left(at) <= NATS for _, at in starts):
             return objective, maximum
-        report, asked = self.on_step, self.settings
-        on_step = None if report is None else lambda count, value: report(Step("inducing", count, value))
-        given = (objective.whole, self.problem, self.prior, starts, self.method, self.likelihood, self.parameters)
-        moved = move_inducing(*given, max_iter=asked.max_iter, rng=asked.rng, on_step=on_step)
+        report = self.on_step
+        on_step = None if report is None else lambda o, value: report(Step("inducing", o.evaluations, value))
+        task = replace(self.task, whole=objective.whole, likelihood=self.likelihood)
+        moved = move_inducing(task, starts, self.method, self.settings, on_step)
         if moved is None:
             return objective, maximum
         self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
         precision = objective.precisions if self.precision is None else self.precision
         again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
         free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
-        steps = min(asked.max_iter, NEWTON_STEPS)
-        found = polish(again, free, tol=self.tol, max_iter=steps)
-        if found.gain_left > CONVERGED:
-            free = climb(again, found.free, tol=1e-3, max_iter=asked.max_iter)
-            found = polish(again, free, tol=self.tol, max_iter=steps)
+        found = self._polished(again, free)
         if not again.posterior(found.free).converged:
             return objective, maximum
         self.prior = moved.prior
@@ -399,28 +367,27 @@ class Search:
 
         A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
         """
-        rest = (self.parameters, self.method, self.plain, self.settings, self.on_step)
-        theta = Search(self.whole, self.problem, self.prior.automatic(), *rest)._search(theta)[0]
+        task = replace(self.task, prior=self.prior.automatic(), whole=self.whole)
+        theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]
         blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)
-        return blocks, settle(self.whole, blocks, theta, self.method, self.likelihood)
+        return blocks, find_posterior(self.whole, blocks, theta, self.method, self.likelihood)
 
     def _objective(
         self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int, tol: float = 0.0
     ) -> Objective:
-        """What is to be maximised, its sites settled to ``tol`` where the method's own is finer."""
+        """What is to be maximised, its sites converged to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
         method = loosened(self.method, tol)
-        objective = Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy())
-        report, sampled = self.on_step, self.problem.n < self.whole.n
-        if report is not None:
+        report, sampled = self.on_step, self.problem.n < self.whole.n and whole.n == self.whole.n
 
-            def on_step(value: float) -> None:
-                done = objective.evaluations
-                left = max(0, USUAL_EVALUATIONS - done) if sampled and whole.n == self.whole.n else None
-                report(Step(stage, done, value, objective.sweeps, whole.n, left))
+        def on_step(objective: Objective, value: float) -> None:
+            assert report is not None
+            done = objective.evaluations
+            left = max(0, USUAL_EVALUATIONS - done) if sampled else None
+            report(Step(stage, done, value, objective.sweeps, whole.n, left))
 
-            objective.on_step = on_step
-        return objective
+        steps = None if report is None else on_step
+        return Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))

@@ -1,10 +1,6 @@
 """What a visit to some rows does: their sites, and the sums over them that the posterior and its iteration need.
 
 Every function takes the state of a part and gives a new one, or sums; nothing here knows of other parts.
-
-Steps are accelerated by Anderson's method: with ``dX`` and ``dG`` the last differences of points and steps,
-``gamma = argmin |g - dG gamma|`` and the next point is ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J.
-Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are sums over the parts; all else each part does for itself.
 """
 
 from __future__ import annotations
@@ -28,8 +24,8 @@ from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 
 CHUNK_ROWS = 2048
-# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel law is far out in
-# its tail, is led back bit by bit, since beside such a precision rounding drowns all that other rows say.
+# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel is far out in
+# its tail, is led back bit by bit, since beside such a precision all other rows are lost to rounding.
 _STEEPEST = 1e8
 _NO_DOTS = np.zeros((2, 3))
 
@@ -37,7 +33,7 @@ Joined = tuple[tuple[Features, ...], Loadings, Array]
 
 
 class Setting(NamedTuple):
-    """What stays while sites settle: the blocks at their parameters, the method and the noise."""
+    """What stays while sites converge: the blocks at their parameters, the method and the noise."""
 
     blocks: tuple[BlockAt, ...]
     layout: Layout
@@ -65,8 +61,8 @@ class State(NamedTuple):
     setting: Setting
     chunks: tuple[Chunk, ...]
     sites: Sites
-    here: Sites | None = None  # the step last taken and where it began; None before the first
-    step: Sites | None = None  # the step last taken and where it began; None before the first
+    here: Sites | None = None  # where the step last taken began; None before the first
+    step: Sites | None = None  # the step last taken
     history: History = ()  # of standardised sites, where steps are accelerated
     sums: tuple[Any, ...] = ()  # over the rows last visited
 

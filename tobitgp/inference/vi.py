@@ -9,7 +9,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
+from tobitgp.inference.method import Marginals, Method, Slopes, Update
 from tobitgp.inference.vi_bounds import BOUNDS, Bound
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
@@ -19,7 +19,7 @@ DRAWS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class VI:
+class VI(Method):
     r"""Gaussian that maximises a bound on the evidence, or what was published as one.
 
     Parameters
@@ -27,14 +27,14 @@ class VI:
     bound : {"exact", "local", "monte_carlo", "karlova"}
         ``"exact"``: the expectation of the log-likelihood by quadrature to machine precision, so the posterior is the
         Gaussian closest in Kullback-Leibler divergence, and its evidence a lower bound. ``"local"``: parabolas below
-        the log-likelihoods [1]_, with side noises ``sigma_lower`` and ``sigma_upper`` on the censored rows; a bound on
-        the evidence of the data only where these are fixed at 0. ``"monte_carlo"``: the expectation as an average over
-        fixed draws. ``"karlova"``: the closed form of [2]_, which bounds nothing; hyper-parameters are those of
-        ``"exact"``.
+        the log-likelihoods [1]_, with censoring noises ``sigma_lower`` and ``sigma_upper`` on the censored rows; a
+        bound on the evidence of the data only where these are fixed at 0. ``"monte_carlo"``: the expectation as an
+        average over fixed draws. ``"karlova"``: the closed form of [2]_, which bounds nothing; hyper-parameters are
+        those of ``"exact"``.
     draws : int, optional
         Of each row with ``bound="monte_carlo"``, at least 2; 20 by default.
     side_noise : {"shared", "row"}
-        With ``bound="local"``: one side noise for each side, or one for each of up to 300 censored rows, as
+        With ``bound="local"``: one censoring noise for each side, or one for each of up to 300 censored rows, as
         ``sigma_lower[12]`` of the row with the label 12 (future work of [1]_, section 6).
     tol : float
         Root mean square of the standardised site changes at which to stop, a pure number.
@@ -46,7 +46,7 @@ class VI:
     Raises
     ------
     SpecError
-        If a setting is not offered.
+        If a setting is not supported.
 
     Notes
     -----
@@ -76,9 +76,9 @@ class VI:
     name: ClassVar[str] = "vi"
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        Method.__post_init__(self)
         if not isinstance(self.bound, str) or self.bound not in BOUNDS:
-            raise SpecError(f"bound={self.bound!r} is not offered; choose one of {', '.join(map(repr, BOUNDS))}.")
+            raise SpecError(f"bound={self.bound!r} is not supported; choose one of {', '.join(map(repr, BOUNDS))}.")
         if self.side_noise not in ("shared", "row"):
             raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
         if self.side_noise == "row" and not BOUNDS[self.bound].side_noises:
@@ -111,7 +111,7 @@ class VI:
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
-        """As chosen, where the bound has side noises."""
+        """As chosen, where the bound has censoring noises."""
         return self.side_noise if self._rule.side_noises else None
 
     @property
@@ -133,10 +133,6 @@ class VI:
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """What finds sites near those of the bound."""
         return self._rule.warm_up(self._exact(), warm)
-
-    def attempts(self, likelihood: Likelihood) -> tuple[Method, ...]:
-        """Itself: steps that gain are always found."""
-        return (self,)
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance of exact rows: sigma^2."""

@@ -81,9 +81,9 @@ class Bound:
     view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, _: likelihood
     update: Callable[[Any, Rows, Marginals, float], Update] = expected_update  # as in `Method`
     slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
-    gaussian_only: bool = True  # rests on Gaussian noise; has side noises; has draws
-    side_noises: bool = False  # rests on Gaussian noise; has side noises; has draws
-    drawn: bool = False  # rests on Gaussian noise; has side noises; has draws
+    gaussian_only: bool = True  # rests on Gaussian noise
+    side_noises: bool = False  # has censoring noises
+    drawn: bool = False  # is an average over draws
     maximised: bool = True  # whether hyper-parameters may be chosen by it
     limits: bool = False  # whether every row needs the limits of its instrument
 

@@ -86,7 +86,9 @@ def coarse_words(fitted: FittedGP) -> str:
 
 def rounding_words(fitted: FittedGP, rows: float) -> str:
     """Where rounding took digits, and what to look at; nothing where it took none."""
-    if not words_for_little_noise(fitted.parameters) and not any(at.factor.drowned(rows) for at in fitted.points):
+    if not words_for_little_noise(fitted.parameters) and not any(
+        at.factor.lost_to_rounding(rows) for at in fitted.points
+    ):
         return ""
     return (
         "Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at "
@@ -112,7 +114,7 @@ def bound_words(fitted: FittedGP) -> str:
 
 
 def coarse_remedy(parameters: Parameters, rows: float) -> str:
-    """What makes the inducing inputs leave less; where rounding drowns the noise all inputs are no remedy."""
+    """What makes the inducing inputs leave less; where the noise is lost to rounding all inputs are no remedy."""
     if words_for_little_noise(parameters, rows):
         return "raise inducing= or the value at which sigma is fixed"
     return "raise inducing= or use inducing=None"

@@ -135,7 +135,7 @@ class Factor:
         """Number of features, M."""
         return len(self.L) + (0 if self.T is None else self.T.shape[0] * self.T.shape[1])
 
-    def drowned(self, rows: float = 0.0) -> bool:
+    def lost_to_rounding(self, rows: float = 0.0) -> bool:
         """Whether a pivot is no more than what rounding left of its diagonal: 1 beside 1e16 may as well be 100."""
         diagonal, lost = np.square(self.L).sum(axis=1), _LOST * np.sqrt(self.size + rows)
         if self.T is not None and self.U is not None:

@@ -73,8 +73,8 @@ class LinearPrior:
     Their features are (FEA3) of the theory pages.
     """
 
-    mean: Array  # (p,), in the user's units; ``sd = 0`` fixes a coefficient
-    sd: Array  # (p,), in the user's units; ``sd = 0`` fixes a coefficient
+    mean: Array  # (p,), in the user's units
+    sd: Array  # (p,), in the user's units; 0 fixes a coefficient
     centre: Array  # (p,), taken from each column; zero without a free intercept, and for the intercept itself
     intercept: int | None  # position of a free intercept with the default prior, whose mean is the response's
 

@@ -14,7 +14,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.sites import moments_of
@@ -137,7 +137,7 @@ def _approximations(parts: Parts, response: Any) -> Iterator[tuple[str, Answer]]
         sided = method.side_noises
         at = (theta, with_side_noises(likelihood, roles)) if sided else (plain, likelihood)
         try:
-            yield name, _answer(settle(cut(problem, parts.gp.prior.inputs), blocks, at[0], method, at[1]))
+            yield name, _answer(find_posterior(cut(problem, parts.gp.prior.inputs), blocks, at[0], method, at[1]))
         except NumericalError:
             continue
 

@@ -201,7 +201,7 @@ def test_ep_gives_way_to_vi_and_says_so(clipped):
 
 
 def test_a_search_cut_short_says_so(clipped):
-    with pytest.warns(ConvergenceWarning, match="did not settle"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         res = tg.fit("y ~ gp(x) | censor(lower)", clipped, method=tg.Laplace(max_sweeps=1), hyper="maximize")
     assert not res.converged
     assert "not" in str(res.summary()).lower()
@@ -324,7 +324,7 @@ def test_a_large_offset_is_not_constant(clipped):
 @pytest.mark.parametrize("sigma", [1e-9, 1.1e-9, 1e-8])
 def test_a_computation_that_breaks_down_names_what_is_fixed(clipped, sigma):
     with pytest.raises(
-        tg.errors.NumericalError, match=r"Look at sigma, whose square rounding drowns: fixed=\{.sigma.: "
+        tg.errors.NumericalError, match=r"Look at sigma, whose square is lost to rounding: fixed=\{.sigma.: "
     ):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": sigma})
 

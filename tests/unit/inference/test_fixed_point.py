@@ -8,8 +8,8 @@ from support.problems import CENSORING, GAUSSIAN, VARIANTS, gp, make_problem, si
 
 from tobitgp.errors import NumericalError
 from tobitgp.inference import METHODS
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.fixed_point import seed as seed_with
-from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import split_theta
 from tobitgp.priors.block import Inputs
@@ -90,7 +90,7 @@ def test_the_posterior_of_some_rows_leads_to_that_of_all(name):
     few = solve(some, [gp(some)], THETA, method)
     cold = solve(problem, [gp(problem)], THETA, method)
     whole = seed_with(cut(problem, [Inputs(problem.X[0])]), few, method, GAUSSIAN)
-    warm = settle(whole, [gp(problem)], THETA, method, GAUSSIAN)
+    warm = find_posterior(whole, [gp(problem)], THETA, method, GAUSSIAN)
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-6)
     assert warm.sweeps < cold.sweeps
 

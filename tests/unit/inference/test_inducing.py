@@ -10,8 +10,8 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import EP, METHODS, VI
 from tobitgp.inference import inducing as room
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.fitted import Settings
-from tobitgp.inference.parameters import Parameters, default_prior
+from tobitgp.inference.fitted import Settings, Task
+from tobitgp.inference.parameters import LOCATION, Parameters, default_prior
 from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
@@ -33,7 +33,8 @@ def run(problem, kernel, inducing, moves, method=None, chosen=None, on_step=None
     grouping = None if code is None else Grouping("g", int(code.max()) + 1)
     term = GPPrior(Inputs(problem.X[0], code), product((kernel, d)), inducing, grouping, moves)
     settings = Settings(**(PLAIN | options))
-    return fit_gp(problem, Prior(None, (term,)), chosen or hyper(d), method or VI(), GAUSSIAN, settings, on_step)
+    task = Task(problem, Prior(None, (term,)), chosen or hyper(d), GAUSSIAN)
+    return fit_gp(task, method or VI(), settings, on_step)
 
 
 def density(fitted):
@@ -142,7 +143,12 @@ def test_many_rows_are_moved_by_some(monkeypatch, method):
 def test_a_worse_end_is_not_taken(monkeypatch):
     problem = wavy(120, 1, "left", seed=4)
     greedy = run(problem, "rbf", 6, False)
-    monkeypatch.setattr(room, "_climb", lambda bound, start, max_iter: start + bound.is_place * 30.0)
+
+    def stray(bound, start, max_iter):
+        located = np.array(bound.parameters.roles)[bound.parameters.free] == LOCATION
+        return bound.theta(start + located * 30.0)
+
+    monkeypatch.setattr(room, "_climb", stray)
     assert run(problem, "rbf", 6, True).evidence == pytest.approx(greedy.evidence, abs=1e-6)
 
 

@@ -10,6 +10,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
 from tobitgp.inference.fit import fit_gp
+from tobitgp.inference.fitted import Task
 from tobitgp.inference.model import plan_rows
 from tobitgp.inference.parameter_options import Given
 from tobitgp.likelihoods import FAMILIES
@@ -35,7 +36,7 @@ def model_of(frame, formula="y ~ z + gp(x) | censor(low, high)", family="gaussia
 
 def fitted_by(frame, method, formula="y ~ z + gp(x) | censor(low, high)", **options):
     model, training = model_of(frame, formula, **options)
-    fitted = fit_gp(model.problem, model.prior, model.parameters, method, GAUSSIAN)
+    fitted = fit_gp(Task(model.problem, model.prior, model.parameters, GAUSSIAN), method)
     return model, training, fitted
 
 

@@ -10,7 +10,7 @@ from support.problems import make_problem, product, tight
 
 import tobitgp as tg
 from tobitgp.inference import search
-from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import cut_cells, screen
@@ -30,7 +30,7 @@ def settled(x, y, lower=None, code=None):
     prior = Prior(None, (GPPrior(Inputs(problem.X[0], problem.code[0]), product(("rbf", 1)), None, grouping),))
     whole = cut(problem, prior.inputs)
     blocks = prior.blocks(THETA, np.ones(problem.n), nats=0.0, cap=problem.n)
-    return problem, prior, settle(whole, blocks, THETA, tight("ep"), FAMILIES["gaussian"].likelihood)
+    return problem, prior, find_posterior(whole, blocks, THETA, tight("ep"), FAMILIES["gaussian"].likelihood)
 
 
 def wave(n, seed, spacing=0.55):

@@ -113,5 +113,5 @@ def test_what_rounding_drowns_is_known(shape, precision, drowned):
     own = OwnColumns(np.ones((n, m)), np.arange(n), size) if size else None
     A = Loadings(np.ones((n, p)), own)
     B = tuple(a + b for a, b in zip(identity(*shape), A.gram(np.full(n, precision)), strict=True))
-    assert factorise(B).drowned() == drowned
-    assert factorise(B).drowned(rows=1e8)
+    assert factorise(B).lost_to_rounding() == drowned
+    assert factorise(B).lost_to_rounding(rows=1e8)

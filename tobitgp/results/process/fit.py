@@ -21,7 +21,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.assembly import assemble_pieces
 from tobitgp.inference.fit import evaluate, fit_gp
-from tobitgp.inference.fitted import Settings, Step
+from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameter_options import Given
 from tobitgp.inference.partitioned import Whole
@@ -48,7 +48,8 @@ def fit_process(
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
-    fitted = fit_gp(model.problem, model.prior, model.parameters, method, family.likelihood, settings, on_step, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
@@ -104,16 +105,8 @@ def evidence_at(
     """Evidence where ``given.fixed`` has all hyper-parameters."""
     plan, model, whole = build_model(spec, read, family, given, method, settings)
     _check_all_given(model)
-    found = evaluate(
-        model.problem,
-        model.prior,
-        model.parameters,
-        method,
-        family.likelihood,
-        settings,
-        whole,
-        gradient=gradient,
-    )
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    found = evaluate(task, method, settings, gradient=gradient)
     plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))
     return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)
