@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from tobitgp.engines import single_blas_thread
-from tobitgp.inference.passes import CHUNK_ROWS
+from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.numerics.linear_algebra import gram, triangular_product
 
 FEATURES = (40, 100, 200)

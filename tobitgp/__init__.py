@@ -10,8 +10,8 @@ from tobitgp.inference import EP, VI, Laplace
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture import EMCM, SVBCM, VBCM
 from tobitgp.model import Model
-from tobitgp.prior.distributions import LogNormal, Normal
-from tobitgp.prior.moving import Inducing
+from tobitgp.priors.hyperpriors import LogNormal, Normal
+from tobitgp.priors.kernel_block import Inducing
 from tobitgp.results.bounds import compare_bounds
 from tobitgp.results.compare import compare
 from tobitgp.results.mixture.results import MixtureResults

@@ -12,7 +12,7 @@ from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.model import Hyper, Model
 from tobitgp.options import saying_what_was_meant
-from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import TobitResults

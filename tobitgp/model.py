@@ -22,7 +22,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.given import Given, read_mapping
+from tobitgp.inference.parameter_options import Given, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
@@ -42,7 +42,7 @@ from tobitgp.options import (
     refuse_without_mle,
     saying_what_was_meant,
 )
-from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import is_of_counts
 from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, refuse_with_mixture

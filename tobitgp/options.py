@@ -22,7 +22,7 @@ from tobitgp.mixture.family import Family as MixtureFamily
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method as MixtureMethod
 from tobitgp.numerics.draws import generator
-from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 from tobitgp.typing import BoolArray, Frame, IntArray
 
 MLE = "mle"

@@ -13,7 +13,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning
-from tobitgp.prior.kernels import KERNELS
+from tobitgp.priors.kernels import KERNELS
 
 N = 1500
 NATS = 0.01

@@ -9,8 +9,8 @@ from support.problems import CENSORING, GAUSSIAN, RADIAL, VARIANTS, dense, gp, m
 from support.variational import FullCovariance, whitened
 
 from tobitgp.inference import METHODS
-from tobitgp.inference.bound import lower_bound
-from tobitgp.prior.dense import DenseBlock
+from tobitgp.inference.evidence import lower_bound
+from tobitgp.priors.linear import DenseBlock
 
 PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
 THETA = np.append(PRIOR, np.log(SIGMA))

@@ -20,7 +20,7 @@ from support.problems import (
 
 from tobitgp.distributions.student import Student
 from tobitgp.inference import EP, METHODS, VI
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.noise import Noise
 

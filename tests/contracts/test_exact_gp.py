@@ -5,7 +5,7 @@ import pytest
 from support.oracles import covariance, gp_regression
 from support.problems import GAUSSIAN, RADIAL, VARIANTS, dense, gp, make_problem, marginals, predict, simulate, solve
 
-from tobitgp.inference.bound import effective_parameters, lower_bound
+from tobitgp.inference.evidence import effective_parameters, lower_bound
 
 CLOSED = 1e-8  # features reproduce the kernel at training rows to a relative 1e-10
 ELSEWHERE = 3e-5  # away from them an omitted direction of variance 1e-10 shows with its sd

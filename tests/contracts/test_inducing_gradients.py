@@ -6,10 +6,10 @@ from support.differences import gradient
 from support.laws import LAWS
 from support.problems import GAUSSIAN, VARIANTS, dense, gp, make_problem, product, simulate, solve, tight
 
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.prior.kernels import KERNELS
-from tobitgp.prior.moving import MovingBlock
+from tobitgp.priors.kernel_block import MovingBlock
+from tobitgp.priors.kernels import KERNELS
 
 STEP = 2e-3
 NEAR = 2e-6  # seen: 7e-7 (matern12, which has kinks at the rows); 1e-8 for the others

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.problems import CENSORING, VARIANTS, Data, gp, make_problem, marginals, simulate, solve, tight
 
-from tobitgp.inference import parts, passes, settle
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference import fixed_point, partitioned, site_updates
+from tobitgp.inference.evidence import evidence_gradient
 
 SAME = 1e-7  # sites settle to 1e-7 and the evidence is flat there
 MOMENTS = 1e-6  # where a row is far beyond its limit, a small change of site moves the mean by more
@@ -45,8 +45,8 @@ def test_order_of_rows(data, name, rng):
 @pytest.mark.parametrize("rows", [1, 5])
 def test_size_of_chunks_and_kept_features(data, name, rows, copies, monkeypatch):
     whole = settled(data, name)
-    monkeypatch.setattr(passes, "CHUNK_ROWS", rows)
-    monkeypatch.setattr(settle, "CACHE_BYTES", copies * 16 * whole[0].layout.row_features * 8)
+    monkeypatch.setattr(site_updates, "CHUNK_ROWS", rows)
+    monkeypatch.setattr(fixed_point, "CACHE_BYTES", copies * 16 * whole[0].layout.row_features * 8)
     pieces = settled(data, name)
     assert len(chunks(pieces[0])) > len(chunks(whole[0]))
     assert {(bool(chunk.kept), chunk.for_slopes) for chunk in chunks(pieces[0])} == {(copies > 0, copies > 1)}
@@ -60,7 +60,7 @@ def chunks(posterior):
 @pytest.mark.parametrize("rows", [3, 7])
 def test_size_of_parts(data, name, rows, monkeypatch):
     whole = settled(data, name)
-    monkeypatch.setattr(parts, "PART_ROWS", rows)
+    monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     pieces = settled(data, name)
     assert len(pieces[0].rows) > len(whole[0].rows) == 1
     assert_same(pieces, whole)

@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import arrays
 from support.differences import gradient
 from support.oracles import correlation
 
-from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.prior.kernels import KERNELS
+from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
 
 LENGTHS = np.array([0.4, 1.3, 2.0])
 SHAPES = {"alpha": 1.4, "arc": 0.8, "period": 1.7}

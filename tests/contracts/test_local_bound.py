@@ -9,8 +9,8 @@ from support.oracles import covariance, exact_evidence
 from support.problems import CENSORING, GAUSSIAN, dense, gp, make_problem, make_rows, marginals, simulate, solve, tight
 
 from tobitgp.inference import VI, Laplace
-from tobitgp.inference.local import local_update
 from tobitgp.inference.method import Marginals
+from tobitgp.inference.vi_bounds import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
 
 CLOSED = 1e-8

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats as st
 from scipy.special import gamma
+from support.posteriors import asked, nodes
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.results.distribution import probability_scale
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.survival import times_of_rows
+from tobitgp.results.process.nodes import nodes_of
 from tobitgp.results.rows import ask
 
 X = np.linspace(-30.0, 30.0, 6001)
@@ -64,9 +63,8 @@ def of_logistic(f, sigma, times):
 def test_errors_are_those_of_the_posterior(fitted, of):
     res, data, limits = fitted()
     rows = {"x": data["x"][:3]}
-    law = times_of_rows(res.parts, ask(res.parts, rows)).law
-    q, which = law.q, law.which
-    draws = of(q.mean[:, which, None] + q.sd[:, which, None] * X, q.sigma[:, None, None], limits)
+    q = nodes_of(res.parts, ask(res.parts, rows).design)
+    draws = of(q.mean[:, :, None] + q.sd[:, :, None] * X, q.sigma[:, :, None], limits)
     share = q.weight[:, None, None] * MASS
 
     def sd(values):
@@ -88,8 +86,8 @@ def test_errors_are_those_of_the_posterior(fitted, of):
 def test_no_probability_is_above_one(law):
     """Weights that sum to a little more than 1, at values far below what may be seen and far above."""
     sd, sigma = np.tile(np.geomspace(0.01, 3.0, 40), (3, 1)), np.array([0.5, 1.0, 1.5])
-    q = Mixture(np.array([0.1, 0.2, 0.7]) * (1.0 + 4e-16), np.zeros((3, 40)), sd, sigma, laws=(law,) * 3)
+    q = nodes(np.array([0.1, 0.2, 0.7]) * (1.0 + 4e-16), np.zeros((3, 40)), sd, sigma, noises=(law,) * 3)
     for z in np.linspace(-60.0, 60.0, 97):
-        both = np.stack([probability_scale(z, above=above).point(q) for above in (False, True)])
+        both = np.stack([q.value(asked("prob", False, limit=np.full(40, z), above=above)) for above in (False, True)])
         assert (both.max(axis=0) <= 1.0).all()
         np.testing.assert_allclose(both.sum(axis=0), 1.0, rtol=1e-12)

@@ -8,9 +8,9 @@ from support.oracles import covariance
 from support.problems import gp, make_problem, marginals, simulate, solve, tight
 from support.variational import NODES, WEIGHTS, expectations, log_mass
 
-from tobitgp.inference.design import central_composite
-from tobitgp.inference.gather import nats_left
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.fitted import central_composite
+from tobitgp.inference.sites import nats_left
 from tobitgp.likelihoods.expectations import fixed_draws
 
 CLOSE = 1e-9

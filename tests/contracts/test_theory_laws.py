@@ -5,16 +5,17 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr, owens_t
 from scipy.stats import gamma, norm
+from support.posteriors import asked, nodes
 from support.problems import make_rows
 
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
+from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.results.clipped import clipped_mean, smoothed_variance
-from tobitgp.results.distribution import probability_scale
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.bands import conditional_band, hazard_band
+from tobitgp.posterior.clipped_normal import smoothed_variance
+from tobitgp.posterior.questions import CURVES
 
 CLOSE = 1e-10
 M, S, L, U, MU, SIGMA = 0.3, 0.7, -0.6, 1.1, -0.2, 0.5
@@ -78,7 +79,7 @@ def test_what_the_instrument_shows():
 
     at = np.array([[M]]), np.array([[np.hypot(np.sqrt(v), sigma)]])
     limits = np.array([L]), np.array([U])
-    assert clipped_mean(*at, *limits, log_time=False)[0, 0] == pytest.approx(g(M, at[1][0, 0]), abs=CLOSE)
+    assert LocationScale(Normal(), *at).clipped_mean(*limits)[0, 0] == pytest.approx(g(M, at[1][0, 0]), abs=CLOSE)
     first, second = (
         quad(lambda f, k=k: g(f, sigma) ** k * norm.pdf(f, M, np.sqrt(v)), M - 9.0, M + 9.0, epsabs=1e-13, limit=200)[0]
         for k in (1, 2)
@@ -95,8 +96,10 @@ def test_uncertainty_of_a_probability():
     z, rho = (limit - m) / total, sd**2 / total**2
     tail = ndtr(-abs(z))
     variance = tail - 2.0 * owens_t(-abs(z), np.sqrt((1.0 - rho) / (1.0 + rho))) - tail**2
-    q = Mixture(np.ones(1), np.full((1, 1), m), np.full((1, 1), sd), np.array([sigma]))
-    assert probability_scale(limit, above=False).sd(q)[0] == pytest.approx(np.sqrt(variance), abs=CLOSE)
+    q = nodes(np.ones(1), np.full((1, 1), m), np.full((1, 1), sd), np.array([sigma]))
+    assert q.se(asked("prob", False, limit=np.array([limit]), above=False))[0] == pytest.approx(
+        np.sqrt(variance), abs=CLOSE
+    )
 
 
 def test_the_band_of_a_constant_hazard_is_that_of_its_posterior():
@@ -104,11 +107,11 @@ def test_the_band_of_a_constant_hazard_is_that_of_its_posterior():
     f = np.arange(-2.5, 5.0, 5e-4)
     weight = gamma.pdf(np.exp(-f), 10.0, scale=0.1) * np.exp(-f)
     every, orders = np.ones((len(f), 1)), (0.025, 0.5, 0.975)
-    q = Mixture(weight / weight.sum(), f[:, None], 4e-4 * every, every[:, 0], True, laws=(Gumbel(),) * len(f))
+    q = nodes(weight / weight.sum(), f[:, None], 4e-4 * every, every[:, 0], True, (Gumbel(),) * len(f)).spread_over(3)
     times = np.array([[1.0, 5.0, 20.0]])
     want = gamma.ppf(orders, 10.0, scale=0.1)
-    found = np.stack(hazard_band(q, np.log(times), orders))[:, 0] / times
+    found = np.stack(q.quantiles(CURVES["hazard"](True, times), orders))[:, 0]
     np.testing.assert_allclose(found, np.repeat(want[:, None], 3, axis=1), rtol=1e-6)
-    found = np.ravel(conditional_band(q, np.log([5.0]), np.log([[6.0]]), orders))
+    found = np.ravel(q.quantiles(CURVES["cumulative_hazard"](True, np.full((1, 1), 6.0), np.full((1, 1), 5.0)), orders))
     np.testing.assert_allclose(found, want, rtol=1e-6)
     np.testing.assert_allclose(np.exp(-found), [0.619069, 0.380271, 0.181141], atol=1e-6)

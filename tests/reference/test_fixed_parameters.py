@@ -6,7 +6,7 @@ from support.oracles import covariance, exact_evidence
 from support.problems import VARIANTS, from_codes, gp, marginals, solve
 from support.reference import load
 
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.censoring_noise import SideNoise
 
 PRINTED = 1e-6  # the iterations behind the table stopped at about 1e-8 on the sites

@@ -1,9 +1,8 @@
 """Predictions, residuals, moments and marginal effects of survreg, AER and lifelines."""
 
-from functools import partial
-
 import numpy as np
 import pytest
+from support.posteriors import asked, rows_of
 from support.regressions import (
     AFFAIRS,
     DIST,
@@ -18,22 +17,12 @@ from support.regressions import (
 )
 
 from tobitgp.data.outcome import outcome
-from tobitgp.regression import covariance, maximise, residuals
-from tobitgp.regression.conditional import conditional_mean
-from tobitgp.regression.delta import delta_se
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question
+from tobitgp.regression import covariance, maximise
 from tobitgp.regression.deviance import deviance
-from tobitgp.regression.effects import Side, effect, split
 from tobitgp.regression.influence import dfbeta
-from tobitgp.regression.scales import (
-    Predictor,
-    Quantity,
-    latent,
-    median,
-    observed,
-    probability,
-    quantile,
-    uncensored,
-)
+from tobitgp.results.regression.estimates import row_covariance
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4
@@ -55,26 +44,37 @@ class Fit:
 
     def predictor(self, H=None, W=None):
         H, W = (self.H if H is None else H), (self.W if W is None else W)
-        return Predictor(H @ self.fit.coefficients, W @ self.fit.gamma, self.law, self.log_time)
+        return rows_of(self.law, H @ self.fit.coefficients, W @ self.fit.gamma, self.log_time)
+
+    def estimates(self, H, W):
+        x = H @ self.fit.coefficients, W @ self.fit.gamma
+        V = row_covariance(H, W, self.V, 2)
+        unit = np.exp(x[1]), np.ones(len(H))
+        return Estimates(lambda at: rows_of(self.law, *at, self.log_time), x, unit, V, 0.0 * V)
 
 
-def location(rows):
-    """What survreg calls the response: eta, or its exponential."""
-    if not rows.log_time:
-        return latent(rows)
-    return Quantity(np.exp(rows.eta), np.exp(rows.eta), np.zeros_like(rows.eta), "log")
+def survregs_response(y):
+    """What survreg calls the response: the location, or its exponential."""
+    return y.response(y.location)
+
+
+def prob(rows, limit, *, above):
+    question = asked("prob", rows.log, limit=np.broadcast_to(limit, rows.location.shape), above=above)
+    return question.number(rows)
 
 
 def check_predictions(reference, made, H, W):
-    rows = made.predictor(H, W)
-    for name, quantity in (("link", latent(rows)), ("response", location(rows))):
-        np.testing.assert_allclose(quantity.value, reference[name]["fit"], rtol=RTOL)
-        np.testing.assert_allclose(delta_se(quantity, H, W, made.V), reference[name]["se"], rtol=SE_RTOL)
+    at, log = made.estimates(H, W), made.log_time
+    link = Question(lambda y: y.location), Question(survregs_response)
+    for name, question in zip(("link", "response"), link, strict=True):
+        found = at.statistics(question, None, se=True)
+        np.testing.assert_allclose(found["mean"], reference[name]["fit"], rtol=RTOL)
+        np.testing.assert_allclose(found["se"], reference[name]["se"], rtol=SE_RTOL)
     kept = reference["quantile"]
     for j, q in enumerate(reference["quantile_p"]):
-        found = quantile(rows, q)
-        np.testing.assert_allclose(found.value, np.array(kept["fit"])[:, j], rtol=RTOL)
-        np.testing.assert_allclose(delta_se(found, H, W, made.V), np.array(kept["se"])[:, j], rtol=SE_RTOL)
+        found = at.statistics(asked("quantile", log, p=q), None, se=True)
+        np.testing.assert_allclose(found["mean"], np.array(kept["fit"])[:, j], rtol=RTOL)
+        np.testing.assert_allclose(found["se"], np.array(kept["se"])[:, j], rtol=SE_RTOL)
 
 
 def positions(reference, n, key="residual_rows_1based"):
@@ -100,16 +100,16 @@ def check_residuals(reference, made):
     found = deviance(rows, seen)[at]
     want = np.array(kept["deviance"], dtype=float)
     if made.law.name == "gumbel":
-        want[between] = corrected(want[between], *gumbel_maxima((seen.width / rows.sigma)[at][between]))
+        want[between] = corrected(want[between], *gumbel_maxima((seen.width / rows.scale)[at][between]))
     if made.law.name == "student":
         log_mode = float(made.law.log_density(np.zeros(1), 0)[0][0])
         want[exact] = corrected(want[exact], -log_mode, log_mode)
     np.testing.assert_allclose(found, want, rtol=RTOL, atol=1e-6)
     ours = np.exp(seen.lower[at]) if made.log_time else seen.lower[at]
     gap = np.array(kept["response"])[exact]
-    np.testing.assert_allclose((ours - location(rows).value[at])[exact], gap, rtol=RTOL, atol=1e-6)
-    shift = uncensored(rows).value[at] - location(rows).value[at]
-    own = residuals.response(rows, seen.lower, seen.upper)[at] + shift
+    np.testing.assert_allclose((ours - survregs_response(rows)[at])[exact], gap, rtol=RTOL, atol=1e-6)
+    shift = rows.mean()[at] - survregs_response(rows)[at]
+    own = (rows.conditional_mean(seen.lower, seen.upper) - rows.mean())[at] + shift
     np.testing.assert_allclose(own[exact], gap, rtol=RTOL, atol=1e-6)
     check_dfbeta(np.array(kept["dfbeta"], dtype=float), made, at, between)
 
@@ -175,7 +175,7 @@ def test_survival_of_new_rows():
     new = np.array([[1.0, *row.values()] for row in kept["newdata"]], dtype=float)
     for dist in ("lognormal", "weibull", "loglogistic"):
         rows = Fit(LUNG[dist], *lung(), dist=dist).predictor(new, np.ones((len(new), 1)))
-        found = [probability(rows, np.array(float(t)), above=True).value for t in kept["times"]]
+        found = [prob(rows, float(t), above=True) for t in kept["times"]]
         np.testing.assert_allclose(np.transpose(found), kept[dist], rtol=RTOL)
 
 
@@ -187,11 +187,11 @@ def test_times_at_the_estimates_of_lifelines(kind, family):
     *beta, ancillary = (kept["params"][key] for key in order(kept["params"]))
     new = np.column_stack([np.ones(5), *(LIFELINES["newdata"][name] for name in ("age", "sex", "ph_ecog"))])
     tau = np.full(5, ancillary if family == "lognormal" else -ancillary)
-    rows = Predictor(new @ np.array(beta), tau, DIST[family][0], True)
-    np.testing.assert_allclose(median(rows).value, kept["predict_median"], rtol=RTOL)
-    np.testing.assert_allclose(uncensored(rows).value, kept["predict_expectation"], rtol=RTOL)
-    np.testing.assert_allclose(quantile(rows, 0.1).value, kept["predict_percentile_0.9"], rtol=RTOL)
-    found = [probability(rows, np.array(float(t)), above=True).value for t in kept["survival_times"]]
+    rows = rows_of(DIST[family][0], new @ np.array(beta), tau, True)
+    np.testing.assert_allclose(rows.ppf(0.5), kept["predict_median"], rtol=RTOL)
+    np.testing.assert_allclose(rows.mean(), kept["predict_expectation"], rtol=RTOL)
+    np.testing.assert_allclose(rows.ppf(0.1), kept["predict_percentile_0.9"], rtol=RTOL)
+    found = [prob(rows, float(t), above=True) for t in kept["survival_times"]]
     np.testing.assert_allclose(np.transpose(found), kept["survival_rows_newdata"], rtol=RTOL)
 
 
@@ -202,15 +202,15 @@ def order(params):
 
 
 def check_moments(kept, rows):
-    n = len(rows.eta)
+    n = len(rows.location)
     low, high = np.zeros(n), np.full(n, np.inf)
     found = {
-        "prob_uncensored": probability(rows, low, above=True).value,
-        "prob_left": probability(rows, low, above=False).value,
+        "prob_uncensored": prob(rows, low, above=True),
+        "prob_left": prob(rows, low, above=False),
         "prob_right": np.zeros(n),
-        "mean_latent": uncensored(rows).value,
-        "mean_recorded": observed(rows, low, high).value,
-        "mean_given_uncensored": conditional_mean(rows, low, high),
+        "mean_latent": rows.mean(),
+        "mean_recorded": rows.clipped_mean(low, high),
+        "mean_given_uncensored": rows.conditional_mean(low, high),
     }
     for name, values in found.items():
         np.testing.assert_allclose(values, np.array(kept["values"])[:, kept["cols"].index(name)], rtol=RTOL)
@@ -234,25 +234,18 @@ def check_effects(kept, made, H, names):
     n = len(H)
     omega, low, high = np.full(n, 1.0 / n), np.zeros(n), np.full(n, np.inf)
     scales = {
-        "d_recorded_mean": partial(observed, lower=low, upper=high),
-        "d_prob_positive": partial(probability, limit=low, above=True),
+        "d_recorded_mean": lambda y: y.clipped_mean(low, high),
+        "d_prob_positive": lambda y: prob(y, low, above=True),
     }
     W = np.ones((n, 1))
     for j, name in enumerate(names, start=1):
         step = 1e-4 * made.H[:, j].std() * np.eye(H.shape[1])[j]
-        above, below = (Side(H + s, W, made.predictor(H + s, W)) for s in (step, -step))
-        width = np.full(n, 2.0 * step[j])
-        for scale, quantity in scales.items():
-            found = effect(above, below, width, omega, made.V, quantity)
-            assert found.value == pytest.approx(kept[scale][name], rel=RTOL)
-            assert found.se > 0.0
-        given = omega / width @ (conditional_mean(above.rows, low, high) - conditional_mean(below.rows, low, high))
+        above, below = (made.predictor(H + s, W) for s in (step, -step))
+        share = omega / (2.0 * step[j])
+        for scale, number in scales.items():
+            assert share @ (number(above) - number(below)) == pytest.approx(kept[scale][name], rel=RTOL)
+        given = share @ (above.conditional_mean(low, high) - below.conditional_mean(low, high))
         assert given == pytest.approx(kept["d_mean_given_positive"][name], rel=RTOL)
-        parts = split(above, below, width, omega, (low, high, np.full(n, -np.inf), high))
-        assert parts.intensive + parts.extensive == pytest.approx(kept["d_recorded_mean"][name], rel=RTOL)
-        if n == 1:
-            P = probability(above.rows, low, above=True).value[0]
-            assert parts.intensive == pytest.approx(P * kept["d_mean_given_positive"][name], rel=1e-4)
 
 
 def test_tobin_effects_at_means():

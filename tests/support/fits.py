@@ -8,8 +8,8 @@ from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.inference.prior import Prior
-from tobitgp.prior.block import Inputs
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernel_block import GPPrior
 
 ROLES = ("sd", "lengthscale", "sigma")
 

@@ -13,9 +13,9 @@ from tobitgp.data.prepare import prepare
 from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPieces
 from tobitgp.formula import parse_formula
-from tobitgp.inference.given import Given as Asked
+from tobitgp.inference.assembly import assemble_pieces, gather_parts, know_rows
 from tobitgp.inference.model import plan_rows
-from tobitgp.inference.whole import assemble_pieces, gather_parts, know_rows
+from tobitgp.inference.parameter_options import Given as Asked
 from tobitgp.likelihoods import resolve_family
 
 

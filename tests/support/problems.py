@@ -6,16 +6,15 @@ import numpy as np
 
 from tobitgp.data.problem import Instrument, Problem, Rows, Units, Window
 from tobitgp.inference import METHODS, VI
-from tobitgp.inference.bounds import BOUNDS
-from tobitgp.inference.gather import moments_of, sites_of
-from tobitgp.inference.parts import cut
-from tobitgp.inference.settle import settle
+from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.partitioned import cut
+from tobitgp.inference.sites import moments_of, sites_of
+from tobitgp.inference.vi_bounds import BOUNDS
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import KernelBlock
-from tobitgp.prior.kernels import KERNELS
+from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.kernel_block import KernelBlock
+from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
+from tobitgp.priors.linear import DenseBlock
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")

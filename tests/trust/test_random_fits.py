@@ -16,7 +16,7 @@ from support.random_fits import cases, fit_case, judge
 
 import tobitgp as tg
 from tobitgp.errors import TobitGPError
-from tobitgp.inference import passes
+from tobitgp.inference import site_updates
 
 WANTED = os.environ.get("TOBITGP_EXAMPLES")
 
@@ -45,7 +45,7 @@ class TooMuchWork(Exception):
 @pytest.fixture(scope="module")
 def visits():
     """How often rows were visited, of which no fit makes more than 8000."""
-    count, visit = [0], passes.visit
+    count, visit = [0], site_updates.visit
 
     def counted(state, q, rho):
         count[0] += 1
@@ -53,9 +53,9 @@ def visits():
             raise TooMuchWork
         return visit(state, q, rho)
 
-    passes.visit = counted
+    site_updates.visit = counted
     yield count
-    passes.visit = visit
+    site_updates.visit = visit
 
 
 def delayed(seed, weights):

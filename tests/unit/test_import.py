@@ -19,6 +19,6 @@ def test_public_names_are_importable_and_documented():
 
 def test_formula_and_prior_agree_on_kernels():
     from tobitgp.formula import KERNEL_NAMES
-    from tobitgp.prior.kernels import KERNELS
+    from tobitgp.priors.kernels import KERNELS
 
     assert set(KERNEL_NAMES) == set(KERNELS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tobitgp.cli.files import check_targets, date_columns, load_model, read_data, read_dates, write_table
 from tobitgp.results.compare import CRITERIA, compare, distinct
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
-from tobitgp.results.predict import WHATS
+from tobitgp.results.predict import whats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def add_predict(commands: Any) -> None:
     one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
     one.add_argument(
         "--what",
-        choices=list(dict.fromkeys((*WHATS, *MIXTURE_WHATS))),
+        choices=list(dict.fromkeys((*whats(), *MIXTURE_WHATS))),
         help="latent by default, uncensored of a mixture",
     )
     one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)

@@ -43,7 +43,7 @@ class ScaleDesign:
     columns: tuple[str, ...]  # names of the parameters, ``log(sigma)[z]``
     offset: Array  # (n,)
 
-    def rows(self, at: BoolArray | IntArray) -> ScaleDesign:
+    def rows(self, at: slice | BoolArray | IntArray) -> ScaleDesign:
         """Some of the rows."""
         return ScaleDesign(self.W[at], self.columns, self.offset[at])
 
@@ -70,7 +70,7 @@ class Design:
         known = np.zeros(len(self.H)) if self.scale is None else self.scale.offset
         return known if self.spread is None else known + np.log(self.spread)
 
-    def rows(self, at: BoolArray | IntArray) -> Design:
+    def rows(self, at: slice | BoolArray | IntArray) -> Design:
         """Some of the rows."""
         groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
         scale = None if self.scale is None else self.scale.rows(at)

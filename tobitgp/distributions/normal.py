@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from tobitgp.distributions.base import Distribution, Tail
 from tobitgp.distributions.intervals import Slice
@@ -63,3 +63,22 @@ class Normal(Distribution):
         mass, mean, _ = moments(low, high, 0.5 * (low + high), half, rows=3)
         centre = np.clip(0.0, low, high)
         return Slice(mass + 0.5 * s * s, centre + s, mean - centre)
+
+    def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
+        r"""With Mills' ratio :math:`R = S / \varphi`, z > 0: :math:`e^{sz} [R(z - s) - R(z)] / s` over :math:`R(z)`."""
+        t = z if above else -z
+        if tilt is None:
+            return np.log(mills(-t)[1])
+        s = np.asarray(tilt)
+        gap = _ratio(t - s) - _ratio(t) if above else _ratio(t) - _ratio(t + s)
+        far = s * z + np.log(gap / _ratio(t))
+        lift, tail = np.exp(0.5 * s * s - s * z), ndtr(-t)
+        part = lift * ndtr(s - t) - tail if above else tail - lift * ndtr(-s - t)
+        near = s * z + np.log(part) - log_ndtr(-t)
+        edge = 0.5 * s * s if above else np.full_like(z, -np.inf)
+        return np.where(t > 0.0, far, np.where(np.abs(z) < _FAR, near, edge)) - np.log(s)
+
+
+def _ratio(x: Array) -> Array:
+    """Mills' ratio ``S / phi``."""
+    return np.asarray(np.sqrt(0.5 * np.pi) * erfcx(x / np.sqrt(2.0)))

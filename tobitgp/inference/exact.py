@@ -8,9 +8,9 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.numerics.orthant_probability import normal_in_box
-from tobitgp.prior.block import Inputs
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernel_block import GPPrior
+from tobitgp.priors.linear import DenseBlock
 from tobitgp.typing import Array
 
 ROWS, CENSORED = 2000, 300

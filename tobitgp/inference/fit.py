@@ -5,31 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from tobitgp.data.problem import Problem
-from tobitgp.engines import map_independent, single_blas_thread
+from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
-from tobitgp.inference.bound import effective_parameters, lower_bound
-from tobitgp.inference.design import central_composite
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step
-from tobitgp.inference.gather import nats_left, precisions_of, sites_of
-from tobitgp.inference.levels import with_levels
+from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
+from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, central_composite
+from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
-from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.passes import ended
-from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.partitioned import Whole, cut
+from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
-from tobitgp.inference.settle import settle
+from tobitgp.inference.site_updates import ended, level_sums
+from tobitgp.inference.sites import nats_left, precisions_of, sites_of
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.weights import words_for_heavy
 from tobitgp.typing import Array
+
+_SPANNED = 1e-9  # of the squared length of an indicator
+
+
+def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
+    """The posterior with the levels of processes, and how the linear columns hold them, while its rows are at hand."""
+    levels = [NO_LEVEL] * len(posterior.blocks)
+    blocks = sorted(prior.with_levels)
+    if prior.linear is not None and blocks:
+        p = prior.linear.X.shape[1]
+        gram, *sums = add_up(posterior.rows.collect(level_sums, blocks, p))
+        for t, total in zip(blocks, sums, strict=True):
+            levels[t] = _level(gram, total[:, :p], total[:, p:-1], total[:, -1])
+    return replace(posterior, levels=tuple(levels))
+
+
+def _level(gram: Array, linear: Array, own: Array, weight: Array) -> tuple[Array, Array]:
+    """Mean features (L, m) over the rows of each level, and the weights (L, p) whose columns add up to its indicator.
+
+    Both are zero where no linear columns do: that level is the process's own.
+    """
+    size = np.sqrt(np.where(np.diag(gram) > 0.0, np.diag(gram), 1.0))
+    scaled = gram / size / size[:, None] + np.diag(np.where(np.diag(gram) > 0.0, 0.0, 1.0))  # 0: a fixed coefficient
+    share = np.linalg.solve(scaled, (linear / size).T).T / size
+    held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
+    mean = own / np.where(weight > 0.0, weight, 1.0)[:, None]
+    return (np.where(held[:, None], mean, 0.0), np.where(held[:, None], share, 0.0)) if held.any() else NO_LEVEL
+
 
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
@@ -203,3 +230,43 @@ def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not maximum.gain_left < 1e4:
         return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
     return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
+
+
+class Evaluated(NamedTuple):
+    """Evidence in the user's units, its derivatives (k,) in the values of all hyper-parameters, None unless asked for.
+
+    ``method`` is the one that made it: variational inference where expectation propagation did not settle.
+    """
+
+    value: float
+    gradient: Array | None
+    method: Method
+    converged: bool
+
+
+def evaluate(
+    problem: Problem,
+    prior: Prior,
+    parameters: Parameters,
+    method: Method,
+    likelihood: Likelihood,
+    settings: Settings,
+    whole: Whole | None = None,
+    *,
+    gradient: bool,
+) -> Evaluated:
+    """Evaluate the evidence where all hyper-parameters are known; arguments as of :func:`tobitgp.inference.fit.fit_gp`.
+
+    Derivatives are those at fixed inducing inputs.
+    """
+    assert not parameters.n_free
+    with single_blas_thread(), np.errstate(all="ignore"):
+        search = begin_search(problem, prior, parameters, method, likelihood, settings, None, whole)
+        with named_suspects(parameters, problem.weight, search.whole.weight):
+            objective, maximum = search.run()
+            posterior = as_asked(search, objective, objective.posterior(maximum.free))
+        slopes = None
+        if gradient:
+            slopes = evidence_gradient(posterior, search.last) / parameters.values(posterior.theta)
+        value = posterior.evidence + search.problem.units.log_jacobian
+        return Evaluated(value, slopes, search.last, posterior.converged)

@@ -1,4 +1,4 @@
-"""What a fit is asked to do, and what it hands on."""
+"""What a fit is asked to do and what it hands on, and the designs for integrating over hyper-parameters."""
 
 from __future__ import annotations
 
@@ -7,11 +7,54 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.inference.design import TWO_SPHERES
+from tobitgp.errors import SpecError
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.posterior import Posterior
 from tobitgp.typing import Array
+
+# Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
+_WALSH = (1, 2, 4, 8, 15, 16, 32, 51, 64, 85, 106, 128, 150, 171, 219, 237, 247, 256)
+MAX_DIMENSION = len(_WALSH)
+TWO_SPHERES = 5  # parameters; the more there are, the less their distance from the maximum varies
+
+
+def two_level(k: int) -> Array:
+    """Two-level design of resolution V in k factors, (runs, k) of -1 and 1."""
+    columns = np.array(_WALSH[:k])
+    runs = 1 << int(columns[-1]).bit_length()
+    bits = np.arange(runs)[:, None] & columns
+    parity = np.array([[int(v).bit_count() & 1 for v in row] for row in bits])
+    return 1.0 - 2.0 * parity
+
+
+def central_composite(k: int) -> tuple[Array, Array]:
+    """Points and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
+
+    The centre, and a star and a cube on one sphere about it, on each of two for at most five parameters: their radii
+    are those of Gauss-Radau quadrature, and the parts of star and cube meet the fourth moments.
+
+    Gives points (J, k), weights (J,).
+    """
+    if k > MAX_DIMENSION:
+        raise SpecError(
+            f"hyper='integrate' averages over at most {MAX_DIMENSION} hyper-parameters, and {k} are free. "
+            "Use hyper='maximize', ard=False in gp(), or fixed=."
+        )
+    if k == 0:
+        return np.zeros((1, 0)), np.ones(1)
+    star, cube = np.concatenate([np.eye(k), -np.eye(k)]), two_level(k) / np.sqrt(k)
+    if k == 1:  # both are the same two points
+        outer, part = star, np.full(2, 0.5)
+    else:
+        outer = np.concatenate([star, cube])
+        part = np.repeat([2.0 / len(star), k / len(cube)], [len(star), len(cube)]) / (k + 2.0)
+    square = k + 4.0 + np.sqrt(2.0 * k + 8.0) * np.array([-1.0, 1.0]) if k <= TWO_SPHERES else np.array([k + 2.0])
+    moments = np.array([k, k * (k + 2.0)])[: len(square)]
+    mass = np.linalg.solve(np.vander(square, increasing=True).T * square, moments)
+    points = [np.zeros((1, k)), *(np.sqrt(s) * outer for s in square)]
+    weights = [[1.0 - mass.sum()], *(m * np.exp(0.5 * s) * part for s, m in zip(square, mass, strict=True))]
+    return np.concatenate(points), np.concatenate(weights)
 
 
 class Step(NamedTuple):

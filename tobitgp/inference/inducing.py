@@ -13,19 +13,18 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.errors import NumericalError
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
-from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.passes import ended
+from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior, split_theta
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.settle import settle
+from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.prior.block import Block
-from tobitgp.prior.kernel import KernelBlock
-from tobitgp.prior.moving import MovingBlock
+from tobitgp.priors.block import Block
+from tobitgp.priors.kernel_block import KernelBlock, MovingBlock
 from tobitgp.typing import Array, BoolArray
 
 # More rows say little more of where inducing inputs belong.

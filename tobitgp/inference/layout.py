@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tobitgp.numerics.arrow import Loadings, OwnColumns, Slope
-from tobitgp.prior.block import BlockAt, Features, Inputs
+from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array, IntArray
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.inference.prior import Prior
-from tobitgp.prior.covariance import Covariance, KernelFactor
+from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.typing import Array, BoolArray, IntArray
 
 CELLS_PER_LENGTH = 4

@@ -30,24 +30,22 @@ from tobitgp.data.units import (
 from tobitgp.engines import LocalPieces, Pieces
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.given import Given, check_names, linear_means, read_parameters
-from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.prior import Prior
-from tobitgp.inference.processes import (
+from tobitgp.inference.parameter_options import Given, check_names, linear_means, read_parameters
+from tobitgp.inference.parameters import (
     DF,
     SIDE_NOISES,
     SIGMA,
     HyperParameter,
+    Parameters,
     term_covariance,
     term_parameters,
 )
+from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import Family
-from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import GPPrior
-from tobitgp.prior.linear import FLAT, WEAK, LinearPrior, default_sd
-from tobitgp.prior.moving import Inducing
+from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.kernel_block import GPPrior, Inducing
+from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.linear import FLAT, WEAK, DenseBlock, LinearPrior, default_sd
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.gather import precisions_of
-from tobitgp.inference.gradient import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.fixed_point import settle
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.parts import Whole
-from tobitgp.inference.passes import ended
+from tobitgp.inference.partitioned import Whole
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.settle import settle
+from tobitgp.inference.site_updates import ended
+from tobitgp.inference.sites import precisions_of
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.prior.block import Block
+from tobitgp.priors.block import Block
 from tobitgp.typing import Array
 
 INFEASIBLE = 1e12

@@ -15,9 +15,9 @@ import numpy as np
 
 from tobitgp.engines import Pieces
 from tobitgp.inference.layout import Layout, add_columns, join_features, keep_blocks
-from tobitgp.inference.parts import Sites
+from tobitgp.inference.partitioned import Sites
 from tobitgp.numerics.arrow import Factor, Loadings
-from tobitgp.prior.block import BlockAt, Inputs, Parametrised
+from tobitgp.priors.block import BlockAt, Inputs, Parametrised
 from tobitgp.typing import Array
 
 NO_SITES = Sites(np.zeros(0), np.zeros(0))

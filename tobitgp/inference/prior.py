@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tobitgp.inference.posterior import split_theta
-from tobitgp.prior.block import Block, Inputs
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import GPPrior, all_inputs
+from tobitgp.priors.block import Block, Inputs
+from tobitgp.priors.kernel_block import GPPrior, all_inputs
+from tobitgp.priors.linear import DenseBlock
 from tobitgp.typing import Array, IntArray
 
 

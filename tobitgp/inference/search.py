@@ -11,29 +11,37 @@ import numpy as np
 
 from tobitgp.data.problem import Problem
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
-from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish
-from tobitgp.inference.curvature import refined_root, whitening
-from tobitgp.inference.ends import APART, other_maxima, those_that_lead_somewhere, value_of
+from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.gather import COARSE, nats_left
-from tobitgp.inference.growth import growth_rates, of_groups, usual_rates, variances
+from tobitgp.inference.fixed_point import seed, settle
 from tobitgp.inference.inducing import move_inducing
+from tobitgp.inference.initial_values import other_octaves, starts, unknown_periods
 from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.multistart import (
+    APART,
+    LOOSE,
+    Tries,
+    growth_rates,
+    likely_precisions,
+    of_groups,
+    other_maxima,
+    those_that_lead_somewhere,
+    usual_rates,
+    value_of,
+    variances,
+)
 from tobitgp.inference.objective import EPFailure, Objective
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.parts import Whole, cut
-from tobitgp.inference.periods import unknown_periods
+from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.settle import seed, settle
-from tobitgp.inference.starts import other_octaves, starts
-from tobitgp.inference.tries import LOOSE, Tries, likely_precisions
+from tobitgp.inference.sites import COARSE, nats_left
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import with_side_noises
-from tobitgp.prior.block import Block
+from tobitgp.priors.block import Block
 from tobitgp.typing import Array
 
 NATS = 0.01

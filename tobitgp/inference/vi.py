@@ -9,8 +9,8 @@ import numpy as np
 
 from tobitgp.data.problem import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.bounds import BOUNDS, Bound
 from tobitgp.inference.method import Marginals, Method, Slopes, Update, check_settings
+from tobitgp.inference.vi_bounds import BOUNDS, Bound
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.gaussian import log_density_exact
 from tobitgp.typing import Array

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.numerics.draws import generator, open_uniform
+from tobitgp.numerics.log_arithmetic import weighted
 from tobitgp.typing import Array
 
 _HALVINGS = 200
@@ -150,7 +151,36 @@ class Predictive:
             out[good] = self._search(flat[good])
         return out.reshape(q.shape)[()]
 
-    def remaining(self, p: float, start: float) -> float:
+    @property
+    def discrete(self) -> bool:
+        """Whether values are whole numbers."""
+        return self.distribution.discrete
+
+    def log_odds(self, x: ArrayLike) -> Any:
+        """Log of the odds of more than x: `logsf` less `logcdf`, each formed where it is small."""
+        with np.errstate(invalid="ignore"):
+            return self.logsf(x) - self.logcdf(x)
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """Mean of values in (lower, upper], (n,): the value itself where the ends are equal."""
+        out = np.array(lower, dtype=np.float64)
+        open_rows = lower != upper
+        ends = out[open_rows], np.asarray(upper, dtype=np.float64)[open_rows]
+        with np.errstate(all="ignore"):
+            mean = self.distribution.truncated_moments(*ends)[0]
+            out[open_rows] = weighted(mean, self.components(*ends).T).sum(axis=0)
+        return out
+
+    def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
+        """Mean of values clipped at limits, (n,), infinite where there is none; nothing has a window."""
+        with np.errstate(all="ignore"):
+            inside = np.exp(self.distribution.log_interval(lower, upper))
+            out = inside * self.distribution.truncated_moments(lower, upper)[0]
+            below, above = np.exp(self.distribution.log_cdf(lower)), np.exp(self.distribution.log_sf(upper))
+            out = out + np.where(np.isfinite(lower), lower, 0.0) * below
+            return np.asarray(self.weights @ (out + np.where(np.isfinite(upper), upper, 0.0) * above))
+
+    def remaining(self, p: float, start: ArrayLike) -> Any:
         """Time after start at which survival falls to p of what it is at start; infinite where none is left.
 
         (SUR4) of the theory pages, in the units of the response. It is found on the log scale, far beyond where
@@ -160,9 +190,13 @@ class Predictive:
         --------
         >>> from tobitgp.mixture.weibull import Burr
         >>> lifetime = Predictive(np.ones(1), Burr(np.array([10.0]), np.ones(1), np.array([2.0])))
-        >>> round(lifetime.remaining(0.25, 1e9), 3)
+        >>> print(lifetime.remaining(0.25, 1e9).round(3))
         1000000010.0
         """
+        starts, back = np.unique(_numbers(start), return_inverse=True)
+        return np.array([self._remaining(p, float(one)) for one in starts])[back.reshape(np.shape(start))][()]
+
+    def _remaining(self, p: float, start: float) -> float:
         goal = float(self.logsf(start)) + float(np.log(p))
         if not np.isfinite(goal):
             return float("inf")

@@ -15,3 +15,8 @@ def log_difference(x: Array, y: Array) -> Array:
 def weighted(value: Array, probability: Array) -> Array:
     """Product of a value and its probability: 0 where that is 0, were the value infinite."""
     return np.where(probability > 0.0, value, 0.0) * probability
+
+
+def log_complement(log_p: Array) -> Array:
+    """``log(1 - p)``."""
+    return np.where(log_p > -0.7, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))

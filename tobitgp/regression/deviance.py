@@ -6,8 +6,8 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.likelihoods.row_terms import KINDS, Kind, Terms, kind_of, row_terms, subtract
-from tobitgp.regression.scales import Predictor
 from tobitgp.typing import Array, IntArray
 
 _SMALLEST = 1e-300
@@ -16,7 +16,7 @@ _LARGEST = 1e12  # log likelihoods beyond it differ from those of their windows 
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
-def deviance(rows: Predictor, seen: Outcome) -> Array:
+def deviance(rows: LocationScale, seen: Outcome) -> Array:
     r"""Signed root of twice what a row's log likelihood lacks to its largest value over eta, sigma held.
 
     That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the log
@@ -35,12 +35,12 @@ def deviance(rows: Predictor, seen: Outcome) -> Array:
     for code in np.unique(key):
         at = np.flatnonzero(key == code)
         kinds = KINDS[code // len(KINDS)], KINDS[code % len(KINDS)]
-        tau = rows.tau[at]
+        tau = np.log(rows.scale[at])
         with np.errstate(all="ignore"):
-            terms = _terms(rows.law, seen, at, kinds, rows.eta[at], tau)
-            best = _best(rows.law, kinds[0], seen.width[at], tau)
+            terms = _terms(rows.noise, seen, at, kinds, rows.location[at], tau)
+            best = _best(rows.noise, kinds[0], seen.width[at], tau)
             if kinds[1] != "open":
-                best = _best_in_window(rows.law, seen, at, kinds, tau)
+                best = _best_in_window(rows.noise, seen, at, kinds, tau)
             out[at] = np.sign(terms.eta) * np.sqrt(2.0 * np.maximum(best - terms.value, 0.0))
     return out
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tobitgp.formula.spec import GPTerm
-from tobitgp.inference.doubts import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.inference.gather import COARSE
+from tobitgp.inference.sites import COARSE
+from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.report.summary import (
     FitSummary,
     Rows,

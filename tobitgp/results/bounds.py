@@ -14,15 +14,15 @@ from tobitgp.data.problem import Problem
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
-from tobitgp.inference.bounds import BOUNDS
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
-from tobitgp.inference.gather import moments_of
-from tobitgp.inference.parts import cut
+from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior, split_theta
-from tobitgp.inference.settle import settle
+from tobitgp.inference.sites import moments_of
+from tobitgp.inference.vi_bounds import BOUNDS
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
-from tobitgp.prior.block import Block
-from tobitgp.prior.kernel import KernelBlock
+from tobitgp.priors.block import Block
+from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray
 

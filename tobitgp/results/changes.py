@@ -210,4 +210,6 @@ def marginal_effects(
     extensive   -0.036
     Name: (age, dy/dx), dtype: float64
     """
-    return results._effects(what, at, below=below, above=above, alpha=alpha)
+    from tobitgp.results.effects import effects_table
+
+    return effects_table(results.parts, what, at, below=below, above=above, alpha=alpha)

@@ -16,10 +16,10 @@ from tobitgp.data.state import NUMERIC_ROLES, DesignState
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import GPTerm
-from tobitgp.results.normals import Mixture
-from tobitgp.results.predict import check_level, statistics
-from tobitgp.results.scales import SCALES
-from tobitgp.results.terms import noise_sds, process_moments
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import QUESTIONS
+from tobitgp.results.predict import check_level
+from tobitgp.results.process.nodes import noise_sds, process_moments
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array
 
@@ -33,8 +33,8 @@ def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.Da
         assert levels is not None
         block = t + (parts.gp.linear is not None)
         moments = process_moments(parts, parts.gp.inputs(_one_row_each(parts, t)), block)
-        q = Mixture(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
-        tables.append(pd.DataFrame(statistics(SCALES["latent"], q, level, True)))
+        nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
+        tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
         keys += [(parts.gp.terms[t].name, item) for item in levels]
     return pd.concat(tables).set_axis(pd.MultiIndex.from_tuples(keys, names=["term", "level"]))
 

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator
-from tobitgp.results.conditional import what_was_seen, with_response
+from tobitgp.results.conditional import response_of_rows
 from tobitgp.results.rows import Asked, Limits, ask
 from tobitgp.typing import Array, Frame
 
@@ -238,11 +237,7 @@ def _seen(results: Results, new: Frame | None, asked: Asked, exclude: Any) -> tu
     parts = results.parts
     if len(exclude):
         raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
-    if new is None:
-        return asked, parts.rows.response
-    asked = with_response(parts, new, asked)
-    table = what_was_seen(parts, new).take(asked.usable)
-    return asked, build_response(parts.spec, table, np.ones(table.n))
+    return response_of_rows(parts, new, asked)
 
 
 def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:

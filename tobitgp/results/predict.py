@@ -1,122 +1,145 @@
-"""Predictions of a fitted Gaussian process in any rows: rows -> mixture of normals -> a scale -> columns of a table."""
+"""Predictions of processes and regressions as tables: rows -> questions -> their statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from tobitgp.data.shapes import Design
-from tobitgp.distributions.base import Distribution
-from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.model import GPModel
-from tobitgp.prior.block import Inputs
-from tobitgp.results.normals import Mixture
-from tobitgp.results.rows import Limits
-from tobitgp.results.scales import SCALES, Scale
-from tobitgp.typing import Array
+from tobitgp.posterior import questions
+from tobitgp.posterior.questions import QUESTIONS, Question
+from tobitgp.results.rows import Asked, ask
+from tobitgp.results.terms import find_terms
+from tobitgp.typing import Array, Frame
 
-MIN_CHUNK, MAX_CHUNK = 128, 1024
-HEAVY = 100_000
-WHATS = (*SCALES, "conditional", "quantile", "prob", "terms")
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
 _NUMBER = (float, int, np.floating, np.integer)
+_LONGEST = 80
+
+Ask = Callable[[bool, Asked], Question]
 
 
-def predict_rows(
-    fitted: FittedGP,
-    model: GPModel,
-    design: Design,
-    scales: Sequence[Scale],
+def whats() -> tuple[str, ...]:
+    """What processes and regressions predict."""
+    plain = [name for name in QUESTIONS if name not in ("quantile", "prob")]
+    return (*plain[:4], "conditional", "quantile", "prob", "terms", *plain[4:])
+
+
+def predict_table(
+    results: Results,
+    new: Frame | None,
+    what: str | None,
     *,
-    limits: Callable[[], Limits],
-    level: float | None,
+    interval: float | None,
     se: bool,
-    skip: frozenset[int] = frozenset(),
-) -> list[dict[str, Array]]:
-    """Predict in the rows of a design, a chunk at a time.
-
-    Gives (n,).
-    """
-    n = len(design.H)
-    known_limits = limits() if any(scale.needs_limits for scale in scales) else None
-    inputs, known, laws = model.inputs(design), model.known_mean(design), noise_laws(fitted, model)
-    noiseless = all(scale is SCALES["latent"] for scale in scales)
-
-    def chunk(rows: slice) -> list[dict[str, Array]]:
-        mean, sd, sigma = moments(fitted, inputs, known, rows, model.problem.units.scale, skip)
-        spread = None if design.spread is None or noiseless else design.spread[rows]
-        q = Mixture(fitted.weights, mean, sd, sigma, model.family.log_time, laws=laws, spread=spread)
-        if known_limits is not None:
-            q = replace(q, **known_limits.rows(rows)._asdict())
-        if q.spread is None:
-            return [statistics(scale, q, level, se) for scale in scales]
-        return [_of_each_noise(scale, q, level, se) for scale in scales]
-
-    size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
-    work = n * len(fitted.points) * max(fitted.n_features, 1)
-    with single_blas_thread():
-        parts = map_independent(chunk, row_chunks(0, n, size), heavy=work > HEAVY)
-    if not parts:
-        names = ["mean", "se", "lower", "upper"][: 4 if level is not None else 2 if se else 1]
-        return [{name: np.empty(0) for name in names} for _ in scales]
-    return [{name: np.concatenate([p[k][name] for p in parts]) for name in parts[0][k]} for k in range(len(scales))]
+    q: Any = None,
+    below: Any = None,
+    above: Any = None,
+    exclude: Any = (),
+) -> pd.Series[float] | pd.DataFrame:
+    """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
+    parts = results.parts
+    what, level, bands = check_what(what), check_level(interval), bool(se) or interval is not None
+    asks, listed = read_questions(what, q, below, above)
+    if what == "terms":
+        return _terms_table(results, new, exclude, level=level, se=bool(se))
+    if what == "conditional":
+        if len(exclude):
+            raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
+        table = results._conditional(new, level, se=bool(se))
+        return table if bands else table["mean"].rename(what)
+    asked = ask(parts, new, exclude, instead="what='uncensored'")
+    positive = parts.family.log_time
+    columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
+    return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 
-def _of_each_noise(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:
-    """Statistics of rows whose noise differs."""
-    out: dict[str, Array] = {}
-    for rows, part in q.of_one_noise():
-        for name, values in statistics(scale, part, level, se).items():
-            out.setdefault(name, np.empty(q.mean.shape[1]))[rows] = values
-    return out
+def prediction_table(
+    what: str, asked: Asked, columns: dict[Any, dict[str, Array]], *, listed: bool, bands: bool
+) -> pd.Series[float] | pd.DataFrame:
+    """A Series, a table of one question's statistics, or a column or group of columns for each question of a list."""
+    if not listed:
+        (only,) = columns.values()
+        table = asked.table(only)
+        return table if bands else table["mean"].rename(what)
+    if bands:
+        made = [asked.table(each) for each in columns.values()]
+        return pd.concat(made, axis=1, keys=list(columns), names=["value", "statistic"])
+    return pd.DataFrame({key: asked.spread(each["mean"]) for key, each in columns.items()}, index=asked.index)
 
 
-def moments(
-    fitted: FittedGP,
-    inputs: Sequence[Inputs],
-    known: Array,
-    rows: slice,
-    scale: float,
-    skip: frozenset[int] = frozenset(),
-) -> tuple[Array, Array, Array]:
-    """Mean and sd of f (J, n) in some rows, (PRE1), and the noise (J,), at every design point, in the user's units.
-
-    Shapes: known (N,).
-    """
-    here = [at.rows(rows) for at in inputs]
-    J, n = len(fitted.points), len(known[rows])
-    mean, sd = np.empty((J, n)), np.empty((J, n))
-    for j, point in enumerate(fitted.points):
-        A, d = point.features(here, skip)
-        mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
-    sigma = np.array([point.sigma for point in fitted.points])
-    return known[rows] + scale * mean, scale * sd, scale * sigma
+def _terms_table(results: Results, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
+    """Partial effects, a group of columns for each term that is not excluded."""
+    parts = results.parts
+    asked = ask(parts, new, exclude, terms=True)
+    left_out = {term.name for term in find_terms(parts, exclude)}
+    latent = QUESTIONS["latent"](parts.family.log_time)
+    tables = {
+        name: asked.table(posterior.statistics(latent, level, se=se))
+        for name, posterior in results._terms(asked).items()
+        if name not in left_out
+    }
+    return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)
 
 
-def noise_laws(fitted: FittedGP, model: GPModel) -> tuple[Distribution, ...]:
-    """Distribution of the noise at every design point."""
-    return tuple(model.family.law_at(point.theta) for point in fitted.points)
+def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Ask], bool]:
+    """Questions that a prediction asks, by the label of their column, and whether a list was given."""
+    given = [name for name, value in (("q", q), ("below", below), ("above", above)) if value is not None]
+    allowed = {"quantile": ["q"], "prob": ["below", "above"]}.get(what, [])
+    for name in given:
+        if name not in allowed:
+            home = "quantile" if name == "q" else "prob"
+            raise SpecError(f"{name}= goes with what={home!r}, not with what={what!r}.")
+    if what == "quantile":
+        if q is None:
+            raise SpecError("what='quantile' needs q=, a probability or a list of them, as q=[0.05, 0.95].")
+        values = _numbers("q", q)
+        if not all(0.0 < value < 1.0 for value in values):
+            raise SpecError(f"q={q!r}: probabilities strictly between 0 and 1 are needed, as q=0.9.")
+        return {value: _quantile(value) for value in values}, np.ndim(q) > 0
+    if what == "prob":
+        if len(given) != 1:
+            raise SpecError(
+                "what='prob' needs one of below= and above=, a number or a list of them; the probability of an "
+                "interval is the difference of two that are below."
+            )
+        limit = below if above is None else above
+        values = _numbers(given[0], limit)
+        return {value: _probability(value, above=above is not None) for value in values}, np.ndim(limit) > 0
+    if what == "observed":
+        return {what: lambda positive, asked: questions.observed(positive, *asked.limits())}, False
+    if what in QUESTIONS:
+        return {what: lambda positive, asked: QUESTIONS[what](positive)}, False
+    return {}, False
 
 
-def statistics(scale: Scale, q: Mixture, level: float | None, se: bool) -> dict[str, Array]:
-    """Columns of a table: ``mean``, with ``se`` or ``level`` also ``se``, with ``level`` the ends of the interval."""
-    mean = scale.point(q)
-    out = {"mean": mean}
-    if se or level is not None:
-        out["se"] = scale.sd(q)
-    if level is not None:
-        tail = 0.5 * (1.0 - level)
-        out["lower"] = np.minimum(scale.quantile(q, tail), mean)
-        out["upper"] = np.maximum(scale.quantile(q, 1.0 - tail), mean)
-    return out
+def _quantile(p: float) -> Ask:
+    return lambda positive, asked: questions.quantile(positive, p)
 
 
-def check_what(what: str | None, offered: Sequence[str] = WHATS, of: str = "") -> str:
-    """Name of a scale; the first that is offered for None."""
+def _probability(limit: float, *, above: bool) -> Ask:
+    return lambda positive, asked: questions.probability(positive, np.full(len(asked.design.H), limit), above=above)
+
+
+def _numbers(name: str, given: Any) -> list[float]:
+    """One number or a list of distinct ones."""
+    values = list(given) if np.ndim(given) == 1 else [given]
+    right = all(isinstance(v, _NUMBER) and not isinstance(v, (bool, np.bool_)) and np.isfinite(v) for v in values)
+    if not values or not right or len(set(values)) < len(values):
+        shown = repr(given)
+        shown = f"<{type(given).__name__}>" if "\n" in shown or len(shown) > _LONGEST else shown
+        raise SpecError(f"{name}={shown}: a finite number, or a list of different ones, is needed.")
+    return [float(v) for v in values]
+
+
+def check_what(what: str | None, offered: tuple[str, ...] | None = None, of: str = "") -> str:
+    """Name of a question; the first that there is for None."""
+    offered = offered or whats()
     if what is None:
         return offered[0]
     if not isinstance(what, str) or what not in offered:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tobitgp.results.lazy import is_dask, predict_lazily
 from tobitgp.results.predict import check_alpha
+from tobitgp.results.residuals import residual_series
 from tobitgp.typing import Frame
 
 if TYPE_CHECKING:
@@ -298,4 +299,4 @@ def residuals(
     1    0.59
     Name: deviance, dtype: float64
     """
-    return results._residuals(kind, rng)
+    return residual_series(results.parts, kind, rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +16,17 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, maketables, prediction, saving, times
 from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
 from tobitgp.results.joint import JointLaw
-from tobitgp.results.predict import check_alpha
+from tobitgp.results.predict import check_alpha, predict_table
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.scores import Scored, Scores, read_scored
-from tobitgp.results.survival import TimeRows
+from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
 from tobitgp.typing import Array, Frame
 
@@ -83,18 +86,31 @@ class Results:
         """What the fit is compared by."""
         raise NotImplementedError
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+    def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
+        """What is known of the distribution of the response in rows; ``bands`` if errors will be asked for."""
         raise NotImplementedError
 
-    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        """Statistics of questions, (n,) each."""
+        posterior = self._posterior(asked, bands=se or level is not None)
+        return [posterior.statistics(question, level, se=se) for question in questions]
+
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        """Responses where they were seen, imputed where they were censored."""
         raise NotImplementedError
+
+    def _terms(self, asked: Asked) -> Mapping[str, Nodes | Estimates]:
+        """What is known of every term of the location in rows."""
+        raise NotImplementedError
+
+    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
+        return predict_table(self, new, what, **options)
 
     @property
     def _joint(self) -> JointLaw:
         """What is known of rows together."""
-        raise NotImplementedError
-
-    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
         raise NotImplementedError
 
     def _k_hat(self, draws: int, rng: Rng) -> KHat:
@@ -108,10 +124,6 @@ class Results:
         """Diagnostics of this kind of fit; tests share one level with those of the residuals."""
         raise NotImplementedError
 
-    def _times_of(self, asked: Asked) -> TimeRows:
-        """Distribution of the times of rows that have one of their own."""
-        raise NotImplementedError
-
     def _likelihoods(self, rows: Scored) -> Array:
         """Log likelihoods (m,) of new rows."""
         raise NotImplementedError
@@ -122,7 +134,8 @@ class Results:
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         """Rows of a question about times; ``bands`` if it needs errors."""
-        return self._times_of(ask(self._parts, df, exclude))
+        asked = ask(self._parts, df, exclude)
+        return TimeRows(asked.index, asked.usable, Times.of(self._posterior(asked, bands=bands)))
 
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         """What new rows score."""
@@ -130,7 +143,7 @@ class Results:
         values = (
             self._likelihoods(rows)
             if scoring_method == "log_likelihood"
-            else self._times_of(rows.asked).law.percentile(0.5, None)
+            else Times.of(self._posterior(rows.asked, bands=False)).percentile(0.5, None)
         )
         seen = rows.response
         return Scores(rows.asked.usable, seen.lower, seen.upper, seen.entry, values)

@@ -10,11 +10,12 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.response import build_response
 from tobitgp.data.shapes import CensoredResponse
 from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
-from tobitgp.regression.scales import Predictor
-from tobitgp.results.conditional import log_predictive, predicted_rows, what_was_seen, with_response
+from tobitgp.posterior.seen import log_predictive
+from tobitgp.results.conditional import predicted_rows, what_was_seen, with_response
+from tobitgp.results.regression.estimates import rows_at
 from tobitgp.results.regression.parts import TobitParts
-from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked, ask
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
@@ -63,28 +64,27 @@ def process_likelihoods(parts: Parts, rows: Scored) -> Array:
     """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
     seen = predicted_rows(parts, rows.response, rows.asked)
     values = np.logaddexp.reduce(log_predictive(seen), axis=0)
-    return values - _log_jacobian(rows.response, log_time=seen.log_time)
+    return values - _log_jacobian(rows.response, log_time=seen.log)
 
 
 def estimate_likelihoods(parts: TobitParts, rows: Scored) -> Array:
     """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
-    law, _ = law_of_rows(parts, rows.asked.design)
-    return row_likelihoods(law, rows.response)
+    return row_likelihoods(rows_at(parts, rows.asked.design), rows.response)
 
 
-def row_likelihoods(rows: Predictor, response: CensoredResponse) -> Array:
+def row_likelihoods(rows: LocationScale, response: CensoredResponse) -> Array:
     """Log likelihood of each row, within its window, in the units of the response; (n,)."""
-    known = outcome(response, log_time=rows.log_time)
+    known = outcome(response, log_time=rows.log)
     low, high, first, last = (
-        (end - rows.eta) / rows.sigma for end in (known.lower, known.upper, known.entry, known.exit)
+        (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
     )
     exact = known.exact
     values = np.empty(len(low))
-    values[exact] = rows.law.log_density(low[exact], 0)[0] - rows.tau[exact]
-    values[~exact] = log_mass(rows.law, low[~exact], high[~exact])
+    values[exact] = rows.noise.logpdf(low[exact]) - np.log(rows.scale[exact])
+    values[~exact] = log_mass(rows.noise, low[~exact], high[~exact])
     windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
-    values[windowed] -= log_mass(rows.law, first[windowed], last[windowed])
-    return values - _log_jacobian(response, log_time=rows.log_time)
+    values[windowed] -= log_mass(rows.noise, first[windowed], last[windowed])
+    return values - _log_jacobian(response, log_time=rows.log)
 
 
 def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:

@@ -1,11 +1,12 @@
 """Survival as lifelines' fitters give it, of fits of every kind.
 
-A kind of fit says what it knows of times in rows (`TimeLaw`); what users ask is read, and tables are made, here.
+What users ask is read, and tables are made, here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,66 +14,130 @@ import pandas as pd
 
 from tobitgp.data.beside import by_label
 from tobitgp.data.facts import NO_ROWS
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.numerics.monotone_roots import area
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import CURVES, observed
 from tobitgp.results.lazy import is_dask
 from tobitgp.results.predict import check_level
-from tobitgp.results.rows import Asked
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
-CURVES = ("survival", "cumulative_hazard", "hazard")
 STATISTICS = ("mean", "median", "lower", "upper")
 _NUMBER = (int, float, np.integer, np.floating)
+_CELLS = 60_000  # of components, rows and times that a chunk works on
+_MORE_CELLS = 3_000_000  # the same where tails are interpolated
+_HEAVY = 20_000
 _BREAKS = (0.999, 0.9, 0.6, 0.3, 0.1, 0.01, 1e-3, 1e-5)
 
 
-class TimeLaw:
-    """What a fit knows of the times of n rows, on the scale of the response."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times of n rows, on the scale of the response, of each of which a posterior is known."""
 
-    __slots__ = ()
+    posterior: Nodes | Estimates  # of the rows that differ
+    which: IntArray  # (n,), the one that each row is like
+
+    @classmethod
+    def of(cls, posterior: Nodes | Estimates) -> Times:
+        """Rows of a process that are alike are done once."""
+        if isinstance(posterior, Estimates):
+            return cls(posterior, np.arange(len(posterior.x[0])))
+        values = [posterior.mean, posterior.sd, *([posterior.sigma] if posterior.sigma.shape[1] > 1 else [])]
+        _, first, which = np.unique(np.vstack(values), axis=1, return_index=True, return_inverse=True)
+        return cls(posterior.take(first), which.ravel())
 
     @property
     def discrete(self) -> bool:
         """Whether they are counts."""
-        raise NotImplementedError
+        return False
+
+    @property
+    def positive(self) -> bool:
+        """Whether locations are those of logarithms."""
+        return bool(self.posterior.new.log)
 
     def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
         """One of ``CURVES`` at m times, counted from ``after`` (n,): ``mean``, with a level all of ``STATISTICS``.
 
         Arrays are (n, m).
         """
-        raise NotImplementedError
+        if after is None:
+            rows, starts, back = np.arange(self._size), None, self.which
+        else:
+            pairs, back = np.unique(np.column_stack([self.which, after]), axis=0, return_inverse=True)
+            rows, starts, back = pairs[:, 0].astype(np.intp), pairs[:, 1], back.ravel()
+
+        def chunk(span: slice) -> dict[str, Array]:
+            part = self.posterior.take(rows[span])
+            start = None if starts is None else starts[span, None] + 0.0 * times
+            end = np.broadcast_to(times, (len(rows[span]), len(times))) if start is None else start + times
+            question = CURVES[of](self.positive, end, start)
+            beside = part.spread_over(len(times))
+            return {"mean": question.number(beside.new)} if level is None else beside.band(question, level)
+
+        made = self._over(chunk, len(rows), len(times))
+        return {name: values[back] for name, values in made.items()}
 
     def survive(self, times: Array) -> Array:
         """Log probability of surviving times (n, m) of each row."""
-        raise NotImplementedError
+
+        def chunk(span: slice) -> dict[str, Array]:
+            part = self.posterior.take(self.which[span]).spread_over(times.shape[1])
+            return {"": part.new.logsf(times[span])}
+
+        return self._over(chunk, len(times), times.shape[1])[""]
 
     def percentile(self, p: float, after: Array | None) -> Array:
         """Times after ``after`` at which survival falls to p, (n,)."""
-        raise NotImplementedError
+        if after is None:
+            return np.atleast_1d(self.posterior.new.ppf(1.0 - p))[self.which]
+        with np.errstate(all="ignore"):
+            return self.posterior.take(self.which).new.remaining(p, after)
 
     def mean(self) -> Array:
         """Mean times, (n,)."""
-        raise NotImplementedError
+        return self.posterior.new.mean()[self.which]
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
         """Mean of times clipped at 0 and t, which is the area below survival up to there; columns as of a curve."""
-        raise NotImplementedError
+        n = self._size
+        free = np.full(n, np.inf)
+        question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
+        posterior = self.posterior
+        made = posterior.statistics(question, None, se=False) if level is None else posterior.band(question, level)
+        return {name: values[self.which] for name, values in made.items()}
+
+    @property
+    def _size(self) -> int:
+        """Number of rows that differ."""
+        return self.posterior.mean.shape[1] if isinstance(self.posterior, Nodes) else len(self.posterior.x[0])
+
+    def _over(self, chunk: Callable[[slice], dict[str, Array]], n: int, m: int) -> dict[str, Array]:
+        """Join what is made of n rows a chunk at a time."""
+        nodes = isinstance(self.posterior, Nodes)
+        J = len(self.posterior.weight) if isinstance(self.posterior, Nodes) else 1
+        cells = _CELLS if nodes and self.posterior.normal else _MORE_CELLS  # type: ignore[union-attr]
+
+        def quiet(span: slice) -> dict[str, Array]:
+            with np.errstate(all="ignore"):
+                return chunk(span)
+
+        spans = list(row_chunks(0, n, max(cells // max(J * m, 1), 1))) or [slice(0, 0)]
+        with single_blas_thread():
+            made = map_independent(quiet, spans, heavy=n * m * J > _HEAVY)
+        return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
 
 
 class TimeRows:
-    """Rows that a question is about, and the law of their times."""
+    """Rows that a question is about, and their times."""
 
-    def __init__(self, index: pd.Index, usable: BoolArray, law: TimeLaw) -> None:
+    def __init__(self, index: pd.Index, usable: BoolArray, law: Times) -> None:
         self.index, self.usable, self.law = index, usable, law
-
-    @classmethod
-    def of(cls, asked: Asked, law: TimeLaw) -> TimeRows:
-        """Rows of a design."""
-        return cls(asked.index, asked.usable, law)
 
     def after(self, given: Any) -> Array | None:
         """Times survived already in the usable rows."""
@@ -141,7 +206,7 @@ def restricted_table(
     return together if listed else together[times[0]].rename(float(times[0]))
 
 
-def left_area(law: TimeLaw, t: float, after: Array | None) -> Array:
+def left_area(law: Times, t: float, after: Array | None) -> Array:
     """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
         knots = [np.clip(law.percentile(p, after), 0.0, t) for p in _BREAKS]
@@ -198,10 +263,3 @@ def refuse_dask(df: Any, what: str, instead: str) -> None:
     """Say what is lazy instead."""
     if is_dask(df):
         raise SpecError(f"{what}() takes rows in memory: use {instead}, which is lazy, or df.compute().")
-
-
-def columns_of(value: Array, ends: Callable[[], tuple[Array, Array]] | None) -> dict[str, Array]:
-    """Columns of a curve at estimates, which its band is centred at."""
-    if ends is None:
-        return {"mean": value}
-    return dict(zip(STATISTICS, (value, value, *ends()), strict=True))

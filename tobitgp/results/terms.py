@@ -14,15 +14,10 @@ from tobitgp.data.linear import LinearState
 from tobitgp.data.shapes import Design
 from tobitgp.data.state import DesignState
 from tobitgp.data.table import column_names, read_table
-from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
 from tobitgp.inference.fitted import FittedGP
-from tobitgp.inference.passes import CHUNK_ROWS
-from tobitgp.prior.block import Inputs
-from tobitgp.results.estimates import linear_posterior
-from tobitgp.results.normals import Mixture
-from tobitgp.results.views import Parts, Source, mentions
-from tobitgp.typing import Array, Frame
+from tobitgp.results.views import Source, mentions
+from tobitgp.typing import Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
 
@@ -156,42 +151,3 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
         used = dict.fromkeys(name for text in texts for name in names if mentions(text, name))
         out.append((term.name, t, list(used)))
     return out
-
-
-def term_mixtures(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Mixture]:
-    """Posterior of each term in every row, in the user's units; they add up to f."""
-    fitted, gp, n = parts.fitted, parts.gp, len(design.H)
-    linear = linear_posterior(fitted, gp)
-    inputs, sigma = gp.inputs(design), noise_sds(parts)
-    out: dict[str, Mixture] = {}
-    for term in model_terms(parts):
-        mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
-        if term.columns:
-            at = list(term.columns)
-            H = design.H[:, at]
-            mean = linear.mean[:, at] @ H.T
-            V = linear.covariance[:, at][:, :, at]
-            sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
-        elif term.block is not None and term.block not in skip:
-            mean, sd = process_moments(parts, inputs, term.block)
-        elif term.name == OFFSET:
-            mean += design.offset
-        out[term.name] = Mixture(fitted.weights, mean, sd, sigma, gp.family.log_time)
-    return out
-
-
-def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
-    """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    points, scale, n = parts.fitted.points, parts.gp.problem.units.scale, len(inputs[block].X)
-    mean, sd = np.empty((len(points), n)), np.empty((len(points), n))
-    for j, point in enumerate(points):
-        for rows in row_chunks(0, n, CHUNK_ROWS):
-            A, d = point.term_features([at.rows(rows) for at in inputs], block)
-            mean[j, rows] = scale * A.times(point.w)
-            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
-    return mean, sd
-
-
-def noise_sds(parts: Parts) -> Array:
-    """Standard deviations of the noise (J,), in the user's units."""
-    return parts.gp.problem.units.scale * np.array([point.sigma for point in parts.fitted.points])

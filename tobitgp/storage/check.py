@@ -13,8 +13,8 @@ from tobitgp.data.facts import ColumnFacts, constant_column
 from tobitgp.data.state import DesignState
 from tobitgp.errors import TobitGPError
 from tobitgp.inference.layout import lay_out
+from tobitgp.inference.parameters import DF, SIGMA, term_parameters
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.processes import DF, SIGMA, term_parameters
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points

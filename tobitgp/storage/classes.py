@@ -23,7 +23,7 @@ from tobitgp.inference.fitted import FittedGP, FitTrace
 from tobitgp.inference.layout import Layout, Place
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.parts import Sites
+from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
@@ -32,12 +32,10 @@ from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, Diri
 from tobitgp.mixture.model import Bayes, Points, State
 from tobitgp.mixture.rows import Units as MixtureUnits
 from tobitgp.numerics.arrow import Factor
-from tobitgp.prior.block import Grouping
-from tobitgp.prior.covariance import Covariance, KernelFactor
-from tobitgp.prior.dense import DenseFeatures
-from tobitgp.prior.kernel import KernelFeatures
-from tobitgp.prior.kernels import KERNELS, Kernel
-from tobitgp.prior.linear import LinearPrior
+from tobitgp.priors.block import Grouping
+from tobitgp.priors.kernel_block import KernelFeatures
+from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
+from tobitgp.priors.linear import DenseFeatures, LinearPrior
 from tobitgp.regression import Maximum
 from tobitgp.results.mixture.parts import Tried
 from tobitgp.storage.codec import Codec, Hook, MalformedError, fits

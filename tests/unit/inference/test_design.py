@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tobitgp.inference.design import MAX_DIMENSION, central_composite, two_level
+from tobitgp.inference.fitted import MAX_DIMENSION, central_composite, two_level
 
 
 def rule(k):

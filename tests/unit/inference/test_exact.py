@@ -7,9 +7,9 @@ from support.reference import load
 from tobitgp.inference import EP
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
 from tobitgp.likelihoods.censoring_noise import SideNoise
-from tobitgp.prior.block import Inputs
-from tobitgp.prior.dense import DenseBlock
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernel_block import GPPrior
+from tobitgp.priors.linear import DenseBlock
 
 CASES = {case["case"]: case for case in load("tobit_gp_cases.json")["cases"]}
 SIX = load("fixed_parameters.json")

@@ -13,8 +13,8 @@ from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings
 from tobitgp.inference.parameters import Parameters, default_prior
 from tobitgp.inference.prior import Prior
-from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.kernel_block import GPPrior
 
 PLAIN = {"integrate": False}
 

@@ -10,10 +10,10 @@ from tobitgp.errors import SpecError
 from tobitgp.formula import parse_formula
 from tobitgp.inference import EP, METHODS
 from tobitgp.inference.fit import fit_gp
-from tobitgp.inference.given import Given
 from tobitgp.inference.model import plan_rows
+from tobitgp.inference.parameter_options import Given
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.prior.distributions import LogNormal, Normal
+from tobitgp.priors.hyperpriors import LogNormal, Normal
 
 SHIFT, STRETCH, SLIDE, ZOOM = 40.0, 7.0, -3.0, 0.2
 SAME = 1e-6

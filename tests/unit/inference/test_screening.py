@@ -10,14 +10,13 @@ from support.problems import make_problem, product, tight
 
 import tobitgp as tg
 from tobitgp.inference import search
-from tobitgp.inference.cells import cut_cells
-from tobitgp.inference.parts import cut
+from tobitgp.inference.fixed_point import settle
+from tobitgp.inference.partitioned import cut
 from tobitgp.inference.prior import Prior
-from tobitgp.inference.screening import screen
-from tobitgp.inference.settle import settle
+from tobitgp.inference.screening import cut_cells, screen
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.prior.block import Grouping, Inputs
-from tobitgp.prior.kernel import GPPrior
+from tobitgp.priors.block import Grouping, Inputs
+from tobitgp.priors.kernel_block import GPPrior
 
 SD, SCALE, SIGMA = 1.2, 4.0, 0.5
 THETA = np.log([SD, SCALE, SIGMA])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from support.posteriors import rows_of
 from support.responses import response
 
 from tobitgp.data.outcome import outcome
@@ -11,7 +12,6 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.regression.deviance import deviance
-from tobitgp.regression.scales import Predictor
 
 INF = np.inf
 LAWS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}
@@ -44,7 +44,7 @@ def lack(law, ends, window, eta):
 @pytest.mark.parametrize(("ends", "window"), CASES)
 def test_the_best_location(law, ends, window):
     seen = outcome(response([ends[0]], [ends[1]], entry=window[0], exit=window[1]))
-    found = deviance(Predictor(np.zeros(1), np.full(1, np.log(SIGMA)), law), seen)[0]
+    found = deviance(rows_of(law, np.zeros(1), np.full(1, np.log(SIGMA))), seen)[0]
     with np.errstate(all="ignore"):
         grid = np.linspace(-12.0, 12.0, 241)
         values = np.array([lack(LAWS[law], ends, window, eta) for eta in grid])
@@ -61,7 +61,7 @@ def test_the_best_location(law, ends, window):
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(law):
     seen = outcome(response([1.0, -INF, 1.0], [INF, 1.0, 3.0], entry=[0.0, 0.0, -INF], exit=[3.0, 3.0, 3.0]))
-    found = deviance(Predictor(np.full(3, 0.5), np.full(3, np.log(SIGMA)), law), seen)
+    found = deviance(rows_of(law, np.full(3, 0.5), np.full(3, np.log(SIGMA))), seen)
     ends = [((1.0, 3.0), (0.0, 3.0)), ((0.0, 1.0), (0.0, 3.0)), ((1.0, 3.0), (-INF, 3.0))]
     want = [np.sqrt(2.0 * lack(LAWS[law], *case, 0.5)) for case in ends]
     np.testing.assert_allclose(found, np.array(want) * [1.0, -1.0, 1.0], rtol=1e-9)
@@ -69,6 +69,6 @@ def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(law):
 
 def test_values_close_to_their_entry():
     entry, y = 0.0, np.array([1e-3, 1e-6])
-    found = deviance(Predictor(np.full(2, -1.0), np.zeros(2), Normal()), outcome(response(y, y, entry=entry)))
+    found = deviance(rows_of(Normal(), np.full(2, -1.0), np.zeros(2)), outcome(response(y, y, entry=entry)))
     log_likelihood = stats.norm.logpdf(y + 1.0) - stats.norm.logsf(1.0)
     np.testing.assert_allclose(found**2, 2.0 * (-1.0 - np.log(y) - log_likelihood), rtol=0.01)

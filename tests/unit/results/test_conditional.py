@@ -15,16 +15,16 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.conditional import seen_in_new, seen_in_training, truncated_mean
-from tobitgp.results.imputed import Component, latent_quantiles
-from tobitgp.results.predict import moments
+from tobitgp.posterior.seen import Component, latent_quantiles, truncated_mean
+from tobitgp.results.conditional import seen_in_rows, seen_in_training
+from tobitgp.results.process.nodes import nodes_of
 from tobitgp.results.rows import ask
 
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}
 
 
 def draws_given_seen(seen, row, size, rng):
-    """f and sigma by sampling importance: f without the row's word, weighted by a y* drawn and kept if it fits."""
+    """f and sigma by sampling importance: f without the row, weighted by a y* drawn and kept if it fits."""
     j = rng.choice(len(seen.sigma), size, p=seen.weight[:, row])
     f, y = np.empty(size), np.empty(size)
     left = np.ones(size, dtype=bool)
@@ -33,10 +33,10 @@ def draws_given_seen(seen, row, size, rng):
         if not len(at):
             break
         f[at] = seen.mean[j[at], row] + seen.sd[j[at], row] * rng.normal(size=len(at))
-        y[at] = f[at] + seen.sigma[j[at]] * rng.normal(size=len(at))
+        y[at] = f[at] + seen.sigma[j[at], 0] * rng.normal(size=len(at))
         left[at] = ~((y[at] > seen.lower[row]) & (y[at] < seen.upper[row]))
     assert not left.any()
-    return f, y, seen.sigma[j]
+    return f, y, seen.sigma[j, 0]
 
 
 @pytest.mark.parametrize("size", [40_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
@@ -47,12 +47,12 @@ def test_against_draws(request, rng, fixture, size):
     seen = seen_in_training(res.parts)
     for row in np.flatnonzero(seen.lower < seen.upper)[[0, 3, -1]]:
         f, y, sigma = draws_given_seen(seen, row, size, rng)
-        y = np.exp(y) if seen.log_time else y
+        y = np.exp(y) if seen.log else y
         mine = table.iloc[row]
         assert abs(y.mean() - mine["mean"]) < 5 * y.std() / np.sqrt(size)
-        g = truncated_mean(f, sigma, seen.lower[row], seen.upper[row], log_time=seen.log_time)
+        g = truncated_mean(f, sigma, seen.lower[row], seen.upper[row], log_time=seen.log)
         assert abs(g.mean() - mine["mean"]) < 5 * g.std() / np.sqrt(size) + 1e-6
-        assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log_time else 0.02)
+        assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log else 0.02)
         for end, p in (("lower", 0.05), ("upper", 0.95)):
             assert abs((g < mine[end]).mean() - p) < 5 * np.sqrt(p * (1 - p) / size) + 2e-3
 
@@ -105,7 +105,7 @@ def test_new_rows_reweigh_the_components(averaged, mixed):
     with pytest.warns(UserWarning, match="beyond the limits"):
         table = averaged.predict(new, "conditional", interval=0.9)
     with pytest.warns(UserWarning, match="beyond the limits"):
-        seen = seen_in_new(averaged.parts, new, ask(averaged.parts, new))
+        _, seen = seen_in_rows(averaged.parts, new)
     assert np.allclose(seen.weight.sum(axis=0), 1.0)
     assert not np.allclose(seen.weight, averaged.parts.fitted.weights[:, None])
     assert table.loc["r2", "mean"] == 0.5
@@ -218,9 +218,8 @@ def test_new_rows_lie_in_their_windows(rng, formula):
     new = data.iloc[rows].assign(x=lambda d: d["x"] + 0.03)
     table = res.predict(new, "conditional", interval=0.9)
     parts = res.parts
-    gp, design = parts.gp, ask(parts, new).design
-    at = gp.inputs(design), gp.known_mean(design), slice(None), gp.problem.units.scale
-    mean, sd, sigma = moments(parts.fitted, *at)
+    at = nodes_of(parts, ask(parts, new).design)
+    mean, sd, sigma = at.mean, at.sd, at.sigma[:, 0]
     for i, row in enumerate(rows):
         seen_law = law, parts.fitted.weights, mean[:, i], sd[:, i], sigma
         truth = by_quadrature(seen_law, lower[row], upper[row], entry[row], exit, 0.9, log_time=late)
@@ -263,7 +262,7 @@ def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
     ends = [np.array([mean + sd * end]) for end in WORDS[word]]
     if word == "window":  # a row inside its window, of which the upper end is what is known
         ends[0] = ends[2]
-    rows = Component(law, np.array([mean]), np.array([sd]), sigma * sd, *ends, False)
+    rows = Component(law, np.array([mean]), np.array([sd]), np.array([sigma * sd]), *ends, False)
     scores = np.array([[-3.0, -1.0, -0.2, 0.0, 0.7, 2.0]])
     f = latent_quantiles(rows, scores)[0]
 
@@ -281,7 +280,7 @@ def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
 def test_both_tails_of_f_have_their_digits():
     """A row that says nothing leaves f its normal law, as far out as there are nodes."""
     one, inf = np.ones(1), np.full(1, np.inf)
-    rows = Component(Logistic(), 2.0 * one, 3.0 * one, 0.5, -inf, inf, -inf, inf, False)
+    rows = Component(Logistic(), 2.0 * one, 3.0 * one, 0.5 * one, -inf, inf, -inf, inf, False)
     scores = np.array([[-7.0, -5.0, 0.0, 5.0, 7.0]])
     f = latent_quantiles(rows, scores)
     np.testing.assert_allclose(f, 2.0 + 3.0 * scores, atol=0.05)

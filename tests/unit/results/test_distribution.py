@@ -4,61 +4,59 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr, ndtri
+from support.posteriors import asked
 
 from tobitgp.errors import SpecError
-from tobitgp.results.distribution import probability_scale, quantile_scale
-from tobitgp.results.normals import Mixture
-from tobitgp.results.predict import moments
+from tobitgp.results.process.nodes import nodes_of
 
 ROWS = 6
 
 
-def fitted_mixture(res, log_time):
+def fitted_nodes(res):
     """Posterior of f in the first training rows."""
-    gp, design = res.parts.gp, res.parts.training.design
-    args = gp.inputs(design), gp.known_mean(design), slice(0, ROWS), gp.problem.units.scale
-    return Mixture(res.parts.fitted.weights, *moments(res.parts.fitted, *args), log_time)
+    return nodes_of(res.parts, res.parts.training.design.rows(np.arange(ROWS)))
 
 
 def check(q, draws, rng):
     """Point, spread and quantiles of both scales."""
     j = rng.choice(len(q.weight), draws, p=q.weight)
     f = q.mean[j] + q.sd[j] * rng.normal(size=(draws, ROWS))
-    sigma = q.sigma[j, None]
+    sigma = q.sigma[j]
     y = f + sigma * rng.normal(size=f.shape)
-    if q.log_time:
+    if q.log:
         y = np.exp(y)
     for p in (0.05, 0.7):
-        scale = quantile_scale(p)
-        assert (np.abs((y < scale.point(q)).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / draws)).all()
+        scale = asked("quantile", q.log, p=p)
+        assert (np.abs((y < q.value(scale)).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / draws)).all()
         g = f + sigma * ndtri(p)
-        compare(scale, q, np.exp(g) if q.log_time else g, draws)
+        compare(scale, q, np.exp(g) if q.log else g, draws)
     limit = float(np.median(y))
-    z = (np.log(limit) if q.log_time else limit) - f
+    z = (np.log(limit) if q.log else limit) - f
     for above, sign in ((False, 1.0), (True, -1.0)):
-        scale, g = probability_scale(limit, above=above), ndtr(sign * z / sigma)
-        assert (np.abs(scale.point(q) - g.mean(axis=0)) < 5 * g.std(axis=0) / np.sqrt(draws) + 1e-12).all()
+        scale, g = asked("prob", q.log, limit=np.full(ROWS, limit), above=above), ndtr(sign * z / sigma)
+        assert (np.abs(q.value(scale) - g.mean(axis=0)) < 5 * g.std(axis=0) / np.sqrt(draws) + 1e-12).all()
         compare(scale, q, g, draws)
 
 
 def compare(scale, q, g, draws):
     squares = (g - g.mean(axis=0)) ** 2
-    assert (np.abs(scale.sd(q) ** 2 - squares.mean(axis=0)) < 6 * squares.std(axis=0) / np.sqrt(draws) + 1e-12).all()
-    for tail in (0.025, 0.5, 0.975):
-        x, slack = scale.quantile(q, tail), 5 * np.sqrt(tail * (1 - tail) / draws)
+    assert (np.abs(q.se(scale) ** 2 - squares.mean(axis=0)) < 6 * squares.std(axis=0) / np.sqrt(draws) + 1e-12).all()
+    orders = (0.025, 0.5, 0.975)
+    for tail, x in zip(orders, q.quantiles(scale, orders), strict=True):
+        slack = 5 * np.sqrt(tail * (1 - tail) / draws)
         assert ((g < x - 1e-12).mean(axis=0) < tail + slack).all()
         assert ((g <= x + 1e-12).mean(axis=0) > tail - slack).all()
 
 
 @pytest.mark.parametrize(("fixture", "log_time"), [("averaged", False), ("ammonium", True)])
 def test_against_draws(request, rng, fixture, log_time):
-    check(fitted_mixture(request.getfixturevalue(fixture), log_time), 100_000, rng)
+    check(fitted_nodes(request.getfixturevalue(fixture)), 100_000, rng)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fixture", "log_time"), [("averaged", False), ("ammonium", True)])
 def test_against_a_million_draws(request, rng, fixture, log_time):
-    check(fitted_mixture(request.getfixturevalue(fixture), log_time), 1_000_000, rng)
+    check(fitted_nodes(request.getfixturevalue(fixture)), 1_000_000, rng)
 
 
 def test_one_value_and_lists(averaged, mixed):

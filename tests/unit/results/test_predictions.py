@@ -8,11 +8,10 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.results import predict
-from tobitgp.results.scales import SCALES
+from tobitgp.results.process import nodes
 
 
-@pytest.mark.parametrize("what", SCALES)
+@pytest.mark.parametrize("what", ["latent", "median", "uncensored", "observed"])
 @pytest.mark.parametrize("fixture", ["averaged", "maximised", "ammonium"])
 def test_new_none_is_the_training_data(request, mixed, fixture, what):
     res = request.getfixturevalue(fixture)
@@ -92,9 +91,9 @@ def test_dict_of_columns(averaged, mixed):
 
 def test_chunks_do_not_matter(averaged, mixed, monkeypatch):
     whole = averaged.predict(mixed, "observed", interval=0.9)
-    monkeypatch.setattr(predict, "MIN_CHUNK", 1)
-    monkeypatch.setattr(predict, "MAX_CHUNK", 7)
-    monkeypatch.setattr(predict, "HEAVY", 0)
+    monkeypatch.setattr(nodes, "MIN_CHUNK", 1)
+    monkeypatch.setattr(nodes, "MAX_CHUNK", 7)
+    monkeypatch.setattr(nodes, "HEAVY", 0)
     pd.testing.assert_frame_equal(averaged.predict(mixed, "observed", interval=0.9), whole, rtol=1e-8)
 
 

@@ -7,12 +7,14 @@ from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
 from scipy import stats as st
 from scipy.integrate import quad
 from scipy.special import ndtri
+from support.posteriors import nodes
 
 import tobitgp as tg
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.normals import Mixture
-from tobitgp.results.process.bands import conditional_band
+from tobitgp.posterior.questions import cumulative_hazard
+from tobitgp.results import rows as of_rows
+from tobitgp.results.process.nodes import nodes_of
 
 TIMES = np.array([1.0, 30.0, 100.0, 365.0, 900.0])
 AFTER = np.array([0.0, 100.0, 500.0])
@@ -364,11 +366,8 @@ def test_responses_before_a_logarithm_and_after_it(data):
 
 def posterior(res, row):
     """Weights, means and sds of f, and scales and laws of the noise, of one row."""
-    from tobitgp.results.process.survival import times_of_rows
-    from tobitgp.results.rows import ask
-
-    q = times_of_rows(res.parts, ask(res.parts, row)).law.q
-    return q.weight, q.mean[:, 0], q.sd[:, 0], q.sigma, q.laws
+    q = nodes_of(res.parts, of_rows.ask(res.parts, row).design)
+    return q.weight, q.mean[:, 0], q.sd[:, 0], q.sigma[:, 0], q.noises
 
 
 @pytest.mark.parametrize("kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student"])
@@ -451,10 +450,11 @@ def test_samples_live_as_long_as_their_curve_says(fits, data):
 
 def test_wide_posteriors_have_precise_bands():
     """A posterior of f much wider than the noise."""
-    q = Mixture(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 1.0), np.array([0.1]), laws=(Logistic(),))
+    q = nodes(np.ones(1), np.zeros((1, 1)), np.full((1, 1), 1.0), np.array([0.1]), noises=(Logistic(),))
     f = st.norm.isf([0.05, 0.5, 0.95])
     want = Logistic().log_sf((0.4 - f) / 0.1) - Logistic().log_sf((1.2 - f) / 0.1)
-    found = conditional_band(q, np.array([0.4]), np.array([[1.2]]), (0.05, 0.5, 0.95))
+    since = cumulative_hazard(False, np.array([[1.2]]), np.array([[0.4]]))
+    found = q.spread_over(1).quantiles(since, (0.05, 0.5, 0.95))
     np.testing.assert_allclose(np.ravel(found), want, rtol=1e-3)
 
 

@@ -7,7 +7,8 @@ from support.dense import at_its_average
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError
-from tobitgp.results.terms import model_terms, term_mixtures
+from tobitgp.results.process.nodes import term_nodes
+from tobitgp.results.terms import model_terms
 
 WEIGHTS = np.tile([1.0, 2.0, 4.0], 20)
 
@@ -85,7 +86,7 @@ def test_excluded_terms_are_zero(additive):
 
 def test_an_excluded_process_has_no_spread(maximised, mixed):
     with_gp, without = maximised.predict(se=True), maximised.predict(se=True, exclude="gp(x)")
-    q = term_mixtures(maximised.parts, maximised.parts.training.design)["gp(x)"]
+    q = term_nodes(maximised.parts, maximised.parts.training.design)["gp(x)"]
     assert not np.allclose(with_gp["mean"], without["mean"])
     assert np.allclose(with_gp["mean"] - without["mean"], q.mean[0])
     mean, V = at_its_average(maximised, maximised.parts.training.design.H)

@@ -1,33 +1,84 @@
-"""Predictions, survival and residuals of a mixture."""
+r"""Predictions of a mixture: the posterior of its parameters, its components, and times.
+
+Means, quantiles, probabilities and everything of survival are those of the exact predictive distribution, in which
+parameters are integrated over their posterior; what was seen of a row and the clipped mean are at the plug-in
+parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri_exp
+from scipy.linalg import block_diag
 
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import column_names, read_table
-from tobitgp.errors import SpecError
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import read_rows
-from tobitgp.regression.residuals import expected_hazard
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.questions import Question, observed
 from tobitgp.results.conditional import what_was_seen
-from tobitgp.results.distribution import choose_scales
-from tobitgp.results.mixture import quantities
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
-from tobitgp.results.mixture.quantities import Quantity, finite_mean
-from tobitgp.results.predict import check_level, check_what
-from tobitgp.results.rows import Asked, ask
-from tobitgp.results.survival import STATISTICS, TimeLaw, TimeRows, left_area
+from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions
+from tobitgp.results.rows import Asked, Limits, ask
+from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, BoolArray, Frame
 
 WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
+
+
+def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
+    """Parameters of a mixture, weights and plug-in coordinates of the components, and their covariance.
+
+    The distribution of a new value has the parameters integrated over their posterior. V is the covariance (p, p) of
+    the parameters as users see them, NaN where the rows do not determine one.
+    """
+    family, units, k, theta = fit.model.family, fit.units, fit.k, fit.theta
+    values = np.concatenate([fit.weights, theta.ravel()])
+    steps = np.concatenate([np.maximum(fit.weights, 1e-3), family.steps(theta).ravel()])
+
+    def at(x: tuple[Array, ...]) -> Predictive:
+        flat = np.concatenate([one.ravel() for one in x])
+        return Predictive(flat[:k] / flat[:k].sum(), family.distribution(flat[k:].reshape(theta.shape), units))
+
+    p = len(values)
+    known = lost = np.zeros((p, p))
+    if V is not None:
+        slopes = np.moveaxis(family.point_estimates(theta, units)[1], 2, 0)  # (K, R, D)
+        with np.errstate(all="ignore"):
+            T = block_diag(np.eye(k), *np.linalg.inv(slopes))
+        order = np.concatenate([np.arange(k), k + np.arange(p - k).reshape(-1, k).T.ravel()])
+        unknown = np.isnan(np.diag(V))
+        determined = np.where(unknown | unknown[:, None], 0.0, V)
+        known, lost = np.empty((p, p)), np.empty((p, p))
+        for out, matrix in ((known, determined), (lost, np.diag(unknown * np.square(fit.values)))):
+            out[np.ix_(order, order)] = T @ matrix[np.ix_(order, order)] @ T.T
+    x, unit = (tuple(each[:, None]) for each in (values, steps))
+    return Estimates(at, x, unit, known[None], lost[None], fit.predictive(), shared=True)
+
+
+class _PlugIn:
+    """A mixture at its plug-in parameters, imputed as its posterior has it."""
+
+    discrete = False
+
+    def __init__(self, fit: MixtureFit) -> None:
+        self.fit = fit
+
+    def conditional_mean(self, lower: Array, upper: Array) -> Array:
+        """Means of rows given what was seen."""
+        return impute(self.fit, lower, upper)[0]
+
+    def observed_mean(self, *limits: Array) -> Array:
+        """Means of clipped values."""
+        return self.fit.plug_in().observed_mean(*limits)
 
 
 def predict_mixture(
@@ -42,37 +93,54 @@ def predict_mixture(
     above: Any = None,
     exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
-    """Predictions with the index of the data; see ``MixtureResults.predict``."""
+    """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
     what, level = check_what(what, WHATS, " of a mixture"), check_level(interval)
     bands = bool(se) or level is not None
-    keys, listed = choose_scales(what, q, below, above)
+    asks, listed = read_questions(what, q, below, above)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     if what == "component":
         if bands:
             raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
         return component_table(parts, new, asked)
-    V = covariance_of(parts) if bands else None
-    if what == "conditional":
-        lower, upper, known = ends_of_rows(parts, new, asked)
-        columns = quantities.conditional(parts.fit, lower, upper).statistics(V, level, se=bool(se))
-        if level is not None:
-            columns |= {end: np.clip(columns[end], lower, upper) for end in ("lower", "upper")}
-        return _table(what, asked, {name: _among(known, values) for name, values in columns.items()}, bands=bands)
-    if what == "observed":
-        columns = _observed(parts, asked, V, level, se=bool(se))
-        return _table(what, asked, columns, bands=bands)
-    tables = {}
-    for key in keys if what in ("quantile", "prob") else (what,):
-        quantity = _quantity(parts, what, key, above=above is not None)
-        columns = quantity.statistics(V, level, se=bool(se))
-        tables[key] = {name: np.repeat(values, asked.usable.sum()) for name, values in columns.items()}
-    if not listed:
-        (only,) = tables.values()
-        return _table(what, asked, only, bands=bands)
-    if bands:
-        made = [_table(what, asked, columns, bands=True) for columns in tables.values()]
-        return pd.concat(made, axis=1, keys=list(tables), names=["value", "statistic"])
-    return pd.DataFrame({key: asked.spread(columns["mean"]) for key, columns in tables.items()}, index=asked.index)
+    fit, n = parts.fit, int(asked.usable.sum())
+    if bands and fit.model.family.support == "counts" and what in ("median", "quantile"):
+        raise SpecError(
+            "Quantiles of counts are whole numbers and have no standard error; ask what='prob' with its interval."
+        )
+    if what == "uncensored":
+        finite_mean(fit, "what='median' and what='quantile' are finite")
+    posterior = posterior_of(fit, covariance_of(parts) if bands else None)
+    if what in ("conditional", "observed"):
+        posterior = replace(posterior, best=_PlugIn(fit))
+        if what == "conditional":
+            lower, upper, known = ends_of_rows(parts, new, asked)
+            question = Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=(lower, upper))
+            columns = posterior.statistics(question, level, se=bool(se))
+            columns = {name: _among(known, values) for name, values in columns.items()}
+        else:
+            columns = _observed(posterior, asked.limits(), level, se=bool(se))
+        return prediction_table(what, asked, {what: columns}, listed=False, bands=bands)
+    one, tables = replace(asked, usable=np.ones(1, dtype=bool), design=asked.design.rows(slice(0, 1))), {}
+    for key, make in asks.items():
+        question = make(fit.model.family.support != "real", one)
+        columns = posterior.statistics(question, level, se=bool(se))
+        tables[key] = {name: np.full(n, np.ravel(values)) for name, values in columns.items()}
+    return prediction_table(what, asked, tables, listed=listed, bands=bands)
+
+
+def finite_mean(fit: MixtureFit, instead: str) -> float:
+    """Mean of the predictive distribution, with a warning where it is not finite."""
+    value = fit.predictive().mean()
+    if not np.isfinite(value):
+        words = "is infinite" if np.isposinf(value) else "does not exist"
+        over = "with parameters integrated over their posterior, " if isinstance(fit.model, Bayes) else ""
+        warnings.warn(
+            f"The mean of this distribution {words}: {over}the {fit.model.family.name} components have tails too heavy "
+            f"for one; {instead}.",
+            ApproximationWarning,
+            stacklevel=user_level(),
+        )
+    return value
 
 
 def ends_of_rows(
@@ -105,22 +173,12 @@ def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.
     return pd.DataFrame(asked.spread(values), index=asked.index, columns=columns)
 
 
-def _quantity(parts: MixtureParts, what: str, key: Any, *, above: bool) -> Quantity:
-    if what == "uncensored":
-        return quantities.mean(parts.fit)
-    if what == "prob":
-        return quantities.probability(parts.fit, float(key), above=above)
-    return quantities.quantile(parts.fit, 0.5 if what == "median" else float(key))
-
-
-def _observed(parts: MixtureParts, asked: Asked, V: Array | None, level: float | None, *, se: bool) -> dict[str, Array]:
+def _observed(posterior: Estimates, limits: Limits, level: float | None, *, se: bool) -> dict[str, Array]:
     """Statistics of the clipped mean; rows with the same limits are done once."""
-    limits = np.column_stack(asked.limits().ends)
-    different, where = np.unique(limits, axis=0, return_inverse=True)
+    different, where = np.unique(np.column_stack(limits.ends), axis=0, return_inverse=True)
     low, high = different.T
-    columns = quantities.observed(parts.fit, low, high).statistics(V, level, se=se)
-    if level is not None:
-        columns |= {end: np.clip(columns[end], low, high) for end in ("lower", "upper")}
+    question = observed(False, low, high, np.full(len(low), -np.inf), np.full(len(low), np.inf))
+    columns = posterior.statistics(question, level, se=se)
     return {name: values[where.ravel()] for name, values in columns.items()}
 
 
@@ -130,113 +188,42 @@ def _among(known: BoolArray, values: Array) -> Array:
     return out
 
 
-def _table(what: str, asked: Asked, columns: dict[str, Array], *, bands: bool) -> pd.Series[float] | pd.DataFrame:
-    table = asked.table(columns)
-    return table if bands else table["mean"].rename(what)
-
-
-Curve = Callable[[MixtureFit, Array, "float | None"], Quantity]
-CURVES: dict[str, Curve] = {
-    "survival": quantities.survival,
-    "cumulative_hazard": quantities.cumulative_hazard,
-    "hazard": quantities.hazard,
-}
-
-
 @dataclass(frozen=True, slots=True)
-class MixtureTimes(TimeLaw):
-    """Keeps the protocol of ``TimeLaw``: n rows that are all the same."""
+class MixtureTimes(Times):
+    """Times of rows that are all the same."""
 
-    parts: MixtureParts
-    n: int
+    fit: MixtureFit
 
     @property
     def discrete(self) -> bool:
-        """See `TimeLaw`."""
-        return self.parts.family.support == "counts"
+        """See `Times`."""
+        return self.fit.model.family.support == "counts"
 
-    def curve(self, of: str, times: Array, after: Array | None, level: float | None) -> dict[str, Array]:
-        """See `TimeLaw`."""
-        V = None if level is None else covariance_of(self.parts)
-
-        def at(start: float | None) -> dict[str, Array]:
-            return _columns(CURVES[of](self.parts.fit, times, start), V, level)
-
-        if after is None:
-            return {name: np.broadcast_to(values, (self.n, len(times))) for name, values in at(None).items()}
-        starts, back = np.unique(after, return_inverse=True)
-        made = [at(float(start)) for start in starts] or [at(None)]
-        return {name: np.stack([one[name] for one in made])[back] for name in made[0]}
-
-    def survive(self, times: Array) -> Array:
-        """See `TimeLaw`."""
-        return np.asarray(self.parts.fit.predictive().logsf(times))
-
-    def percentile(self, p: float, after: Array | None) -> Array:
-        """See `TimeLaw`."""
-        predictive = self.parts.fit.predictive()
-        if after is None:
-            return np.full(self.n, predictive.ppf(1.0 - p))
-        starts, back = np.unique(after, return_inverse=True)
-        return np.array([predictive.remaining(p, float(start)) for start in starts])[back]
+    @property
+    def positive(self) -> bool:
+        """See `Times`."""
+        return self.fit.model.family.support != "real"
 
     def mean(self) -> Array:
-        """See `TimeLaw`."""
-        value = quantities.finite_mean(self.parts.fit, "predict_median() and predict_percentile(p=) are finite")
-        return np.full(self.n, value)
+        """See `Times`."""
+        value = finite_mean(self.fit, "predict_median() and predict_percentile(p=) are finite")
+        return np.full(len(self.which), value)
 
     def clipped(self, t: float, level: float | None) -> dict[str, Array]:
-        """See `TimeLaw`; the area below the curve of the predictive distribution."""
-        made = {"mean": left_area(MixtureTimes(self.parts, 1), t, None)}
+        """See `Times`; the area below the curve of the predictive distribution."""
+        made = {"mean": left_area(replace(self, which=self.which[:1]), t, None)}
         if level is not None:
-            found = _columns(
-                quantities.observed(self.parts.fit, np.zeros(1), np.full(1, t)), covariance_of(self.parts), level
-            )
-            made |= {name: np.clip(found[name], 0.0, t) for name in STATISTICS[1:]}
-        return {name: np.repeat(values, self.n) for name, values in made.items()}
+            question = observed(False, np.zeros(1), np.full(1, t), np.full(1, -np.inf), np.full(1, np.inf))
+            assert isinstance(self.posterior, Estimates)
+            found = replace(self.posterior, best=_PlugIn(self.fit)).band(question, level)
+            made |= {name: found[name] for name in STATISTICS[1:]}
+        return {name: np.repeat(values, len(self.which)) for name, values in made.items()}
 
 
-def _columns(of: Quantity, V: Array | None, level: float | None) -> dict[str, Array]:
-    made = of.statistics(V, level, se=False)
-    return made if level is None else made | {"median": of.centre()}
-
-
-def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = ()) -> TimeRows:
+def times_of_rows(parts: MixtureParts, df: Frame | None, exclude: Any = (), *, bands: bool) -> TimeRows:
     """Rows that curves are asked for; one, called 0, without any."""
     find_terms(parts, exclude)
     index = pd.RangeIndex(1) if df is None else read_table(df, []).index
-    return TimeRows(index, np.ones(len(index), dtype=np.bool_), MixtureTimes(parts, len(index)))
-
-
-KINDS = ("quantile", "cox_snell", "martingale", "response")
-
-
-def residuals(fit: MixtureFit, kind: str, lower: Array, upper: Array, uniform: Array) -> Array:
-    """Residuals of rows in (lower, upper], (n,).
-
-    Shapes: lower, upper, uniform (n,).
-    """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
-    predictive = fit.predictive()
-    if kind == "response":
-        return np.asarray(impute(fit, lower, upper)[0] - finite_mean(fit, "kind='quantile' has no need of it"))
-    if fit.model.family.support == "counts":
-        lower = np.where(lower == upper, lower - 1.0, lower)
-    if kind == "quantile":
-        return _scores(predictive, lower, upper, uniform)
-    censored = np.isposinf(upper)
-    hazard = expected_hazard(
-        predictive.cumulative_hazard(lower), predictive.cumulative_hazard(np.where(censored, lower, upper)), censored
-    )
-    return hazard if kind == "cox_snell" else np.where(censored, 0.0, 1.0) - hazard
-
-
-def _scores(predictive: Predictive, lower: Array, upper: Array, uniform: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        share, rest = np.log(uniform), np.log1p(-uniform)
-        below = np.logaddexp(rest + predictive.logcdf(lower), share + predictive.logcdf(upper))
-        above = np.logaddexp(rest + predictive.logsf(lower), share + predictive.logsf(upper))
-    left = below < above
-    score = ndtri_exp(np.minimum(np.where(left, below, above), 0.0))
-    return np.asarray(np.where(left, score, -score))
+    posterior = posterior_of(parts.fit, covariance_of(parts) if bands else None)
+    times = MixtureTimes(posterior, np.zeros(len(index), dtype=np.intp), parts.fit)
+    return TimeRows(index, np.ones(len(index), dtype=np.bool_), times)

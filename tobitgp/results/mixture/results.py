@@ -16,13 +16,12 @@ from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
-from tobitgp.numerics.draws import random_points
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import Linear
 from tobitgp.results.mixture import estimates, questions
 from tobitgp.results.mixture.estimates import MixtureEstimates
 from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of, errors_in_words, training_ends
-from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, residuals, times_of_rows
+from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
@@ -296,13 +295,6 @@ class MixtureResults(Results):
         bands = check_flag("se", options["se"]) or options["interval"] is not None
         return predict_mixture(self._with_covariance if bands else self._parts, new, what, **options)
 
-    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
-        asked = ask(self._parts)
-        uniform = random_points(rng, len(asked.usable))[asked.usable]
-        lower, upper, _ = training_ends(self._parts)
-        values = residuals(self._parts.fit, kind, lower, upper, uniform)
-        return pd.Series(asked.spread(values), index=asked.index, name=kind)
-
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)
         return draw_components(self._with_covariance, draws, rng, question=question)
@@ -311,7 +303,7 @@ class MixtureResults(Results):
         return type(self)(replace(self._with_covariance, training=None, covariates=None))
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
-        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude)
+        return times_of_rows(self._with_covariance if bands else self._parts, df, exclude, bands=bands)
 
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)

@@ -27,8 +27,8 @@ from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.ep import cavity
 from tobitgp.inference.method import Marginals
-from tobitgp.inference.passes import CHUNK_ROWS
 from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array

@@ -12,10 +12,10 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.evaluate import evaluate
+from tobitgp.inference.fit import evaluate
 from tobitgp.inference.fitted import Settings
-from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel
+from tobitgp.inference.parameter_options import Given
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.fit import build_model
 

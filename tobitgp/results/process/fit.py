@@ -9,13 +9,13 @@ from tobitgp.data.pieces import PiecesData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.doubts import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
+from tobitgp.inference.assembly import assemble_pieces
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.given import Given
 from tobitgp.inference.model import GPModel, Plan, plan_rows
-from tobitgp.inference.parts import Whole
-from tobitgp.inference.whole import assemble_pieces
+from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.partitioned import Whole
+from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.rowless import process_results

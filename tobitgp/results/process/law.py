@@ -11,9 +11,9 @@ from tobitgp.data.outcome import Outcome
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.numerics.draws import open_uniform
-from tobitgp.prior.block import Inputs
-from tobitgp.results.conditional import CHUNK, Seen, normal_draws, seen_in_training
-from tobitgp.results.imputed import latent_quantiles
+from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
+from tobitgp.priors.block import Inputs
+from tobitgp.results.conditional import seen_in_training
 from tobitgp.results.joint import JointLaw, draw_within
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
@@ -104,9 +104,8 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
     uniform = open_uniform(rng, (len(censored), scores.shape[1]))
 
     def draw(span: slice) -> None:
-        for at, rows in seen.take(censored[span]).of_one_noise():
-            places = censored[span][at]
-            out[places] = _draw_part(rows, j, scores[places], uniform[span][at])
+        places = censored[span]
+        out[places] = _draw_part(seen.take(places), j, scores[places], uniform[span])
 
     chunks = list(row_chunks(0, len(censored), CHUNK))
     with single_blas_thread():
@@ -118,7 +117,7 @@ def _draw_part(rows: Seen, j: int, scores: Array, uniform: Array) -> Array:
     if rows.closed:
         return normal_draws(rows, j, scores, uniform)
     at = rows.component(j)
-    return draw_within(at.law, latent_quantiles(at, scores), at.sigma, at.lower, at.upper, uniform)
+    return draw_within(at.noise, latent_quantiles(at, scores), at.sigma[:, None], at.lower, at.upper, uniform)
 
 
 def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:

@@ -18,21 +18,21 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.prior.kernel import KernelFeatures
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
+from tobitgp.posterior.seen import conditional_statistics
+from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import changes, joint, pictures
+from tobitgp.results.conditional import seen_in_rows
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
 from tobitgp.results.groups import group_table, with_typical_groups
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.draws import ProcessDraws, draw_process
 from tobitgp.results.process.law import ProcessLaw
-from tobitgp.results.process.margins import effects_table
-from tobitgp.results.process.residuals import residual_table
-from tobitgp.results.process.survival import times_of_rows
+from tobitgp.results.process.nodes import answer, nodes_of, term_nodes
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
 from tobitgp.results.scores import Scored, process_likelihoods
-from tobitgp.results.survival import TimeRows
-from tobitgp.results.tables import predict_table
 from tobitgp.results.terms import columns_together
 from tobitgp.results.views import (
     Parts,
@@ -347,17 +347,20 @@ class GPResults(Results):
     def _joint(self) -> ProcessLaw:
         return ProcessLaw(self._parts)
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        return predict_table(self._parts, new, what, **options)
+    def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
+        return nodes_of(self._parts, asked.design, asked.skip)
 
-    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
-        return residual_table(self._parts, kind, rng)
+    def _answer(
+        self, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+    ) -> list[dict[str, Array]]:
+        return answer(self._parts, asked, questions, level, se=se)
 
-    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
-        return effects_table(self._parts, what, at, **options)
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        asked, seen = seen_in_rows(self._parts, new)
+        return asked.table(conditional_statistics(seen, level, se))
 
-    def _times_of(self, asked: Asked) -> TimeRows:
-        return times_of_rows(self._parts, asked)
+    def _terms(self, asked: Asked) -> dict[str, Nodes]:
+        return term_nodes(self._parts, asked.design, asked.skip)
 
     def _likelihoods(self, rows: Scored) -> Array:
         return process_likelihoods(self._parts, rows)

@@ -14,9 +14,9 @@ from tobitgp.errors import SpecError
 from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
+from tobitgp.results.regression.estimates import predictors, scale_design
 from tobitgp.results.regression.law import estimate_root, plus_noise
 from tobitgp.results.regression.parts import DF, SIGMA, TobitParts
-from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.typing import Array
 
 
@@ -75,12 +75,12 @@ class EstimateDraws(Draws):
     def _predictors(self) -> Iterator[tuple[slice, Array, Array]]:
         """Chunks of rows, their locations and log scales, (rows, S) each."""
         parts, design = self.parts, self.parts.rows.design
-        at, W = law_of_rows(parts, design)
+        (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
         H = design.H - parts.centre
         p, q = len(parts.columns), len(parts.maximum.gamma)
-        for rows in chunks(len(at.eta)):
-            eta = at.eta[rows][:, None] + H[rows] @ self.change[:p]
-            yield rows, eta, at.tau[rows][:, None] + W[rows] @ self.change[p : p + q]
+        for rows in chunks(len(location)):
+            eta = location[rows][:, None] + H[rows] @ self.change[:p]
+            yield rows, eta, log_scale[rows][:, None] + W[rows] @ self.change[p : p + q]
 
     def _laws(self) -> tuple[Distribution, ...]:
         """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""

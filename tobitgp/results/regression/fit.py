@@ -18,7 +18,7 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.given import check_names, read_mapping
+from tobitgp.inference.parameter_options import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import covariance, maximise, unidentified
 from tobitgp.regression.covariance import KINDS

@@ -14,8 +14,8 @@ from tobitgp.numerics.draws import open_uniform
 from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.regression.diagnose import LARGEST_DF, SMALLEST_DF
 from tobitgp.results.joint import JointLaw, draw_within
+from tobitgp.results.regression.estimates import predictors, scale_design
 from tobitgp.results.regression.parts import TobitParts
-from tobitgp.results.regression.predict import law_of_rows
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
@@ -28,10 +28,9 @@ class EstimateLaw(JointLaw):
 
     def moments(self, asked: Asked) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of eta."""
-        rows, _ = law_of_rows(self.parts, asked.design)
         H, p = asked.design.H - self.parts.centre, len(self.parts.columns)
         V, N = (H @ each[:p, :p] @ H.T for each in (self.parts.covariance, self.parts.unidentified))
-        return rows.eta, hide(V, N)
+        return predictors(self.parts, asked.design)[0], hide(V, N)
 
     @property
     def of_training_rows(self) -> bool:
@@ -50,16 +49,16 @@ class EstimateLaw(JointLaw):
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
         parts, design = self.parts, asked.design
-        rows, W = law_of_rows(parts, design)
+        (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
         p, q = len(parts.columns), len(parts.maximum.gamma)
         root = estimate_root(parts)
         change = root @ rng.standard_normal((len(root), draws))
-        eta = rows.eta[:, None] + (design.H - parts.centre) @ change[:p]
+        eta = location[:, None] + (design.H - parts.centre) @ change[:p]
         if not noise:
             return eta
-        tau = rows.tau[:, None] + W @ change[p : p + q]
+        tau = log_scale[:, None] + W @ change[p : p + q]
         uniform = open_uniform(rng, eta.shape)
-        laws = _laws(rows.law, change[p + q :])
+        laws = _laws(parts.law, change[p + q :])
         return plus_noise(laws, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
 
 

@@ -15,19 +15,19 @@ from tobitgp.diagnostics.check import posterior_findings
 from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results import changes, joint, pictures
 from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.draws import EstimateDraws, draw_estimates
+from tobitgp.results.regression.estimates import conditional_table, estimates_of, term_estimates
 from tobitgp.results.regression.law import EstimateLaw
 from tobitgp.results.regression.parts import TobitParts, linear_estimates, null_likelihood, scale_estimates
-from tobitgp.results.regression.survival import times_of_rows
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
 from tobitgp.results.scores import Scored, estimate_likelihoods
-from tobitgp.results.survival import TimeRows
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 from tobitgp.typing import Array, Frame
 
@@ -338,7 +338,7 @@ class TobitResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.residuals import influence_table
+        from tobitgp.results.regression.influence import influence_table
 
         return influence_table(self._parts, scaled=scaled)
 
@@ -348,23 +348,14 @@ class TobitResults(Results):
     def _joint(self) -> EstimateLaw:
         return EstimateLaw(self._parts)
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        from tobitgp.results.regression.predict import predict_tobit
+    def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
+        return estimates_of(self._parts, asked.design, bands=bands)
 
-        return predict_tobit(self._parts, new, what, **options)
+    def _conditional(self, new: Frame | None, level: float | None, *, se: bool) -> pd.DataFrame:
+        return conditional_table(self._parts, new, level, se=se)
 
-    def _residuals(self, kind: str, rng: Rng) -> pd.Series[float]:
-        from tobitgp.results.regression.residuals import tobit_residuals
-
-        return tobit_residuals(self._parts, kind, rng)
-
-    def _effects(self, what: str, at: Any, **options: Any) -> pd.DataFrame:
-        from tobitgp.results.regression.effects import tobit_effects
-
-        return tobit_effects(self._parts, what, at, **options)
-
-    def _times_of(self, asked: Asked) -> TimeRows:
-        return times_of_rows(self._parts, asked)
+    def _terms(self, asked: Asked) -> dict[str, Estimates]:
+        return term_estimates(self._parts, asked.design)
 
     def _likelihoods(self, rows: Scored) -> Array:
         return estimate_likelihoods(self._parts, rows)

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.posteriors import rows_of
 from support.reference import load
 
 import tobitgp as tg
 from tobitgp.data.outcome import outcome
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.regression.conditional import conditional_mean
-from tobitgp.regression.scales import Predictor
 
 LUNG = "Surv(time, event) ~ age + sex + ph_ecog"
 
@@ -163,8 +162,8 @@ def test_errors_of_imputed_values_against_draws_of_the_parameters(tobin, family)
     H = res.parts.training.design.H - res.parts.centre
 
     def refilled(x):
-        rows = Predictor(H @ x[:p], np.full(len(H), x[p]), res.parts.law, family == "weibull")
-        return conditional_mean(rows, seen.lower, seen.upper)
+        rows = rows_of(res.parts.law, H @ x[:p], np.full(len(H), x[p]), family == "weibull")
+        return rows.conditional_mean(seen.lower, seen.upper)
 
     moves = [(refilled(theta + 1e-4 * column) - refilled(theta - 1e-4 * column)) / 2e-4 for column in root.T]
     np.testing.assert_allclose(table["se"], np.sqrt(np.square(moves).sum(axis=0)), rtol=1e-4, atol=1e-9)

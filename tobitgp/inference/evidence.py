@@ -1,0 +1,111 @@
+"""The evidence lower bound of a posterior, and the gradient of the evidence in all unconstrained parameters.
+
+At a fixed point, with ``alpha = lambda1 - lambda2 m``,
+``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
+``q = S A' u``: (SIT9) and (LA6) of the theory pages.
+Each block turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tobitgp.engines import add_up
+from tobitgp.inference.layout import block_slopes
+from tobitgp.inference.method import Method
+from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.site_updates import Chunk, State
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.numerics.arrow import squared_lengths
+from tobitgp.typing import Array
+
+
+def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
+    """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, a lower bound on the log evidence whatever method made q.
+
+    (SIT7) of the theory pages.
+    """
+    w, factor = posterior.q
+    divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
+    expected = posterior.rows.collect(expectation, posterior.q, Spread(likelihood.at(posterior.theta)))
+    return sum(expected) - divergence
+
+
+def expectation(state: State, q: Gaussian, likelihood: Likelihood) -> float:
+    """``sum E_q log p(y | f)`` over some rows."""
+
+    def visit(chunk: Chunk) -> float:
+        m = state.marginals(chunk, q)[1]
+        value = likelihood.expected(chunk.rows, m.m, m.v_p + m.d, state.setting.sigma, slopes=False).value
+        return float(chunk.rows.weight @ value)
+
+    return sum(map(visit, state.chunks))
+
+
+def effective_parameters(posterior: Posterior) -> float:
+    """``tr(S A' diag(lambda2) A) = M - tr S``: how many parameters the data determine."""
+    return len(posterior.w) - posterior.factor.trace_inverse()
+
+
+def evidence_gradient(posterior: Posterior, method: Method) -> Array:
+    """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``."""
+    implicit = _implicit_weights(posterior) if method.ascends == "joint" else None
+    sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
+    gradient, at = [], 1
+    for block in posterior.blocks:
+        gradient.append(block.finish(tuple(sums[at : at + block.n_sums])))
+        at += block.n_sums
+    return np.concatenate([*gradient, sums[0]])
+
+
+def _implicit_weights(posterior: Posterior) -> Array:
+    """``S A' u`` of methods whose evidence feels the mode move, (LA5)."""
+    sums = add_up(part for part in posterior.rows.collect(implicit_sums, posterior.q) if part)
+    return posterior.factor.solve(sums[0]) if sums else np.zeros_like(posterior.w)
+
+
+def implicit_sums(state: State, q: Gaussian) -> list[Any]:
+    """``A' u`` over some rows, whose known sites add nothing."""
+    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
+
+    def visit(chunk: Chunk) -> tuple[Array]:
+        A, marginals = state.marginals(chunk, q)
+        implicit = method.slopes(likelihood, chunk.rows, marginals, sigma).implicit
+        return (np.zeros_like(q.w) if implicit is None else A.adjoint(implicit[0]),)
+
+    return add_up(visit(chunk) for chunk in state.others())
+
+
+def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
+    """Derivatives in the noise parameters, and what each block's ``finish`` needs, over some rows."""
+    blocks, layout, method, likelihood, sigma = state.setting
+
+    def visit(chunk: Chunk) -> list[Any]:
+        parts, A, d = state.features(chunk, slopes=True)
+        whitened = q.factor.whiten_rows(A)
+        marginals = state.marginals_of(chunk, q, A, squared_lengths(whitened), d)
+        s = method.slopes(likelihood, chunk.rows, marginals, sigma)
+        lambda2 = marginals.lambda2
+        alpha = marginals.lambda1 - lambda2 * marginals.m
+        G = q.factor.smooth(A, whitened)
+        for columns in G:
+            if columns is not None:
+                columns *= -lambda2[:, None]
+        A.add_slope(G, alpha, q.w)
+        e = s.e.sum(axis=1)
+        if implicit is not None and s.implicit is not None:
+            u, e_m = s.implicit
+            Aq = A.times(implicit)
+            A.add_slope(G, alpha, implicit)
+            A.add_slope(G, u - lambda2 * Aq, q.w)
+            e += e_m @ Aq
+        out: list[Any] = [e]
+        slopes = block_slopes(layout, chunk.inputs, [b.size for b in blocks], G)
+        for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
+            out.extend(block.backward(at.X, part, G_A, s.g_d))
+        return out
+
+    return add_up(map(visit, state.chunks))

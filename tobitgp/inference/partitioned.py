@@ -1,0 +1,163 @@
+"""The rows of a fit in parts, which threads or machines work on side by side.
+
+A part is a value: what a pass finds out of it is a new part beside the old one, so that a part that is lost with its
+machine can be made again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tobitgp.data.problem import Problem, Rows
+from tobitgp.engines import LocalPieces, Pieces, row_chunks
+from tobitgp.priors.block import Inputs
+from tobitgp.typing import Array
+
+PART_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Natural parameters of the rows' sites, (n,) each."""
+
+    lambda1: Array
+    lambda2: Array
+
+    def copy(self) -> Sites:
+        """Independent copy."""
+        return Sites(self.lambda1.copy(), self.lambda2.copy())
+
+    def rows(self, at: slice) -> Sites:
+        """Those of some rows."""
+        return Sites(self.lambda1[at], self.lambda2[at])
+
+    def plus(self, step: Sites, rho: float) -> Sites:
+        """These and ``rho`` times a step."""
+        return Sites(self.lambda1 + rho * step.lambda1, self.lambda2 + rho * step.lambda2)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the rows."""
+
+    rows: tuple[Rows, ...]  # of one kind each, in the order of kinds; a kind may have none
+    inputs: tuple[Inputs, ...]  # of each block, all kinds after one another
+    sites: Sites | None = None  # where to start from; None where nothing is known
+    before: tuple[int, ...] = ()  # how many rows of each kind are in the parts before; empty in the first
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All rows of a fit."""
+
+    parts: Pieces
+    kinds: tuple[Rows, ...]  # A row of every kind that occurs
+    n: int
+    weight: float  # sum of frequency weights
+    warm: bool = False  # whether the parts have sites to start from
+
+    def starting(self, parts: Pieces) -> Whole:
+        """The same rows with these sites to start from."""
+        return replace(self, parts=parts, warm=True)
+
+    def thinned(self, step: int) -> Whole:
+        """Every ``step``-th row of each kind, however all are cut, with nothing known of their sites."""
+        parts = self.parts.map(thin, step)
+        sizes = parts.collect(size)
+        return replace(self, parts=parts, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False)
+
+    def cold(self) -> Whole:
+        """The same rows with nothing known of their sites."""
+        return replace(self, parts=self.parts.map(without_sites), warm=False)
+
+
+def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> Whole:
+    """Cut a problem in memory into parts of about equal size, each with its share of every kind."""
+    parts = cut_parts(problem, inputs, sites)
+    return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
+
+
+def cut_parts(
+    problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None, before: Sequence[int] = ()
+) -> tuple[Part, ...]:
+    """The parts of :func:`cut`, where there are others before them with so many rows of each kind."""
+    earlier = before or [0] * len(problem.rows)
+    pieces = max(1, round(problem.n / PART_ROWS))
+    starts = np.cumsum([0, *map(len, problem.rows)])
+    parts = []
+    for i in range(pieces):
+        spans = [_share(len(rows), i, pieces) for rows in problem.rows]
+        rows = tuple(r[span] for r, span in zip(problem.rows, spans, strict=True))
+        places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
+        own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
+        counts = tuple(int(n) + span.start for n, span in zip(earlier, spans, strict=True))
+        parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own, counts))
+    return tuple(parts)
+
+
+def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
+    """A row of every kind, one that is truncated from above where there are such rows."""
+    found = []
+    for kind in rows:
+        if len(kind):
+            at = 0 if kind.window is None else int(np.argmax(np.isfinite(kind.window.exit)))
+            found.append(kind[slice(at, at + 1)])
+    return tuple(found)
+
+
+def _share(n: int, i: int, pieces: int) -> slice:
+    return slice(i * n // pieces, (i + 1) * n // pieces)
+
+
+def _take(at: Inputs, places: Sequence[slice]) -> Inputs:
+    return Inputs(_join(at.X, places), None if at.code is None else _join(at.code, places))
+
+
+def _join(values: Any, places: Sequence[slice]) -> Any:
+    return values[places[0]] if len(places) == 1 else np.concatenate([values[place] for place in places])
+
+
+def thin(part: Part, step: int) -> Part:
+    """Every ``step``-th row of each kind, counted from the first of all parts."""
+    first = [-n % step for n in part.before or [0] * len(part.rows)]
+    starts = np.cumsum([0, *map(len, part.rows)])
+    places = [
+        slice(int(a) + skip, int(b), step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)
+    ]
+    rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
+    return Part(rows, tuple(_take(at, places) for at in part.inputs))
+
+
+def size(part: Part) -> tuple[int, float]:
+    """Number of rows, and the sum of their weights."""
+    return len(part), float(sum(rows.weight.sum() for rows in part.rows))
+
+
+def without_sites(part: Part) -> Part:
+    """The same rows with nothing known of their sites."""
+    return replace(part, sites=None)
+
+
+def with_floor(part: Part) -> Part:
+    """The same rows, no site of negative precision."""
+    if part.sites is None:
+        return part
+    return replace(part, sites=Sites(part.sites.lambda1, np.maximum(part.sites.lambda2, 0.0)))
+
+
+def spans(rows: Sequence[Rows], size: int) -> list[tuple[Rows, slice]]:
+    """Chunks of at most ``size`` rows of one kind, and their places in the part."""
+    out, start = [], 0
+    for kind in rows:
+        for span in row_chunks(start, start + len(kind), size):
+            out.append((kind[slice(span.start - start, span.stop - start)], span))
+        start += len(kind)
+    return out

@@ -1,0 +1,292 @@
+"""What a visit to some rows does: their sites, and the sums over them that the posterior and its iteration need.
+
+Every function takes the state of a part and gives a new one, or sums; nothing here knows of other parts.
+
+Steps are accelerated by Anderson's method: with ``dX`` and ``dG`` the last differences of points and steps,
+``gamma = argmin |g - dG gamma|`` and the next point is ``x + rho g - (dX + rho dG) gamma`` (Walker and Ni, SIAM J.
+Numer. Anal. 49, 2011). Only ``dG dG'`` and ``dG g`` are sums over the parts; all else each part does for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tobitgp.data.problem import Rows
+from tobitgp.engines import add_up
+from tobitgp.inference.layout import Layout, join_features
+from tobitgp.inference.method import Marginals, Method
+from tobitgp.inference.partitioned import Part, Sites, spans
+from tobitgp.inference.posterior import Gaussian
+from tobitgp.likelihoods.base import Likelihood
+from tobitgp.numerics.anderson import History, mixed, normal_equations, remember
+from tobitgp.numerics.arrow import Loadings, by_group
+from tobitgp.priors.block import BlockAt, Features, Inputs
+from tobitgp.typing import Array
+
+CHUNK_ROWS = 2048
+# Largest change of a standardised site precision: a row so much steeper than its noise, as a Gumbel law is far out in
+# its tail, is led back bit by bit, since beside such a precision rounding drowns all that other rows say.
+_STEEPEST = 1e8
+_NO_DOTS = np.zeros((2, 3))
+
+Joined = tuple[tuple[Features, ...], Loadings, Array]
+
+
+class Setting(NamedTuple):
+    """What stays while sites settle: the blocks at their parameters, the method and the noise."""
+
+    blocks: tuple[BlockAt, ...]
+    layout: Layout
+    method: Method
+    likelihood: Likelihood
+    sigma: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of one kind."""
+
+    rows: Rows
+    span: slice  # their place in the part
+    inputs: tuple[Inputs, ...]
+    conjugate: bool  # whether their sites are known
+    kept: tuple[Joined, ...] = ()  # their features, where memory allows, else empty
+    for_slopes: bool = False  # whether what is kept serves slopes too
+
+
+class State(NamedTuple):
+    """A part in the middle of an iteration."""
+
+    part: Part
+    setting: Setting
+    chunks: tuple[Chunk, ...]
+    sites: Sites
+    here: Sites | None = None  # the step last taken and where it began; None before the first
+    step: Sites | None = None  # the step last taken and where it began; None before the first
+    history: History = ()  # of standardised sites, where steps are accelerated
+    sums: tuple[Any, ...] = ()  # over the rows last visited
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of rows of every kind."""
+        return tuple(map(len, self.part.rows))
+
+    def others(self) -> Iterator[Chunk]:
+        """Rows whose sites are sought."""
+        return (chunk for chunk in self.chunks if not chunk.conjugate)
+
+    def features(self, chunk: Chunk, *, slopes: bool = False) -> Joined:
+        """Features block by block, all of them as ``A``, and the summed residual ``d`` (n,)."""
+        if chunk.kept and (chunk.for_slopes or not slopes):
+            return chunk.kept[0]
+        return join_features(self.setting.layout, self.setting.blocks, chunk.inputs, slopes=slopes)
+
+    def marginals(self, chunk: Chunk, q: Gaussian) -> tuple[Loadings, Marginals]:
+        """``A`` and the marginals of a chunk's rows."""
+        _, A, d = self.features(chunk)
+        return A, self.marginals_of(chunk, q, A, q.factor.variance(A), d)
+
+    def marginals_of(self, chunk: Chunk, q: Gaussian, A: Loadings, v_p: Array, d: Array) -> Marginals:
+        """The marginals of a chunk's rows from what is known of them."""
+        return Marginals(A.times(q.w), v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
+
+
+def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> State:
+    """Cut a part into chunks and set the sites that are known (SIT4), the others to where they start or to flat ones.
+
+    With ``keep`` the features are kept, from 2 on with what their slopes need. Without ``windows`` the rows are seen as
+    if nothing had been truncated.
+
+    The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
+    evidence part D as it were if the mean met every value.
+    """
+    state = _arranged(part, setting, keep, windows)
+    sites = state.sites
+
+    def known(chunk: Chunk) -> tuple[Any, ...]:
+        _, A, d = state.features(chunk)
+        precision, y = (
+            chunk.rows.weight / setting.method.exact_variance(d, chunk.rows.noise(setting.sigma)),
+            chunk.rows.limit,
+        )
+        sites.lambda2[chunk.span] = precision
+        sites.lambda1[chunk.span] = precision * y
+        D = setting.method.exact_part(chunk.rows, y, d, setting.sigma).sum()
+        return *A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y)), float(D)
+
+    return state._replace(sums=tuple(add_up(known(chunk) for chunk in state.chunks if chunk.conjugate)))
+
+
+def _arranged(part: Part, setting: Setting, keep: int, windows: bool) -> State:
+    n = len(part)
+    sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
+    seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
+    chunks = []
+    for rows, span in spans(seen, CHUNK_ROWS):
+        inputs = tuple(at.rows(span) for at in part.inputs)
+        kept = (join_features(setting.layout, setting.blocks, inputs, slopes=keep > 1),) if keep else ()
+        chunks.append(Chunk(rows, span, inputs, setting.likelihood.is_conjugate(rows), kept, keep > 1))
+    return State(part, setting, tuple(chunks), sites)
+
+
+def seeded(part: Part, setting: Setting, q: Gaussian) -> Part:
+    """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
+    method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
+    state = _arranged(replace(part, sites=None), setting, 0, True)
+    for chunk in state.others():
+        u = method.update(likelihood, chunk.rows, state.marginals(chunk, q)[1], sigma)
+        state.sites.lambda1[chunk.span], state.sites.lambda2[chunk.span] = u.lambda1, u.lambda2
+    return ended(state)
+
+
+def sums_of(state: State) -> tuple[Any, ...]:
+    """What the last visit summed."""
+    return state.sums
+
+
+def site_sums(state: State) -> list[Any]:
+    """``A' diag(lambda2) A`` and ``A' lambda1`` of the rows whose sites are sought."""
+    return add_up(_site_sums(state, chunk) for chunk in state.others())
+
+
+def _site_sums(state: State, chunk: Chunk) -> tuple[Array, ...]:
+    A = state.features(chunk)[1]
+    return *A.gram(state.sites.lambda2[chunk.span]), A.adjoint(state.sites.lambda1[chunk.span])
+
+
+def visit(state: State, q: Gaussian, rho: float) -> State:
+    """Move the sites a step of length ``rho`` towards the method's.
+
+    The sums are: how many rows; their squared standardised changes (SIT10); D; of a method that ascends nothing the
+    inner product of this step with the last one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both;
+    and what the next posterior needs.
+    """
+    method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
+    sites = state.sites.copy()
+    step = Sites(np.zeros(len(sites.lambda1)), np.zeros(len(sites.lambda2)))
+
+    def move(chunk: Chunk) -> tuple[Any, ...]:
+        A, marginals = state.marginals(chunk, q)
+        span, m = chunk.span, marginals.m
+        u = method.update(likelihood, chunk.rows, marginals, sigma)
+        g1, g2 = u.lambda1 - marginals.lambda1, u.lambda2 - marginals.lambda2
+        scale = sigma / chunk.rows.weight
+        with np.errstate(over="ignore"):  # a gap too large for a number is one
+            gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
+            size = np.abs(g2) * scale * sigma
+        g1, g2 = _held((g1, g2), size)
+        step.lambda1[span], step.lambda2[span] = g1, g2
+        sites.lambda1[span] += rho * g1
+        sites.lambda2[span] += rho * g2
+        dots = _NO_DOTS
+        if state.step is not None and method.ascends is None:
+            dots = np.array([_dots(g1, state.step.lambda1[span]), _dots(g2, state.step.lambda2[span])])
+        lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
+        return len(m), gap, float(u.D.sum()), dots, *A.gram(lambda2), A.adjoint(lambda1)
+
+    sums = tuple(add_up(move(chunk) for chunk in state.others()))
+    return state._replace(sites=sites, here=state.sites, step=step, sums=sums)
+
+
+def _held(step: tuple[Array, Array], size: Array) -> tuple[Array, Array]:
+    """A row's step, shortened where its standardised size (n,) exceeds ``_STEEPEST``."""
+    excess = np.maximum(np.where(np.isfinite(size), size, 1.0) / _STEEPEST, 1.0)
+    return step[0] / excess, step[1] / excess
+
+
+def _dots(a: Array, b: Array) -> tuple[float, float, float]:
+    return float(a @ b), float(a @ a), float(b @ b)
+
+
+def retake(state: State, rho: float) -> State:
+    """Take the last step with another length, plain; what an acceleration remembers of the points before stays true."""
+    assert state.here is not None
+    assert state.step is not None
+    return state._replace(sites=state.here.plus(state.step, rho))
+
+
+def flatten(state: State) -> State:
+    """Flat sites where they are sought."""
+    sites = state.sites.copy()
+    for chunk in state.others():
+        sites.lambda1[chunk.span] = sites.lambda2[chunk.span] = 0.0
+    return state._replace(sites=sites)
+
+
+def record(state: State) -> State:
+    """Add the step last taken to the history; the sums are the equations of its acceleration."""
+    assert state.here is not None
+    assert state.step is not None
+    history = remember(state.history, _flat(state, state.here), _flat(state, state.step))
+    return state._replace(history=history, sums=normal_equations(history) if len(history) > 1 else ())
+
+
+def mix(state: State, gamma: Array, rho: float, floor: float) -> State:
+    """Take the accelerated step; the sums are those that the next posterior needs."""
+    sigma = state.setting.sigma
+    point = mixed(state.history, gamma, rho)
+    half = len(point) // 2
+    state = state._replace(sites=Sites(point[:half] / sigma, np.maximum(point[half:], floor) / sigma**2))
+    return state._replace(sums=tuple(site_sums(state)))
+
+
+def _flat(state: State, sites: Sites) -> Array:
+    """Standardised natural parameters of all rows in a row; those that are known never change."""
+    sigma = state.setting.sigma
+    return np.concatenate([sigma * sites.lambda1, sigma**2 * sites.lambda2])
+
+
+def known_evidence(state: State, w: Array) -> float:
+    """Evidence part D of the rows whose sites are known."""
+    method, sigma = state.setting.method, state.setting.sigma
+
+    def D(chunk: Chunk) -> float:
+        _, A, d = state.features(chunk)
+        return float(method.exact_part(chunk.rows, A.times(w), d, sigma).sum())
+
+    return sum(D(chunk) for chunk in state.chunks if chunk.conjugate)
+
+
+def ended(state: State) -> Part:
+    """The part with the sites it has come to."""
+    return replace(state.part, sites=state.sites)
+
+
+def final_sites(state: State) -> tuple[tuple[int, ...], tuple[Array, Array]]:
+    """Number of rows of every kind, and both natural parameters."""
+    return state.sizes, (state.sites.lambda1, state.sites.lambda2)
+
+
+def final_moments(state: State, q: Gaussian) -> tuple[tuple[int, ...], tuple[Array, Array]]:
+    """Number of rows of every kind, mean and variance of f in the rows."""
+    found = [state.marginals(chunk, q)[1] for chunk in state.chunks]
+    return state.sizes, (np.concatenate([q.m for q in found]), np.concatenate([q.v_p + q.d for q in found]))
+
+
+def unexplained(state: State) -> float:
+    """``1/2 sum lambda2 d`` over the rows whose sites hold information, (FEA8)."""
+    precision = np.maximum(state.sites.lambda2, 0.0)
+    return 0.5 * sum(float(precision[chunk.span] @ state.features(chunk)[2]) for chunk in state.chunks)
+
+
+def level_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
+    """Of the rows of each level of some blocks the weighted sums (L, p + m + 1) of linear features, their own and one.
+
+    The Gram matrix (p, p) of the linear features stands before them; nothing where there are no rows.
+    """
+
+    def sums(chunk: Chunk) -> Iterator[Array]:
+        parts, A, _ = state.features(chunk)
+        linear, c = A.common[:, :p], chunk.rows.weight[:, None]
+        yield linear.T @ (c * linear)
+        for t in blocks:
+            code, grouping = chunk.inputs[t].code, state.setting.blocks[t].grouping
+            at = np.zeros(len(c), dtype=np.intp) if code is None else code
+            rows = np.column_stack([linear, parts[t].A, np.ones(len(c))])
+            yield by_group(c, at, 1 if grouping is None else grouping.size).T @ rows
+
+    return add_up(list(sums(chunk)) for chunk in state.chunks)

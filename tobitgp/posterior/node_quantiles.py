@@ -1,0 +1,196 @@
+r"""Quantiles of a number of the distribution of the response whose location is a mixture of normals.
+
+A number that depends on :math:`(f + c_j) / d_j` alone has the quantiles of that mixture of normals, (PRE3) and (SUR8)
+of the theory pages; one that rises or falls with f has those of f, where components with other noise are held to show
+the same number. Of any other the distribution function is added up over the cells between nodes of f, whatever its
+shape: (SUR10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr
+
+from tobitgp.distributions.convolution import HALF_LOG_2PI
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.numerics.monotone_roots import solve_quantile
+from tobitgp.numerics.normal_mixture import average, normal_quantile
+from tobitgp.posterior.questions import UNLINK, Question
+from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from tobitgp.posterior.nodes import Nodes
+
+_REACH, _STEP = 6.0, 0.05  # of nodes, in standard deviations of f and in widths of the noise
+_NODES, _MORE_NODES = 65, 513
+_CELLS = 512
+_NEWTON_STEPS, _SLOPE = 50, 1e-5
+
+
+def quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+    """Quantiles of the number given f and the noise, (n,) each."""
+    with np.errstate(all="ignore"):
+        if question.linear:
+            return [_shifted_quantile(nodes, question, p) for p in orders]
+        if question.pivot is not None and len(set(nodes.noises)) == 1:
+            return [_pivot_quantile(nodes, question, p) for p in orders]
+        if question.monotone:
+            return [_monotone_quantile(nodes, question, p) for p in orders]
+        if question.minus_log is not None:
+            return [np.exp(-x) for x in quantiles(nodes, question.minus_log, tuple(1.0 - p for p in orders))]
+        return _cell_quantiles(nodes, question, orders)
+
+
+def _shifted_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+    """Of ``f + c_j``, or its exponential; components with an infinite shift lie above all others."""
+    shift = question.pivots(nodes.noises, nodes.sigma)[0]
+    finite = np.isfinite(shift).reshape(len(shift), -1).all(axis=1)
+    share = 1.0 if finite.all() else float(nodes.weight[finite].sum())
+    if np.isnan(shift).any() or p >= share:
+        return np.full(nodes.mean.shape[1:], np.nan if np.isnan(shift).any() else np.inf)
+    moved = (nodes.mean + shift)[finite]
+    return UNLINK[question.link](normal_quantile(p / share, nodes.weight[finite] / share, moved, nodes.sd[finite]))
+
+
+def _pivot_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+    """Of a number that depends on ``(f + c_j) / d_j``."""
+    c, d = question.pivots(nodes.noises, nodes.sigma)
+    u = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, (nodes.mean + c) / d, nodes.sd / d)
+    return question.number(nodes.given(0, u * d[0] - c[0]))
+
+
+def _monotone_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+    """Of a number that rises or falls with f, and may be infinite under some of the components."""
+    out = np.empty(nodes.mean.shape[1:])
+    for rows, among, order in _finite_components(nodes, question, p):
+        if isinstance(among, float):
+            out[rows] = among
+        else:
+            part = nodes if among.all() else nodes.components(among)
+            out[rows] = _rising_quantile(part.take(rows), question.take(rows), order)
+    return out
+
+
+def _finite_components(
+    nodes: Nodes, question: Question, p: float
+) -> Iterator[tuple[IntArray, BoolArray | float, float]]:
+    """Rows; the components under which their number is finite, or the quantile itself; its order among these."""
+    each = np.stack([question.number(nodes.given(j, m)) for j, m in enumerate(nodes.mean)])
+    side = np.where(np.isfinite(each), 0.0, np.where(np.isnan(each), 2.0, np.sign(each)))
+    patterns, which = np.unique(side, axis=1, return_inverse=True)
+    for k, pattern in enumerate(patterns.T):
+        rows = np.flatnonzero(which.ravel() == k)
+        below, above = (float(nodes.weight[pattern == sign].sum()) for sign in (-1.0, 1.0))
+        if (pattern == 2.0).any():
+            yield rows, np.nan, p
+        elif p < below or p > 1.0 - above:
+            yield rows, -np.inf if p < below else np.inf, p
+        else:
+            yield rows, pattern == 0.0, (p - below) / (1.0 - below - above)
+
+
+def _rising_quantile(nodes: Nodes, question: Question, p: float) -> Array:
+    f = normal_quantile(p if question.rises else 1.0 - p, nodes.weight, nodes.mean, nodes.sd)
+    if nodes.one_noise:
+        return question.number(nodes.given(0, f))
+    noise, scale = nodes.noises[int(np.argmax(nodes.weight))], np.exp(average(nodes.weight, np.log(nodes.sigma)))
+    scale = np.broadcast_to(scale, f.shape)
+    for rows in _bounded_alike(question, len(f)):
+        f[rows] = _equivalent(
+            nodes.take(rows),
+            question.take(rows),
+            p,
+            lambda x, rows=rows: LocationScale(noise, x, scale[rows], nodes.log),  # type: ignore[misc]
+            f[rows],
+        )
+    return question.number(LocationScale(noise, f, scale, nodes.log))
+
+
+def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
+    """Rows whose number is bounded on the same sides."""
+    low, high = (np.zeros(n, bool),) * 2 if question.bounds is None else (np.isfinite(end) for end in question.bounds)
+    for code in range(4):
+        rows = np.flatnonzero(2 * low + high == code)
+        if len(rows):
+            yield rows
+
+
+def _equivalent(
+    nodes: Nodes, question: Question, p: float, at: Callable[[Array], LocationScale], start: Array
+) -> Array:
+    """The f at which a reference noise shows the quantile asked for.
+
+    ``x`` and ``f_j`` are equivalent when ``g(f_j, sigma_j) = g(x, sigma)``; then the cdf of the number at
+    ``g(x, sigma)`` is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
+    """
+    mean, sd, step = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma
+    f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start
+
+    def ranks(f: Array) -> Array:
+        return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
+
+    def cdf(x: Array) -> tuple[Array, Array]:
+        nonlocal f, ratio, last
+        aim = question.rank(at(x))
+        rise = (question.rank(at(x + step[0])) - aim) / step[0]
+        f = f + ratio * (x - last)
+        for _ in range(_NEWTON_STEPS):
+            rank = ranks(f)
+            slope = (ranks(f + step) - rank) / step
+            move = (aim - rank) / slope
+            f = f + np.where(np.isfinite(move), move, 0.0)
+            if not (np.abs(move) > 1e-7 * sd).any():
+                break
+        ratio, last = np.clip(rise / slope, 0.01, 100.0), x
+        u = (f - mean) / sd
+        density = np.exp(-0.5 * u * u - HALF_LOG_2PI) / sd * ratio
+        return average(nodes.weight, ndtr(u)), average(nodes.weight, density)
+
+    away = 10.0 * (np.ptp(mean, axis=0) + 10.0 * sd.max(axis=0) + nodes.sigma.max())
+    return solve_quantile(cdf, p if question.rises else 1.0 - p, low=start - away, high=start + away, start=start)
+
+
+def _cell_quantiles(nodes: Nodes, question: Question, orders: tuple[float, ...]) -> list[Array]:
+    """Of any number, from its values at nodes of f in every component."""
+    shape = np.broadcast_shapes(nodes.mean.shape[1:], *(x.shape for x in question.at))
+    widest = float((nodes.sd / nodes.sigma).max(initial=0.0))
+    count = _MORE_NODES if len(shape) == 1 else int(np.clip(2.0 * _REACH * widest / _STEP, _NODES, _MORE_NODES))
+    x = np.linspace(-_REACH, _REACH, count)
+    out = [np.empty(shape) for _ in orders]
+    each = max(_CELLS // int(np.prod(shape[1:], dtype=int)), 1)
+    for start in range(0, shape[0], each):
+        rows = slice(start, start + each)
+        part, asked = nodes.take(rows), question.take(rows)
+        here = (len(range(*rows.indices(shape[0]))), *shape[1:])
+        spread = x.reshape(-1, *[1] * len(shape))
+        values = np.empty((len(nodes.weight), len(x), *here))
+        for j, (m, s) in enumerate(zip(part.mean, part.sd, strict=True)):
+            values[j] = asked(part.given(j, m + s * spread))
+        cells = np.ascontiguousarray(np.moveaxis(values.reshape(*values.shape[:2], -1), 1, 2))
+        for column, found in zip(out, _of_cells(cells, x, nodes.weight, orders), strict=True):
+            column[rows] = UNLINK[question.link](found).reshape(here)
+    return out
+
+
+def _of_cells(values: Array, nodes: Array, weight: Array, orders: tuple[float, ...]) -> Iterator[Array]:
+    """Quantiles (n,) of values (J, n, k) at nodes (k,) of a standard normal variable, straight between them."""
+    first, last = values[..., :-1], values[..., 1:]
+    low, high, below, gap = np.fmin(first, last), np.fmax(first, last), ndtr(nodes), nodes[1] - nodes[0]
+
+    def cdf(c: Array) -> tuple[Array, Array]:
+        F = np.einsum("jnk,j,k->n", high <= c[:, None], weight, np.diff(below), optimize=True)
+        j, i, k = np.nonzero((low < c[:, None]) & (c[:, None] < high))
+        before, rise = first[j, i, k], last[j, i, k] - first[j, i, k]
+        x = nodes[k] + gap * (c[i] - before) / rise
+        part = np.where(rise > 0.0, ndtr(x) - below[k], below[k + 1] - ndtr(x))
+        slope = np.exp(-0.5 * x * x - HALF_LOG_2PI) * gap / np.abs(rise)
+        inside = [np.bincount(i, weight[j] * each, len(c)).astype(np.float64) for each in (part, slope)]
+        return F + inside[0], inside[1]
+
+    rises = weight @ (values[..., -1] - values[..., 0]) > 0.0
+    for p in orders:
+        start = weight @ np.where(rises, *(values[..., int(np.searchsorted(below, order))] for order in (p, 1.0 - p)))
+        yield solve_quantile(cdf, p, low=low.min(axis=(0, 2)), high=high.max(axis=(0, 2)), start=start, tolerance=1e-9)

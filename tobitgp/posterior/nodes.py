@@ -1,0 +1,180 @@
+r"""Weighted normal distributions of the location in rows: the posterior of a process at nodes of its hyper-parameters.
+
+What is uncertain of a number :math:`g(f, \sigma)` of the distribution of the response is f, a mixture of normals, and
+the noise that goes with each component; the noise of a new observation is never part of it: (PRE2) and (PRE3) of the
+theory pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal, reach
+from tobitgp.distributions.location_scale import FAR, LocationScale
+from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.weighted_sum import WeightedSum
+from tobitgp.numerics.normal_mixture import average, exponential_sd, total_sd
+from tobitgp.numerics.quadrature import integrals
+from tobitgp.posterior.clipped_normal import smoothed_variance
+from tobitgp.posterior.questions import Question, Rows
+from tobitgp.typing import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Posterior of f in n rows: ``sum_j weight_j N(mean_j, sd_j^2)``, and the noise that goes with each component."""
+
+    weight: Array  # (J,), sum to one
+    mean: Array  # (J, n), of f, in the user's units; on the log scale for positive responses
+    sd: Array  # (J, n)
+    sigma: Array  # (J, n), or (J, 1) where it is that of all rows
+    log: bool = False  # f is the location of the response's logarithm
+    noises: tuple[Distribution, ...] = ()  # J of them
+
+    def __post_init__(self) -> None:
+        if not self.noises:
+            object.__setattr__(self, "noises", (Normal(),) * len(self.weight))
+
+    @property
+    def normal(self) -> bool:
+        """Whether all noise is normal."""
+        return all(noise.gaussian for noise in self.noises)
+
+    @property
+    def one_noise(self) -> bool:
+        """Whether all components have the same noise."""
+        return bool((self.sigma == self.sigma[0]).all()) and len(set(self.noises)) == 1
+
+    @property
+    def new(self) -> WeightedSum:
+        """Distributions of a new response."""
+        rows = zip(self.noises, self.mean, self.sigma, self.sd, strict=True)
+        return WeightedSum(self.weight, tuple(plus_normal(*row, log=self.log) for row in rows))
+
+    def given(self, j: int, f: Array, rows: Rows = slice(None)) -> LocationScale:
+        """Distributions given f in some rows, under the noise of a component."""
+        sigma = self.sigma[j]
+        return LocationScale(self.noises[j], f, sigma if len(sigma) == 1 else sigma[rows], self.log)
+
+    def take(self, rows: Rows) -> Nodes:
+        """Some of the rows."""
+        sigma = self.sigma if self.sigma.shape[1] == 1 else self.sigma[:, rows]
+        return replace(self, mean=self.mean[:, rows], sd=self.sd[:, rows], sigma=sigma)
+
+    def components(self, chosen: BoolArray) -> Nodes:
+        """Some of the components."""
+        noises = tuple(noise for noise, there in zip(self.noises, chosen, strict=True) if there)
+        weight = self.weight[chosen] / self.weight[chosen].sum()
+        return Nodes(weight, self.mean[chosen], self.sd[chosen], self.sigma[chosen], self.log, noises)
+
+    def spread_over(self, m: int) -> Nodes:
+        """The rows beside m values each, (J, n, 1)."""
+        return replace(self, **{name: getattr(self, name)[:, :, None] for name in ("mean", "sd", "sigma")})
+
+    # -- statistics of a question -------------------------------------------------------------------------------------
+
+    def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
+        """``mean``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
+        value = self.value(question)
+        out = {"mean": value}
+        if se or level is not None:
+            out["se"] = self.se(question)
+        if level is not None:
+            tail = 0.5 * (1.0 - level)
+            low, high = self.quantiles(question, (tail, 1.0 - tail))
+            out["lower"], out["upper"] = np.minimum(low, value), np.maximum(high, value)
+        return out
+
+    def band(self, question: Question, level: float) -> dict[str, Array]:
+        """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
+        tail = 0.5 * (1.0 - level)
+        median, lower, upper = self.quantiles(question, (0.5, tail, 1.0 - tail))
+        return {"mean": self.value(question), "median": median, "lower": lower, "upper": upper}
+
+    def value(self, question: Question) -> Array:
+        """The number of a new response, (n,)."""
+        if question.bounds is None:
+            return question.number(self.new)
+        return np.clip(average(self.weight, self.values(question)), *question.bounds)
+
+    def values(self, question: Question) -> Array:
+        """The number of a new response under every component, (J, n)."""
+        if question.bounds is None or self._closed(question):
+            return np.stack([question.number(part) for part in self.new.parts])
+        return np.stack([self._moments(question, j)[0] for j in range(len(self.weight))])
+
+    def se(self, question: Question) -> Array:
+        """Standard deviation of the number given f and the noise, (n,)."""
+        if question.linear:
+            shift = question.pivots(self.noises, self.sigma)[0]
+            if not np.isfinite(shift).all():
+                return np.full(self.mean.shape[1], np.nan)
+            moved = self.mean + shift
+            if self.log and question.link == "log":
+                return exponential_sd(self.weight, moved, self.sd)
+            return total_sd(self.weight, moved, self.sd**2)
+        if self._closed(question):
+            mean, ends = self.values(question), question.at[:2]
+            variance = smoothed_variance(self.mean, self.sd, self.sigma, *ends, log_time=self.log)
+        else:
+            side = np.where(question(self.new) > 0.0, -1.0, 1.0) if question.link == "logit" else 1.0
+            moments = [self._moments(question, j, side) for j in range(len(self.weight))]
+            mean, variance = (np.stack(values) for values in zip(*moments, strict=True))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = total_sd(self.weight, mean, variance)
+        return np.where(np.isnan(found), np.inf, found) if self._closed(question) and self.log else found
+
+    def quantiles(self, question: Question, orders: tuple[float, ...]) -> list[Array]:
+        """Quantiles of the number given f and the noise, (n,) each."""
+        from tobitgp.posterior.node_quantiles import quantiles
+
+        return quantiles(self, question, orders)
+
+    def _closed(self, question: Question) -> bool:
+        """Whether it is the mean of a clipped normal or log-normal variable."""
+        return question.bounds is not None and question.monotone and self.normal
+
+    def _moments(self, question: Question, j: int, side: Array | float = 1.0) -> tuple[Array, Array]:
+        """Mean and variance of the number under a component, (n,) each, by quadrature.
+
+        Of a probability, where the side is -1, those of its complement.
+        """
+        m, s, noise = self.mean[j], self.sd[j], self.noises[j]
+        sigma, side = np.broadcast_to(self.sigma[j], m.shape), np.broadcast_to(side, m.shape)
+        probability = question.link == "logit"
+
+        def number(f: Array, i: Rows) -> Array:
+            y, asked = self.given(j, f, i), question.take(i)
+            return expit(side[i] * asked(y)) if probability else (asked.fast_number if f.ndim > 1 else asked.number)(y)
+
+        centre = number(m, slice(None))
+        known = np.isfinite(centre)
+        base = np.where(known, centre, 0.0)
+
+        def values(x: Array, i: IntArray) -> Array:
+            gap = np.where(known[i], number(m[i] + s[i] * x, i), 0.0) - base[i]
+            bell = np.exp(-0.5 * x * x - HALF_LOG_2PI)
+            return np.stack([gap * bell, gap * gap * bell])
+
+        places = self._places(question, m, np.maximum(s, 1e-300))
+        low, high = np.full_like(m, -BEYOND), np.full_like(m, BEYOND)
+        if probability:
+            low, high = reach(noise, self._places(question, m, sigma)[0], s / sigma, power=2.0)
+        elif self.log:
+            high = high + (
+                2.0 * s if question.bounds is None else np.where(np.isposinf(question.bounds[1]), 2.0 * s, 0.0)
+            )
+        kinks = np.stack([np.where(np.abs(place) < 1e90, place, 0.0) for place in places or [0.0 * m]], axis=1)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            first, second = integrals(values, low, high, s / (sigma * noise.reach), kinks)
+            variance = np.where(known, np.maximum(second - first * first, 0.0), np.nan)
+            return np.where(known, base + first, centre), variance
+
+    def _places(self, question: Question, m: Array, scale: Array) -> list[Array]:
+        """Values that are asked about, in units of a scale, finite."""
+        at = LocationScale(Normal(), m, scale, self.log)
+        return [np.clip(at.standardise(value), -FAR, FAR) for value in question.at]

@@ -1,0 +1,357 @@
+r"""The response given what was seen of each row: imputation of censored values.
+
+A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
+the f it has **without the row itself**, which must not count twice: for a training row the cavity, the posterior with
+one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal variable,
+(PRE7) of the theory pages. Under any other noise, and in rows with a window, a row says of f
+:math:`p(f) = P(l < y^* \le u) / P(\mathrm{entry} < y^* < \mathrm{exit})`, and the response that was not seen has mean
+
+.. math:: E[p(f)\,E(y^* | f, l < y^* \le u)] / E\,p(f),
+
+integrals over f in which the distance from a known end is a positive factor, so that nothing cancels close to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from tobitgp.distributions import convolution, intervals
+from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.convolution import HALF_LOG_2PI
+from tobitgp.distributions.intervals import quantile_inside
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.distributions.normal import Normal
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.numerics.normal_mixture import node_quantiles
+from tobitgp.numerics.quadrature import Function, integrals, log_integrals
+from tobitgp.numerics.truncated import interval, log_interval_mass
+from tobitgp.typing import Array, IntArray
+
+NODES, REACH = 257, 8.0
+EDGE = 20.0  # nodes about an end lie up to sinh(EDGE) widths of the noise from it
+FARTHEST = 38.0  # beyond this many standard deviations a normal probability is no number
+CHUNK = 128
+_FAR = 1e100
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """n rows without themselves, and what was seen of each."""
+
+    weight: Array  # (J, n), of the components in each row, given the row
+    mean: Array  # (J, n), of f without the row, in the user's units, log scale for positive responses
+    sd: Array  # (J, n)
+    sigma: Array  # (J, n), or (J, 1) where it is that of all rows
+    lower: Array  # (n,), what is known of y*, on the scale of f; equal where it is known exactly
+    upper: Array  # (n,)
+    log: bool
+    noises: tuple[Distribution, ...]
+    entry: Array  # (n,), window outside which the row could not have been seen, on the scale of f
+    exit: Array  # (n,)
+
+    @property
+    def closed(self) -> bool:
+        """Whether closed forms serve: all noise is normal, and no row has a window."""
+        return all(noise.gaussian for noise in self.noises) and not self.truncated
+
+    @property
+    def truncated(self) -> bool:
+        """Whether some row has a window."""
+        return bool((np.isfinite(self.entry) | np.isfinite(self.exit)).any())
+
+    def component(self, j: int) -> Component:
+        """Rows under one design point."""
+        sigma = np.broadcast_to(self.sigma[j], self.lower.shape)
+        ends = self.lower, self.upper, self.entry, self.exit
+        return Component(self.noises[j], self.mean[j], self.sd[j], sigma, *ends, self.log)
+
+    def take(self, rows: IntArray) -> Seen:
+        """Some of the rows."""
+        names = ("weight", "mean", "sd", "lower", "upper", "entry", "exit", *(("sigma",) * (self.sigma.shape[1] > 1)))
+        return replace(self, **{name: getattr(self, name)[..., rows] for name in names})
+
+    def latent(self) -> Seen:
+        """The same on the scale of f."""
+        return replace(self, log=False)
+
+
+class Component(NamedTuple):
+    """n rows under one design point."""
+
+    noise: Distribution
+    mean: Array  # (n,), of f without the row
+    sd: Array  # (n,), of f without the row
+    sigma: Array  # (n,)
+    lower: Array  # (n,), what is known of y*, and the window, on the scale of f
+    upper: Array  # (n,), what is known of y*, and the window, on the scale of f
+    entry: Array  # (n,), what is known of y*, and the window, on the scale of f
+    exit: Array  # (n,), what is known of y*, and the window, on the scale of f
+    log: bool  # the response is the exponential of y*
+
+    def log_word(self, f: Array, i: IntArray) -> Array:
+        """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
+        ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
+        a, b, first, last = ((end - f) / self.sigma[i] for end in ends)
+        return intervals.log_mass(self.noise, a, b) - intervals.log_mass(self.noise, first, last)
+
+    def mean_seen(self, f: Array, i: IntArray) -> Array:
+        """``E(y* | f, l < y* <= u)`` on the scale of the response."""
+        return LocationScale(self.noise, f, self.sigma[i], self.log).mean_between(self.lower[i], self.upper[i])
+
+
+def log_evidence(rows: Component) -> Array:
+    """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact."""
+    a, b, first, last = ((end - rows.mean) / rows.sigma for end in (rows.lower, rows.upper, rows.entry, rows.exit))
+    t, exact = rows.sd / rows.sigma, rows.lower == rows.upper
+    out = np.empty_like(t)
+    if (~exact).any():
+        out[~exact] = convolution.log_mass(rows.noise, *(x[~exact] for x in (a, b, t, first, last)))
+    if exact.any():
+        density = convolution.log_density(rows.noise, *(x[exact] for x in (a, t, first, last)))
+        out[exact] = density - np.log(rows.sigma[exact])
+    return out
+
+
+def imputed_mean(rows: Component) -> Array:
+    """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response."""
+    unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
+    below = np.isneginf(rows.lower) & ~(unknown & rows.log)
+    end = np.where(below, rows.upper, rows.lower)
+    with np.errstate(over="ignore"):
+        end = np.exp(end) if rows.log else end
+    side = np.where(below, -1.0, 1.0)
+
+    def values(x: Array, i: IntArray) -> Array:
+        log_weight = _log_weight(rows, x, i)
+        away = np.log(np.maximum(side[i] * (rows.mean_seen(rows.mean[i] + rows.sd[i] * x, i) - end[i]), 0.0))
+        return np.stack([log_weight, log_weight + away])
+
+    with np.errstate(all="ignore"):
+        whole, part = _log_integrals(rows, values, grow=rows.log)
+        value = end + side * np.exp(part - whole)
+        return np.where(unknown & (not rows.log), rows.mean + rows.sigma * rows.noise.mean, value)
+
+
+def imputed_nodes(rows: Component) -> tuple[Array, Array]:
+    """Log density of f given what was seen, and the conditional mean there, (n, NODES) each, up to constants."""
+    x, i = _nodes_given(rows), _each(rows)
+    with np.errstate(all="ignore"):
+        return _log_weight(rows, x, i), rows.mean_seen(rows.mean[i] + rows.sd[i] * x, i)
+
+
+def latent_quantiles(rows: Component, scores: Array) -> Array:
+    """Quantiles of f given what was seen of rows that are not exact: the inverse cdf in (PRE8) of the theory pages.
+
+    Shapes: scores (n, k); gives (n, k).
+    """
+    with np.errstate(all="ignore"):
+        x = _graded_nodes(rows)
+        at = _normal_scores(x, _log_weight(rows, x, _each(rows)))
+    x = np.stack([np.interp(*of_row) for of_row in zip(scores, at, x, strict=True)])
+    return rows.mean[:, None] + rows.sd[:, None] * x
+
+
+def _normal_scores(x: Array, log_density: Array) -> Array:
+    """Normal scores of points x (n, k) in the distribution with such a density."""
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    mass = 0.5 * np.diff(x, axis=1) * (density[:, 1:] + density[:, :-1])
+    # Each tail is summed from its own end, where its digits are.
+    below = np.pad(np.cumsum(mass, axis=1), ((0, 0), (1, 0)))
+    above = np.pad(np.cumsum(mass[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    whole = np.maximum(below[:, -1:], 1e-300)
+    scores = np.where(below < above, ndtri(below / whole), -ndtri(above / whole))
+    return np.clip(scores, -FARTHEST, FARTHEST)
+
+
+def _graded_nodes(rows: Component) -> Array:
+    """As ``_nodes_given``, and as many about each end of a row, graded from the width of the noise to that of f.
+
+    What a row says of f changes within the width of the noise, which may be far narrower than the distribution of f;
+    heavy tails of the noise may leave f a second mode, where it was without the row.
+    """
+    i, (low, high) = _each(rows), (end[:, None] for end in _reach(rows))
+    step = rows.sigma[:, None] * rows.noise.reach * np.sinh(np.linspace(-EDGE, EDGE, NODES))
+    edges = [(end[i] + step - rows.mean[i]) / np.maximum(rows.sd[i], 1e-300) for end in (rows.lower, rows.upper)]
+    return np.sort(np.hstack([_nodes_given(rows), *(np.clip(edge, low, high) for edge in edges)]), axis=1)
+
+
+def _nodes_given(rows: Component) -> Array:
+    """Values (n, NODES) between which f lies given what was seen, in standard deviations without the row."""
+    whole = _log_integrals(rows, lambda x, i: _log_weight(rows, x, i)[None])[0]
+
+    def powers(x: Array, i: IntArray) -> Array:
+        density = np.exp(_log_weight(rows, x, i) - whole[i])
+        return np.stack([density * x, density * x * x])
+
+    first, second = integrals(powers, *_reach(rows), *_features(rows))
+    spread = np.sqrt(np.maximum(second - first * first, 0.0))
+    return first[:, None] + spread[:, None] * np.linspace(-REACH, REACH, NODES)
+
+
+def _log_weight(rows: Component, x: Array, i: IntArray) -> Array:
+    """Log density of what was seen and of f, (p, k), in rows i, (p, 1)."""
+    return rows.log_word(rows.mean[i] + rows.sd[i] * x, i) - 0.5 * x * x - HALF_LOG_2PI
+
+
+def _each(rows: Component) -> IntArray:
+    return np.arange(len(rows.mean))[:, None]
+
+
+def _log_integrals(rows: Component, values: Function, *, grow: bool = False) -> Array:
+    low, high = _reach(rows)
+    return log_integrals(values, low, high + (rows.sd if grow else 0.0), *_features(rows))
+
+
+def _reach(rows: Component) -> tuple[Array, Array]:
+    """Range of f, in standard deviations."""
+    a, b = (rows.lower - rows.mean) / rows.sigma, (rows.upper - rows.mean) / rows.sigma
+    return convolution.reach(rows.noise, np.where(a > 0.0, a, np.minimum(b, 0.0)), rows.sd / rows.sigma)
+
+
+def _features(rows: Component) -> tuple[Array, Array]:
+    """One over the width of features, and where they lie."""
+    ends = [(end - rows.mean) / np.maximum(rows.sd, 1e-300) for end in (rows.lower, rows.upper, rows.entry, rows.exit)]
+    kinks = np.stack([np.where(np.isfinite(end), end, 0.0) for end in ends], axis=1)
+    return rows.sd / (rows.sigma * rows.noise.reach), kinks
+
+
+def log_predictive(seen: Seen) -> Array:
+    """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(seen.weight)
+    if not seen.closed:
+        return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])
+    total = np.hypot(seen.sd, seen.sigma)
+    log_mass = _log_mass(*_standardise(seen.mean, total, seen.lower, seen.upper))
+    with np.errstate(invalid="ignore"):
+        exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total) - HALF_LOG_2PI
+    return log_weight + np.where(seen.lower == seen.upper, exact, log_mass)
+
+
+def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:
+    r"""``E[y* | what was seen]`` and the uncertainty of :math:`E[y^* | f, \sigma, l < y^* < u]`.
+
+    That quantity rises with f; its distribution comes from 257 values of f in every component, weighted by their
+    density given what was seen.
+    """
+    exact = seen.lower == seen.upper
+    out = {"mean": conditional_mean(seen)}
+    if not se and level is None:
+        return out
+    tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+    spread = {"se": np.zeros(len(exact))} | {name: out["mean"].copy() for name in ("lower", "upper")[: len(tails)]}
+    chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
+    with single_blas_thread():
+        done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
+    for rows, values in zip(chunks, done, strict=True):
+        for name, column in zip(spread, values, strict=True):
+            spread[name][rows] = column
+    out |= spread
+    if level is not None:
+        out["lower"] = np.minimum(out["lower"], out["mean"])
+        out["upper"] = np.maximum(out["upper"], out["mean"])
+    return out
+
+
+def conditional_mean(seen: Seen) -> Array:
+    """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
+    value = np.exp(seen.lower) if seen.log else seen.lower.astype(np.float64)
+    if seen.closed:
+        total = np.hypot(seen.sd, seen.sigma)
+        mean = truncated_mean(seen.mean, total, seen.lower, seen.upper, log_time=seen.log)
+        return np.where(seen.lower == seen.upper, value, np.einsum("jn,jn->n", seen.weight, mean))
+    rows = np.flatnonzero(seen.lower != seen.upper)
+    if len(rows):
+        part = seen.take(rows)
+        mean = np.stack([imputed_mean(part.component(j)) for j in range(len(part.noises))])
+        value[rows] = np.einsum("jn,jn->n", part.weight, mean)
+    return value
+
+
+def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
+    """Mean of a normal variable, or of its exponential, that is known to lie between two ends on the normal scale."""
+    a, b = _standardise(mean, sd, lower, upper)
+    if log_time:
+        with np.errstate(over="ignore"):
+            value = np.exp(mean + 0.5 * sd * sd + _log_mass(a - sd, b - sd) - _log_mass(a, b))
+            return np.clip(value, np.exp(lower), np.exp(upper))
+    shape = a.shape
+    x = interval(a.ravel(), b.ravel(), _width(a, b, sd, lower, upper).ravel())
+    return np.clip(mean + sd * x.mean.reshape(shape), lower, upper)
+
+
+def normal_draws(seen: Seen, j: int, scores: Array, uniform: Array) -> Array:
+    """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages.
+
+    Shapes: scores, uniform (n, k).
+    """
+    mean, sd = seen.mean[j], seen.sd[j]
+    total = np.hypot(sd, seen.sigma[j])
+    a, b = _standardise(mean, total, seen.lower, seen.upper)
+    share, complement = np.square(sd / total), interval(a, b, _width(a, b, total, seen.lower, seen.upper)).complement
+    # The correlation of f and y* given what was seen.
+    r = np.sqrt(np.clip(share * (1.0 - complement) / np.maximum(1.0 - share * complement, 1e-300), 0.0, 1.0))
+    order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
+    x = quantile_inside(Normal(), np.clip(order, 1e-300, 1.0 - 1e-16), *np.broadcast_arrays(a[:, None], b[:, None]))
+    return np.clip(mean[:, None] + total[:, None] * x, seen.lower[:, None], seen.upper[:, None])
+
+
+def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
+    """Standard deviation and quantiles of the conditional mean given f."""
+    if seen.closed:
+        log_density, g = _nodes(seen)
+    else:
+        pairs = [imputed_nodes(seen.component(j)) for j in range(len(seen.noises))]
+        log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
+    density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
+    weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
+    return [_weighted_sd(*(np.hstack(list(values)) for values in (weight, g))), *node_quantiles(weight, g, tails)]
+
+
+def _weighted_sd(weight: Array, g: Array) -> Array:
+    """Standard deviation of values with weights, (n,) each of (n, k); infinite where it is beyond all numbers."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.abs(g).max(axis=1, keepdims=True)
+        part = np.divide(g, size, out=np.zeros_like(g), where=size > 0.0)
+        mean = np.einsum("nk,nk->n", weight, part)
+        sd = size[:, 0] * np.sqrt(np.einsum("nk,nk->n", weight, np.square(part - mean[:, None])))
+    return np.where(np.isposinf(size[:, 0]), np.inf, sd)
+
+
+def _nodes(seen: Seen) -> tuple[Array, Array]:
+    """Log density of f given what was seen, and the conditional mean there, at nodes in every component."""
+    sigma = seen.sigma
+    total = np.hypot(seen.sd, sigma)
+    a, b = _standardise(seen.mean, total, seen.lower, seen.upper)
+    x = interval(a.ravel(), b.ravel(), _width(a, b, total, seen.lower, seen.upper).ravel())
+    share = np.square(seen.sd / total)
+    centre = seen.mean + share * total * x.mean.reshape(a.shape)
+    spread = seen.sd * np.sqrt(np.maximum(1.0 - share * x.complement.reshape(a.shape), 0.0))
+    f = centre[..., None] + spread[..., None] * np.linspace(-REACH, REACH, NODES)
+    lower, upper = seen.lower[:, None], seen.upper[:, None]
+    z = (f - seen.mean[..., None]) / np.maximum(seen.sd, 1e-300)[..., None]
+    noise = sigma[..., None]
+    log_density = _log_mass(*_standardise(f, noise, lower, upper)) - 0.5 * z * z
+    return log_density, truncated_mean(f, noise, lower, upper, log_time=seen.log)
+
+
+def _standardise(mean: Array, sd: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
+    a, b = np.broadcast_arrays((lower - mean) / sd, (upper - mean) / sd)
+    return np.clip(a, -_FAR, _FAR), np.clip(b, -_FAR, _FAR)
+
+
+def _width(a: Array, b: Array, sd: Array, lower: Array, upper: Array) -> Array:
+    """``b - a``, from the ends as given where both are finite, never zero."""
+    known = np.isfinite(lower) & np.isfinite(upper)
+    width = np.where(known, (np.where(known, upper, 0.0) - np.where(known, lower, 0.0)) / sd, b - a)
+    return np.maximum(width, 1e-300)
+
+
+def _log_mass(a: Array, b: Array) -> Array:
+    """``log(Phi(b) - Phi(a))`` of any shape; b > a or the value is meaningless but finite."""
+    b = np.where(b > a, b, a + 1e-8)
+    return log_interval_mass(a.ravel(), b.ravel()).reshape(a.shape)

@@ -1,0 +1,312 @@
+"""Kernels: correlation functions of pairs of inputs, and their derivatives.
+
+A kernel is three functions. ``value(X, Z, shape)`` gives the (n, M) correlations of inputs already divided by their
+length-scales, where the kernel has them; ``contract(X, Z, shape, K, G)`` gives ``sum_nm G_nm dK_nm / dtheta`` for the
+logarithm of every length-scale and then of every shape parameter, and ``contract_inputs(X, Z, shape, K, G)`` gives
+``sum_n G_nm dK_nm / dz_m``, neither forming an array of size n x M x d.
+
+The covariance of a process is a product of kernels over parts of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import numpy as np
+
+from tobitgp.typing import Array
+
+
+def _ones(X: Array) -> Array:
+    return np.ones(len(X))
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A correlation function and its derivatives."""
+
+    value: Callable[[Array, Array, Array], Array]  # ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``
+    contract: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
+    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
+    scaled: bool = True  # whether inputs are divided by length-scales
+    shape: tuple[str, ...] = ()  # roles of its further parameters, all positive
+    diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters
+    stationary: bool = True  # whether only differences of inputs matter, so that inputs may be centred
+
+
+def squared_distance(X: Array, Z: Array) -> Array:
+    """Squared Euclidean distances, (n, M), by differences so that near points keep their digits."""
+    r2 = np.subtract.outer(X[:, 0], Z[:, 0])
+    r2 *= r2
+    for j in range(1, X.shape[1]):
+        step = np.subtract.outer(X[:, j], Z[:, j])
+        step *= step
+        r2 += step
+    return r2
+
+
+def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
+    """Build a kernel of ``r^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``.
+
+    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2`` and ``dk /
+    dz_j = slope (x_j - z_j)``.
+    """
+    return Kernel(
+        partial(_radial_value, profile), partial(_radial_contract, slope), partial(_radial_contract_inputs, slope)
+    )
+
+
+def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
+    return profile(squared_distance(X, Z))
+
+
+def _radial_contract(
+    slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
+) -> Array:
+    W = slope(squared_distance(X, Z), K)
+    W *= G
+    return weighted_steps(X, Z, W)
+
+
+def _radial_contract_inputs(
+    slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
+) -> Array:
+    W = slope(squared_distance(X, Z), K)
+    W *= G
+    return summed_steps(X, Z, W)
+
+
+def weighted_steps(X: Array, Z: Array, W: Array) -> Array:
+    """``sum_nm W_nm (x_nj - z_mj)^2`` for every input j, (d,)."""
+    return W.sum(axis=1) @ (X * X) + W.sum(axis=0) @ (Z * Z) - 2.0 * np.einsum("nd,nd->d", X, W @ Z)
+
+
+def summed_steps(X: Array, Z: Array, W: Array) -> Array:
+    """``sum_n W_nm (x_nj - z_mj)`` for every input j of every z, (M, d)."""
+    return W.T @ X - W.sum(axis=0)[:, None] * Z
+
+
+def _rbf_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``exp(x'z - |x|^2 / 2 - |z|^2 / 2)``: one matrix product gives all exponents."""
+    d = X.shape[1]
+    left, right = np.ones((len(X), d + 2)), np.ones((len(Z), d + 2))
+    left[:, :d], right[:, :d] = X, Z
+    left[:, d], right[:, d + 1] = -0.5 * np.einsum("nd,nd->n", X, X), -0.5 * np.einsum("md,md->m", Z, Z)
+    K = left @ right.T
+    np.minimum(K, 0.0, out=K)
+    return np.exp(K, out=K)
+
+
+def _rbf_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return weighted_steps(X, Z, K * G)
+
+
+def _rbf_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return summed_steps(X, Z, K * G)
+
+
+def _matern12(r2: Array) -> Array:
+    return np.exp(-np.sqrt(r2))
+
+
+def _matern12_slope(r2: Array, k: Array) -> Array:
+    # At r = 0 the slope is infinite but meets a distance of zero; there the kernel has a peak and no direction.
+    r = np.sqrt(r2)
+    return np.divide(k, r, out=np.zeros_like(r), where=r > 0)
+
+
+def _matern32(r2: Array) -> Array:
+    s = np.sqrt(3.0 * r2)
+    return (1.0 + s) * np.exp(-s)
+
+
+def _matern32_slope(r2: Array, k: Array) -> Array:
+    return 3.0 * np.exp(-np.sqrt(3.0 * r2))
+
+
+def _matern52(r2: Array) -> Array:
+    s = np.sqrt(5.0 * r2)
+    return (1.0 + s + s * s / 3.0) * np.exp(-s)
+
+
+def _matern52_slope(r2: Array, k: Array) -> Array:
+    s = np.sqrt(5.0 * r2)
+    return (5.0 / 3.0) * (1.0 + s) * np.exp(-s)
+
+
+def _rq_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``(1 + r^2 / (2 alpha))^-alpha``: a mixture of rbf kernels over length-scales."""
+    (alpha,) = shape
+    return np.exp(-alpha * np.log1p(squared_distance(X, Z) / (2.0 * alpha)))
+
+
+def _rq_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    (alpha,) = shape
+    u = squared_distance(X, Z) / (2.0 * alpha)
+    W = G * K
+    by_alpha = alpha * float(np.einsum("nm,nm->", W, u / (1.0 + u) - np.log1p(u)))
+    return np.append(weighted_steps(X, Z, W / (1.0 + u)), by_alpha)
+
+
+def _rq_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    (alpha,) = shape
+    return summed_steps(X, Z, G * K / (1.0 + squared_distance(X, Z) / (2.0 * alpha)))
+
+
+def _periodic_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``exp(-2 sin^2(pi (x - z) / period) / lengthscale^2)``: the rbf kernel between points of a circle."""
+    lengthscale, period = shape
+    s = np.sin(np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0]))
+    return np.exp(-2.0 / lengthscale**2 * s * s)
+
+
+def _periodic_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    lengthscale, period = shape
+    angle = np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0])
+    W = G * K
+    by_lengthscale = 4.0 / lengthscale**2 * np.einsum("nm,nm->", W, np.sin(angle) ** 2)
+    by_period = 2.0 / lengthscale**2 * np.einsum("nm,nm->", W, angle * np.sin(2.0 * angle))
+    return np.array([by_lengthscale, by_period])
+
+
+def _periodic_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    lengthscale, period = shape
+    W = np.sin(2.0 * np.pi / period * np.subtract.outer(X[:, 0], Z[:, 0]))
+    W *= K
+    W *= G
+    return (2.0 * np.pi / (period * lengthscale**2)) * W.sum(axis=0)[:, None]
+
+
+def _linear_value(X: Array, Z: Array, shape: Array) -> Array:
+    """``x'z``: the covariance of a slope through the origin."""
+    return X @ Z.T
+
+
+def _linear_diagonal(X: Array) -> Array:
+    return np.einsum("nd,nd->n", X, X)
+
+
+def _linear_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return G.T @ X
+
+
+def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return np.empty(0)
+
+
+KERNELS: dict[str, Kernel] = {
+    "rbf": Kernel(_rbf_value, _rbf_contract, _rbf_contract_inputs),
+    "matern12": radial(_matern12, _matern12_slope),
+    "matern32": radial(_matern32, _matern32_slope),
+    "matern52": radial(_matern52, _matern52_slope),
+    "rq": Kernel(_rq_value, _rq_contract, _rq_contract_inputs, shape=("alpha",)),
+    "periodic": Kernel(
+        _periodic_value, _periodic_contract, _periodic_contract_inputs, scaled=False, shape=("arc", "period")
+    ),
+    "linear": Kernel(
+        _linear_value,
+        _no_parameters,
+        _linear_contract_inputs,
+        scaled=False,
+        diagonal=_linear_diagonal,
+        stationary=False,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFactor:
+    """One kernel and the inputs it is of."""
+
+    kernel: Kernel
+    columns: slice  # among the process's inputs
+    ard: bool = True  # A length-scale for each input, or one for all
+
+    @property
+    def n_scales(self) -> int:
+        """Number of length-scales that divide inputs."""
+        return (self.columns.stop - self.columns.start if self.ard else 1) if self.kernel.scaled else 0
+
+    @property
+    def n_parameters(self) -> int:
+        """Length-scales and shape parameters."""
+        return self.n_scales + len(self.kernel.shape)
+
+    def inputs(self, X: Array, parameters: Array) -> Array:
+        """Its own inputs (n, d), divided by their length-scales."""
+        own = X[:, self.columns]
+        return own / parameters[: self.n_scales] if self.n_scales else own
+
+    def value(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (n, M)."""
+        return self.kernel.value(self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :])
+
+    def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_nm G_nm dK_nm / dlog parameter``, (k,)."""
+        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
+        slopes = self.kernel.contract(*at, K, G)
+        if not self.kernel.scaled or self.ard:
+            return slopes
+        d = self.columns.stop - self.columns.start
+        return np.concatenate([[slopes[:d].sum()], slopes[d:]])
+
+    def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_n G_nm dK_nm / dz_m`` for its own inputs of every z, (M, d)."""
+        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
+        slopes = self.kernel.contract_inputs(*at, K, G)
+        return slopes / parameters[: self.n_scales] if self.n_scales else slopes
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """Product of factors, at most ``k(x, x) = 1`` each where they are stationary; without factors it is one."""
+
+    factors: tuple[KernelFactor, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters of all factors."""
+        return sum(factor.n_parameters for factor in self.factors)
+
+    def value(self, X: Array, Z: Array, parameters: Array) -> Array:
+        """Correlations (n, M) between inputs X (n, d) and Z (M, d)."""
+        return _product(self._values(X, Z, parameters), (len(X), len(Z)))
+
+    def diagonal(self, X: Array) -> Array:
+        """``k(x_n, x_n)``, (n,)."""
+        return _product([f.kernel.diagonal(X[:, f.columns]) for f in self.factors], (len(X),))
+
+    def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_nm G_nm dK_nm / dlog parameter`` for every parameter, (k,), where ``K`` is ``value(X, Z)``."""
+        if len(self.factors) == 1:
+            return self.factors[0].contract(X, Z, parameters, K, G)
+        values, slopes = self._values(X, Z, parameters), []
+        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
+            others = _product([v for s, v in enumerate(values) if s != t], K.shape)
+            slopes.append(factor.contract(X, Z, own, values[t], G * others))
+        return np.concatenate([np.empty(0), *slopes])
+
+    def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
+        """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``."""
+        slopes = np.zeros(Z.shape)
+        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
+        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
+            rest = [v for s, v in enumerate(values) if s != t]
+            weights = G * _product(rest, K.shape) if rest else G
+            slopes[:, factor.columns] = factor.contract_inputs(X, Z, own, values[t], weights)
+        return slopes
+
+    def _values(self, X: Array, Z: Array, parameters: Array) -> list[Array]:
+        return [f.value(X, Z, own) for f, own in zip(self.factors, self._split(parameters), strict=True)]
+
+    def _split(self, parameters: Array) -> list[Array]:
+        if len(self.factors) == 1:
+            return [parameters]
+        ends = np.cumsum([f.n_parameters for f in self.factors])
+        return np.split(parameters, ends[:-1]) if self.factors else []
+
+
+def _product(values: list[Array], shape: tuple[int, ...]) -> Array:
+    return reduce(np.multiply, values) if values else np.ones(shape)

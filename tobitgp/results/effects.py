@@ -1,0 +1,214 @@
+r"""Marginal effects: how a prediction changes with a column of the data.
+
+An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
+the column: a narrow step on either side for a slope, two levels for a contrast. Its variance is by the delta method: of
+a regression in the estimates, (REG14) and (REG15) of the theory pages; of a process in the weights of its features,
+with the gradient averaged over f, at every node of the hyper-parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.shapes import Design
+from tobitgp.engines import row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.posterior import questions
+from tobitgp.posterior.estimates import Estimates
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import Question
+from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
+from tobitgp.results.changes import SLOPE, STEP, Change, Rows, changes, rows_at
+from tobitgp.results.estimates import Linear
+from tobitgp.results.predict import check_alpha, read_questions
+from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.regression.estimates import distributions_at, predictors, scale_design
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.rows import Limits, mean_limits
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array
+
+WHATS = ("latent", "observed", "prob")
+CHUNK = 2048
+_ROUNDING = 1e-12
+
+Ask = Callable[[Limits], Question]  # the question of rows with some limits
+
+
+class Effect(NamedTuple):
+    """An effect at every node, (J,) each; of a regression there is one."""
+
+    value: Array
+    variance: Array
+    lost: float  # of the variance's form in what is not identified
+    intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
+
+
+def effects_table(parts: Any, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
+    """Effects of all columns; see `tobitgp.results.changes.marginal_effects`."""
+    alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
+    regression, split = isinstance(parts, TobitParts), what == "observed"
+    averaged = regression and isinstance(at, str) and at == "design"
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=split)
+    if averaged and split:
+        rows = replace(rows, limits=mean_limits(parts))
+    found, labels = [], []
+    with single_blas_thread():
+        for change in changes(parts, rows.frame):
+            if regression:
+                found.append(_regression_effect(parts, change, rows, ask, averaged=averaged, split=split))
+            else:
+                found.append(_process_effect(parts, change, rows, ask, split=split))
+            labels.append((change.variable, change.contrast))
+    if not found:
+        raise SpecError(_no_effects(parts))
+    weight = np.ones(1) if regression else parts.fitted.weights
+    value, variance, intensive = (
+        np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
+    )
+    lost = np.diag([one.lost for one in found])
+    known = Linear(
+        weight, value, np.einsum("jk,kl->jkl", variance, np.eye(len(found))), np.zeros(len(found), dtype=bool), lost
+    )
+    effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
+    z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
+    columns = {"dydx": effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
+    columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+    if split:
+        columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
+
+
+def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
+    if what not in WHATS:
+        raise SpecError(f"what={what!r} has no marginal effects; choose one of {', '.join(map(repr, WHATS))}.")
+    asks, listed = read_questions(what, None, below, above)
+    if listed:
+        raise SpecError("Marginal effects are on one probability: give below= or above= one number.")
+    if what == "latent":
+        return lambda limits: questions.latent(positive)
+    if what == "observed":
+        return lambda limits: questions.observed(positive, *limits)
+    limit = float(next(iter(asks)))
+    return lambda limits: questions.probability(positive, np.full(len(limits.lower), limit), above=above is not None)
+
+
+def _no_effects(parts: Any) -> str:
+    what = "This model has no column whose effect could be formed"
+    names = ", ".join(term.name for term in parts.spec.gps if not term.factors)
+    return f"{what}: {names} is left to group_effects()." if names else f"{what}."
+
+
+# -- regressions ------------------------------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """n rows with a column at one of its two values."""
+
+    H: Array  # (n, p), designs of location and log scale
+    W: Array  # (n, q)
+    x: tuple[Array, ...]  # location, log scale and, where it is estimated, log df, (n,) each
+
+
+def _regression_effect(
+    parts: TobitParts, change: Change, rows: Rows, ask: Ask, *, averaged: bool, split: bool
+) -> Effect:
+    high, low, width, weight = _side(parts, change.high), _side(parts, change.low), change.width, rows.weight
+    if averaged:
+        high, low, width, weight = _about_mean(parts, high, low, width, weight, change.contrast)
+    share, question = weight / width, ask(rows.limits)
+    value, k = 0.0, len(parts.covariance)
+    gradient, size = np.zeros(k), np.zeros(k)
+    for sign, side in ((1.0, high), (-1.0, low)):
+        unit = (np.exp(side.x[1]), *(np.ones_like(x) for x in side.x[1:]))
+        at = Estimates(lambda x: distributions_at(parts, x), side.x, unit, np.empty(0), np.empty(0))
+        value += sign * float(share @ question.number(at.new))
+        slopes, designs = share * at.slopes(question.number), (side.H, side.W, np.ones((len(share), 1)))
+        gradient += sign * np.concatenate([x @ design for x, design in zip(slopes, designs, strict=False)])
+        size += np.concatenate([np.abs(x) @ np.abs(design) for x, design in zip(slopes, designs, strict=False)])
+    gradient[np.abs(gradient) <= _ROUNDING * size] = 0.0
+    intensive = np.nan
+    if split:
+        (mass, mean), (mass_low, mean_low) = (distributions_at(parts, s.x).inside(*rows.limits) for s in (high, low))
+        intensive = float(share @ (0.5 * (mass + mass_low) * (mean - mean_low)))
+    variance, lost = (float(gradient @ V @ gradient) for V in (parts.covariance, parts.unidentified))
+    return Effect(np.array([value]), np.array([variance]), lost, np.array([intensive]))
+
+
+def _side(parts: TobitParts, design: Design) -> Side:
+    eta, tau = predictors(parts, design)
+    rest = [np.full_like(tau, np.log(parts.law.shape))] if parts.family.estimate_df else []
+    return Side(design.H - parts.centre, scale_design(parts, design), (eta, tau, *rest))
+
+
+def _about_mean(
+    parts: TobitParts, high: Side, low: Side, width: Array, weight: Array, contrast: str
+) -> tuple[Side, Side, Array, Array]:
+    """Two rows on either side of the mean row of the design, moved as all rows are on average: a small step."""
+    step = 1.0 if contrast == SLOPE else STEP
+
+    def mean(side: Side) -> Side:
+        return Side((weight @ side.H)[None], (weight @ side.W)[None], tuple((weight @ x)[None] for x in side.x))
+
+    here, up, down = mean(_side(parts, parts.rows.design)), mean(high), mean(low)
+
+    def moved(share: float) -> Side:
+        def move(at: Array, above: Array, below: Array) -> Array:
+            return at + share * step * (above - below)
+
+        x = tuple(move(*each) for each in zip(here.x, up.x, down.x, strict=True))
+        return Side(move(here.H, up.H, down.H), move(here.W, up.W, down.W), x)
+
+    return moved(0.5), moved(-0.5), np.array([step * float(weight @ width)]), np.ones(1)
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split: bool) -> Effect:
+    """The variance is that of the effect linearised in the weights w, its gradient averaged over f."""
+    points, unit = parts.fitted.points, parts.gp.problem.units.scale
+    share, J = rows.weight / change.width, len(points)
+    value, variance, intensive = np.zeros(J), np.zeros(J), np.full(J, 0.0 if split else np.nan)
+    gradients = [np.zeros(len(point.w)) for point in points]
+    for span in row_chunks(0, len(share), CHUNK):
+        limits, inside = rows.limits.rows(span), []
+        question = ask(limits)
+        for sign, design in ((1.0, change.high), (-1.0, change.low)):
+            part = design.rows(span)
+            inputs, nodes = parts.gp.inputs(part), nodes_of(parts, part)
+            value += sign * (nodes.values(question) @ share[span])
+            h = STEP * np.hypot(nodes.sd, nodes.sigma)
+            up, down = (replace(nodes, mean=nodes.mean + move).values(question) for move in (h, -h))
+            slope = share[span] * (up - down) / (2.0 * h)
+            for j, point in enumerate(points):
+                gradients[j] += sign * unit * point.features(inputs)[0].adjoint(slope[j])
+            if split:
+                inside.append(_inside(nodes, limits))
+        if split:
+            (mass, mean), (mass_low, mean_low) = inside
+            intensive += (0.5 * (mass + mass_low) * (mean - mean_low)) @ share[span]
+    for j, point in enumerate(points):
+        variance[j] = float(np.sum(np.square(point.factor.whiten(gradients[j]))))
+    return Effect(value, variance, 0.0, intensive)
+
+
+def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
+    """Probability of lying between the limits given the window, and the mean there; (J, n) each."""
+    truncated = bool((np.isfinite(limits.entry) | np.isfinite(limits.exit)).any())
+    if nodes.normal and not truncated:
+        pairs = [part.inside(*limits) for part in nodes.new.parts]
+    else:
+        low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
+        pairs = []
+        for j, noise in enumerate(nodes.noises):
+            sigma = np.broadcast_to(nodes.sigma[j], low.shape)
+            rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
+            pairs.append((np.exp(log_evidence(rows)), imputed_mean(rows)))
+    mass, mean = zip(*pairs, strict=True)
+    return np.stack(mass), np.stack(mean)

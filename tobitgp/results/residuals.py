@@ -1,0 +1,171 @@
+r"""Residuals of the training rows, censored ones included, of fits of every kind.
+
+Truncated rows are judged by what could have been seen of them: of rows with a window everything is conditional on it.
+
+References
+----------
+Dunn and Smyth (1996), Randomized quantile residuals, *Journal of Computational and Graphical Statistics* 5, 236-244.
+Therneau, Grambsch and Fleming (1990), Martingale-based residuals for survival models, *Biometrika* 77, 147-160.
+Farrington (2000), Residuals for proportional hazards models with interval-censored survival data, *Biometrics* 56.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri_exp
+
+from tobitgp.data.outcome import outcome
+from tobitgp.distributions import convolution
+from tobitgp.distributions.intervals import log_mass
+from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.errors import SpecError
+from tobitgp.mixture import impute
+from tobitgp.numerics.draws import random_points
+from tobitgp.numerics.normal_mixture import average, total_sd
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.seen import conditional_mean
+from tobitgp.regression.deviance import deviance
+from tobitgp.results.conditional import seen_in_training
+from tobitgp.results.mixture.parts import MixtureParts, training_ends
+from tobitgp.results.mixture.predict import finite_mean
+from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.regression.estimates import rows_at
+from tobitgp.results.regression.parts import TobitParts
+from tobitgp.results.rows import Asked, ask
+from tobitgp.typing import Array, BoolArray
+
+_OF_PROCESSES = ("quantile", "pearson", "response", "cox_snell", "martingale")
+_OF_REGRESSIONS = ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale")
+_OF_MIXTURES = ("quantile", "cox_snell", "martingale", "response")
+_SHORT = 0.05
+
+# Log probability that the response of each row lies between two ends, given its window.
+LogProbability = Callable[[Array, Array], Array]
+
+
+def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
+    """Residuals with the index of the training data; see `tobitgp.results.prediction.residuals`."""
+    of: Callable[[Any, Asked, str, Array], Array]
+    offered: tuple[str, ...]
+    of, offered = _residuals_of_processes, _OF_PROCESSES
+    if isinstance(parts, TobitParts):
+        of, offered = _residuals_of_regressions, _OF_REGRESSIONS
+    if isinstance(parts, MixtureParts):
+        of, offered = _residuals_of_mixtures, _OF_MIXTURES
+    if not isinstance(kind, str) or kind not in offered:
+        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, offered))}.")
+    asked = ask(parts)
+    uniform = random_points(rng, len(asked.usable))[asked.usable] if kind == "quantile" else np.zeros(0)
+    return pd.Series(asked.spread(of(parts, asked, kind, uniform)), index=asked.index, name=kind)
+
+
+def _residuals_of_processes(parts: Any, asked: Asked, kind: str, uniform: Array) -> Array:
+    nodes, seen = nodes_of(parts, asked.design), seen_in_training(parts)
+    if kind == "pearson":
+        return pearson(nodes, conditional_mean(seen.latent()))
+    if kind == "response":
+        return conditional_mean(seen) - nodes.new.mean()
+    window = (seen.entry, seen.exit) if seen.truncated else None
+
+    def of(lower: Array, upper: Array) -> Array:
+        return log_probability(nodes, lower, upper, window)
+
+    return _of_tails(kind, of, seen.lower, seen.upper, seen.entry, seen.exit, uniform)
+
+
+def _residuals_of_regressions(parts: TobitParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    y, known = rows_at(parts, asked.design), outcome(parts.rows.response, log_time=parts.family.log_time)
+    if kind == "deviance":
+        return deviance(y, known)
+    if kind == "pearson":
+        latent = LocationScale(y.noise, y.location, y.scale).conditional_mean(known.lower, known.upper)
+        return pearson(
+            Nodes(np.ones(1), y.location[None], 0.0 * y.location[None], y.scale[None], noises=(y.noise,)), latent
+        )
+    if kind == "response":
+        with np.errstate(invalid="ignore", over="ignore"):
+            return y.conditional_mean(known.lower, known.upper) - y.mean()
+    first, last = ((end - y.location) / y.scale for end in (known.entry, known.exit))
+    within = log_mass(y.noise, first, last)
+
+    def of(lower: Array, upper: Array) -> Array:
+        a, b = ((end - y.location) / y.scale for end in (lower, upper))
+        return log_mass(y.noise, a, b) - within
+
+    return _of_tails(kind, of, known.lower, known.upper, known.entry, known.exit, uniform)
+
+
+def _residuals_of_mixtures(parts: MixtureParts, asked: Asked, kind: str, uniform: Array) -> Array:
+    fit, (lower, upper, _) = parts.fit, training_ends(parts)
+    predictive = fit.predictive()
+    if kind == "response":
+        return np.asarray(impute(fit, lower, upper)[0] - finite_mean(fit, "kind='quantile' has no need of it"))
+    if fit.model.family.support == "counts":
+        lower = np.where(lower == upper, lower - 1.0, lower)
+
+    def of(low: Array, high: Array) -> Array:
+        return np.asarray(predictive.logcdf(high) if np.isneginf(low).all() else predictive.logsf(low))
+
+    free = np.full(len(lower), np.inf)
+    return _of_tails(kind, of, lower, upper, -free, free, uniform)
+
+
+def _of_tails(
+    kind: str, of: LogProbability, lower: Array, upper: Array, entry: Array, exit: Array, uniform: Array
+) -> Array:
+    """Quantile, Cox-Snell or martingale residuals from the probabilities on both sides of a row."""
+    if kind == "quantile":
+        return quantile_scores(of, lower, upper, entry, exit, uniform)
+    open_end = (upper >= exit) & (lower < upper)
+    start, end = (-of(at, exit) for at in (lower, np.where(open_end, lower, upper)))
+    hazard = expected_hazard(start, end, open_end)
+    return hazard if kind == "cox_snell" else np.where(open_end, 0.0, 1.0) - hazard
+
+
+def quantile_scores(of: LogProbability, lower: Array, upper: Array, entry: Array, exit: Array, uniform: Array) -> Array:
+    """Normal scores of the cdf, at a random point of its mass where a row is censored; (n,)."""
+    with np.errstate(divide="ignore"):
+        share, rest = np.log(uniform), np.log1p(-uniform)
+    below = np.logaddexp(rest + of(entry, lower), share + of(entry, upper))
+    above = np.logaddexp(rest + of(lower, exit), share + of(upper, exit))
+    left = below < above
+    score = ndtri_exp(np.minimum(np.where(left, below, above), 0.0))
+    return np.asarray(np.where(left, score, -score))
+
+
+def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
+    r"""Cumulative hazard of rows from that at both ends, A <= B: A if right-censored, else its expectation; (n,).
+
+    An exponential variable E known to lie in (A, B] has the expectation :math:`A + 1 - (B - A) / (e^{B - A} - 1)`.
+    """
+    gap = np.where(censored, 0.0, B - A)
+    near = np.minimum(gap, _SHORT)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        far = 1.0 - gap / np.expm1(gap)
+    return A + np.where(gap < _SHORT, near * (0.5 - near * (1.0 / 12.0 - near * near / 720.0)), far)
+
+
+def pearson(nodes: Nodes, value: Array) -> Array:
+    """Values of f less their predictive mean, in predictive standard deviations; NaN where there is none."""
+    mean = nodes.mean + nodes.sigma * np.array([noise.mean for noise in nodes.noises])[:, None]
+    noise = np.square(nodes.sigma) * np.array([noise.variance for noise in nodes.noises])[:, None]
+    if not np.isfinite(noise).all():
+        return np.full(len(value), np.nan)
+    return np.asarray((value - average(nodes.weight, mean)) / total_sd(nodes.weight, mean, nodes.sd**2 + noise))
+
+
+def log_probability(nodes: Nodes, lower: Array, upper: Array, window: tuple[Array, Array] | None) -> Array:
+    """Log of the predictive probability that y* lies between two ends, within a window where one is given; (n,)."""
+    if nodes.normal and window is None:
+        ends = [[(end - part.location) / part.scale for end in (lower, upper)] for part in nodes.new.parts]
+        each = [log_mass(part.noise, *pair) for part, pair in zip(nodes.new.parts, ends, strict=True)]
+    else:
+        scaled = [(end - nodes.mean) / nodes.sigma for end in (lower, upper, *(window or ()))]
+        rows = zip(nodes.noises, *scaled[:2], nodes.sd / nodes.sigma, *scaled[2:], strict=True)
+        each = [convolution.log_mass(*row) for row in rows]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp.reduce(np.log(nodes.weight)[:, None] + np.stack(each), axis=0))
