@@ -107,7 +107,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         method=search.last,
         evidence=centre.evidence + shift,
         elbo=lower_bound(centre, search.task.likelihood) + shift,
-        log_evidence_integrated=log_evidence_integrated + shift
+        log_evidence_integrated=integrated + shift
         if search.parameters.proper and search.last is search.method
         else np.nan,
         nats_left=nats_left(centre),

@@ -78,10 +78,12 @@ def _model_rows(results: GPResults) -> Rows:
     for i, term in enumerate(gp.terms):
         words = _term_words(term, results.parts.state.group_levels[i])
         rows += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
+    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if gp.terms else []
     return [
         *rows,
         ("Hyper-parameters:", hyper),
         ("Basis functions:", f"{fitted.n_features}{moved}"),
+        *gap,
         ("Effective df:", f"{results.df_model:.2f}"),
         converged_row(fitted.trace.converged),
     ]
@@ -111,8 +113,6 @@ def _data_rows(results: GPResults) -> Rows:
     ]
     if np.isfinite(results.log_evidence_integrated):
         rows.append(("Log evidence, integrated:", f"{results.log_evidence_integrated:.3f}"))
-    if results.parts.gp.terms:
-        rows.append(("Approximation gap (nats):", f"{fitted.nats_left:.2g}"))
     return [*rows, ("Passes over the data:", str(sum(stage[2] for stage in fitted.trace.stages)))]
 
 

@@ -25,7 +25,7 @@ def saved(table, tmp_path, capsys):
     words = ["fit", FORMULA, str(table), "--family", "weibull", "--method", "vbcm", "--save", str(path)]
     assert main([*words, "--plot", str(tmp_path / "two.png"), "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "Censored Weibull mixture" in out
+    assert "Weibull mixture survival model" in out
     assert "shape[2]" in out
     assert (tmp_path / "two.png").read_bytes().startswith(b"\x89PNG")
     return path
