@@ -1,8 +1,7 @@
 """How sums over rows are computed, on how many threads and on which machines; nobody else knows."""
 
-from tobitgp.engines.chunks import add_up, row_chunks
 from tobitgp.engines.cluster import DaskPieces
-from tobitgp.engines.pieces import LocalPieces, Pieces
+from tobitgp.engines.partitions import LocalPieces, Pieces, add_up, row_chunks
 from tobitgp.engines.spill import Store
 from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
 

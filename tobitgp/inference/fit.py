@@ -13,18 +13,24 @@ from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
-from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
+from tobitgp.inference.evidence import (
+    effective_parameters,
+    evidence_gradient,
+    lower_bound,
+    nats_left,
+    precisions_of,
+    sites_of,
+)
 from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
 from tobitgp.inference.site_updates import ended, level_sums
-from tobitgp.inference.sites import nats_left, precisions_of, sites_of
 from tobitgp.numerics.weights import words_for_heavy
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 _SPANNED = 1e-9  # of the squared length of an indicator

@@ -13,8 +13,8 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).

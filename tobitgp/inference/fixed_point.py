@@ -13,12 +13,12 @@ from tobitgp.inference import site_updates
 from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import Whole, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
+from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.anderson import weights
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
 from tobitgp.typing import Array
 
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one

@@ -16,12 +16,12 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.posterior import Posterior, split_theta
-from tobitgp.inference.prior import Prior
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import KernelBlock, MovingBlock
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
 
 # More rows say little more of where inducing inputs belong.

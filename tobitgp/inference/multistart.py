@@ -20,8 +20,8 @@ from tobitgp.inference.initial_values import neighbours
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Whole
-from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
 
 

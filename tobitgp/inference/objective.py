@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient, precisions_of
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Whole
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
-from tobitgp.inference.sites import precisions_of
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.priors.block import Block
 from tobitgp.typing import Array

@@ -12,6 +12,7 @@ import numpy as np
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
+from tobitgp.inference.evidence import COARSE, nats_left
 from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
@@ -30,12 +31,11 @@ from tobitgp.inference.multistart import (
 from tobitgp.inference.objective import EPFailure, Objective
 from tobitgp.inference.partitioned import Whole, cut
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.sites import COARSE, nats_left
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 NATS = 0.01

@@ -11,7 +11,7 @@ import numpy as np
 
 from tobitgp.data.state import DesignState
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.sites import COARSE
+from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
 
 if TYPE_CHECKING:

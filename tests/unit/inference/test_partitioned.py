@@ -5,8 +5,8 @@ import pytest
 from support.problems import gp, make_problem, simulate, solve
 
 from tobitgp.inference import METHODS, partitioned
+from tobitgp.inference.evidence import sites_of
 from tobitgp.inference.partitioned import Sites, cut, examples
-from tobitgp.inference.sites import sites_of
 from tobitgp.priors.block import Inputs
 
 

@@ -1,16 +1,30 @@
-"""An ordered collection of things that may live elsewhere: what a computation over many rows is written against."""
+"""Partitions of rows that may lie elsewhere, and how sums over their rows are computed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tobitgp.engines.threads import map_independent
 
 
+def row_chunks(start: int, stop: int, size: int) -> list[slice]:
+    """Cut ``start:stop`` into consecutive slices of at most ``size`` rows."""
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]
+
+
+def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
+    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes."""
+    total: list[Any] = []
+    for part in parts:
+        if len(part):
+            total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+    return total
+
+
 class Pieces(Protocol):
-    """Pieces that are never brought together.
+    """Partitions that are never brought together.
 
     Functions that are mapped are pure and defined at the top of a module: a piece that is lost with its machine is made
     again from those before it.
@@ -23,7 +37,7 @@ class Pieces(Protocol):
         ...
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(piece, *args)`` of every piece, brought here in the order of the pieces; small things only."""
+        """``function(piece, *args)`` of every piece, brought here in their order; small things only."""
         ...
 
     def at(self, places: Sequence[int]) -> Pieces:
@@ -33,7 +47,7 @@ class Pieces(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalPieces:
-    """Pieces in the memory of this process, worked on in threads where there are several."""
+    """Partitions in the memory of this process, worked on in threads where there are several."""
 
     items: Sequence[Any]
 
