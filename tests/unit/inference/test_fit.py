@@ -141,7 +141,7 @@ def test_integration_surrounds_the_maximum(data, method):
 def test_points_that_fail_are_told_with_a_remedy(data, monkeypatch):
     every = "tobitgp.inference.fit.map_independent"
     monkeypatch.setattr(every, lambda at, points, heavy: [None, None, *map(at, points[2:])])
-    with pytest.warns(ConvergenceWarning, match=r"2 of \d+ points .* failed. The others stand .* hyper='maximize'"):
+    with pytest.warns(ConvergenceWarning, match=r"2 of \d+ points .* failed. The others replace .* hyper='maximize'"):
         fitted = fit(data.problem(), parameters(), integrate=True)
     assert sum(fitted.weights) == pytest.approx(1.0)
     assert len(fit(data.problem(), parameters(), integrate=False).points) == 1  # without a warning
