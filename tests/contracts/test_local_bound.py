@@ -10,7 +10,7 @@ from support.problems import CENSORING, GAUSSIAN, dense, gp, make_problem, make_
 
 from tobitgp.inference import VI, Laplace
 from tobitgp.inference.method import Marginals
-from tobitgp.inference.vi_bounds import local_update
+from tobitgp.inference.vi import local_update
 from tobitgp.likelihoods.censoring_noise import SideNoise
 
 CLOSED = 1e-8

@@ -8,9 +8,8 @@ from support.oracles import covariance
 from support.problems import gp, make_problem, marginals, simulate, solve, tight
 from support.variational import NODES, WEIGHTS, expectations, log_mass
 
-from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient, nats_left
 from tobitgp.inference.fitted import central_composite
-from tobitgp.inference.sites import nats_left
 from tobitgp.likelihoods.expectations import fixed_draws
 
 CLOSE = 1e-9

@@ -7,9 +7,9 @@ from tobitgp.inference import EP
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.parameters import Parameters, default_prior
-from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
+from tobitgp.priors.prior import Prior
 
 ROLES = ("sd", "lengthscale", "sigma")
 

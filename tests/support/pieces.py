@@ -87,7 +87,7 @@ def sorted_rows(problem, inputs):
 
 def parts_joined(whole):
     """Rows of each kind of all parts, after one another in the order of the data, with their inputs."""
-    parts = whole.parts.collect(lambda part: part)
+    parts = whole.partitions.collect(lambda part: part)
     kinds = [join([part.rows[k] for part in parts]) for k in range(len(parts[0].rows))]
     inputs = []
     for b in range(len(parts[0].inputs)):

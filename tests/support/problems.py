@@ -6,10 +6,10 @@ import numpy as np
 
 from tobitgp.data.arrays import Instrument, Problem, Rows, Units, Window
 from tobitgp.inference import METHODS, VI
+from tobitgp.inference.evidence import moments_of, sites_of
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.sites import moments_of, sites_of
-from tobitgp.inference.vi_bounds import BOUNDS
+from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelBlock

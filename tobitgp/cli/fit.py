@@ -16,7 +16,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import LinearPart
 from tobitgp.inference import METHODS
-from tobitgp.inference.vi_bounds import BOUNDS
+from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE

@@ -30,8 +30,8 @@ from tobitgp.diagnostics.residual_tests import (
 )
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
+from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.screening import screen
-from tobitgp.inference.sites import COARSE
 from tobitgp.inference.warnings import coarse_words
 from tobitgp.numerics.draws import random_points
 

@@ -35,13 +35,13 @@ def refined_root(objective: Objective, free: Array, root: Array) -> Array:
 
 def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
     """Gradients (n, k_free) at several points, from the sites last found."""
-    whole = objective.whole
+    data = objective.data
 
     def gradient(point: Array) -> tuple[Array, int]:
-        posterior = objective.posterior_from(point, whole)
+        posterior = objective.posterior_from(point, data)
         return objective.gradient(posterior), posterior.sweeps
 
-    found = map_independent(gradient, points, heavy=is_heavy(whole.n, objective.features))
+    found = map_independent(gradient, points, heavy=is_heavy(data.n, objective.features))
     objective.evaluations += len(points)
     objective.sweeps += sum(sweeps for _, sweeps in found)
     return np.array([g for g, _ in found])

@@ -19,7 +19,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import search
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
 from tobitgp.inference.parameter_options import Given
-from tobitgp.inference.partitioned import Part, Whole, cut_parts, examples
+from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.likelihoods import Family
 from tobitgp.priors.kernel_block import all_inputs
 from tobitgp.priors.linear import LinearPrior
@@ -35,7 +35,7 @@ def assemble_pieces(
     limits: bool = False,
     size: int | None = None,
     rng: int | np.random.Generator | None = None,
-) -> tuple[Plan, GPModel, Whole | None]:
+) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`."""
     if given.side_noises == "row":
         raise SpecError(
@@ -48,14 +48,15 @@ def assemble_pieces(
     model = plan.build(take_sample(pieces, plan, size, rng), limits=limits)
     if plan.measured.n <= size:
         return plan, model, None
-    whole = gather_parts(pieces, plan, limits=limits, store=data.store)
+    rows = gather_parts(pieces, plan, limits=limits, store=data.store)
     if data.store is not None:
         data.store.forget("known")
     first_gp = 0 if model.linear is None else 1
     inputs = [
-        _all_inputs(whole.parts, first_gp + t) if gp.inducing is None else None for t, gp in enumerate(model.prior.gps)
+        _all_inputs(rows.partitions, first_gp + t) if gp.inducing is None else None
+        for t, gp in enumerate(model.prior.gps)
     ]
-    return plan, replace(model, prior=model.prior.induced_by(inputs)), whole
+    return plan, replace(model, prior=model.prior.induced_by(inputs)), rows
 
 
 def _all_inputs(parts: Pieces, block: int) -> Array:
@@ -63,12 +64,12 @@ def _all_inputs(parts: Pieces, block: int) -> Array:
     return all_inputs(np.concatenate(parts.collect(distinct_inputs, block)))
 
 
-def distinct_inputs(part: Part, block: int) -> Array:
+def distinct_inputs(part: RowPartition, block: int) -> Array:
     """Distinct inputs (M, d) of a block."""
     return all_inputs(part.inputs[block].X) if len(part) else part.inputs[block].X
 
 
-def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> Whole:
+def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | None) -> PartitionedRows:
     """All rows, standardised where they are; partitions without rows are left out."""
     counts = np.array([[part[k] for k in plan.standard.kinds] for part in plan.counts])
     before = [tuple(row) for row in (np.cumsum(counts, axis=0) - counts).tolist()]
@@ -80,7 +81,7 @@ def gather_parts(pieces: Pieces, plan: Plan, *, limits: bool, store: Store | Non
     else:
         parts = made.map(first)
     kinds = examples([join(rows) for rows in zip(*parts.collect(example_rows), strict=True)])
-    return Whole(parts, kinds, plan.measured.n, plan.measured.weight)
+    return PartitionedRows(parts, kinds, plan.measured.n, plan.measured.weight)
 
 
 def know_rows(piece: RowPiece, log_time: bool, store: Store | None) -> KnownRows:
@@ -98,7 +99,7 @@ def make_parts(
     limits: bool,
     before: Sequence[tuple[int, ...]],
     store: Store | None,
-) -> tuple[Part, ...]:
+) -> tuple[RowPartition, ...]:
     """A piece's rows standardised and sorted by kind: in this process cut for its threads, else one part.
 
     ``before`` holds for every piece how many rows of each kind are in those before it.
@@ -106,11 +107,11 @@ def make_parts(
     problem = scale_problem(rows, standard, limits)
     inputs = block_inputs(problem, linear)
     if store is None:
-        return (Part(problem.rows, inputs, before=before[rows.number]),)
+        return (RowPartition(problem.rows, inputs, before=before[rows.number]),)
     return store.keep("parts", cut_parts(problem, inputs, before=before[rows.number]))
 
 
-def example_rows(part: Part) -> tuple[Rows, ...]:
+def example_rows(part: RowPartition) -> tuple[Rows, ...]:
     """A row of every kind, or none where there is none."""
     return tuple(examples([rows])[0] if len(rows) else rows for rows in part.rows)
 

@@ -1,4 +1,4 @@
-"""The evidence lower bound of a posterior, and the gradient of the evidence in all unconstrained parameters.
+"""What all rows of a posterior say: its lower bound, its gradient, sites and moments row by row.
 
 At a fixed point, with ``alpha = lambda1 - lambda2 m``,
 ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.engines import add_up
+from tobitgp.engines import LocalPieces, add_up
 from tobitgp.inference.layout import block_slopes
 from tobitgp.inference.method import Method
-from tobitgp.inference.posterior import Gaussian, Posterior
-from tobitgp.inference.site_updates import Chunk, State
+from tobitgp.inference.partitioned import Sites
+from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior
+from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import squared_lengths
@@ -109,3 +110,40 @@ def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
         return out
 
     return add_up(map(visit, state.chunks))
+
+
+COARSE = 1.0  # nats that basis functions may leave without a warning
+Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
+
+
+def sites_of(posterior: Posterior) -> Sites:
+    """Sites in the problem's order; none of rows that lie elsewhere."""
+    if not isinstance(posterior.rows, LocalPieces):
+        return NO_SITES
+    return Sites(*_in_order(posterior.rows.collect(final_sites)))
+
+
+def precisions_of(posterior: Posterior) -> Array:
+    """Site precisions (n,) in the problem's order, none of them negative."""
+    return np.maximum(sites_of(posterior).lambda2, 0.0)
+
+
+def nats_left(posterior: Posterior) -> float:
+    """``1/2 sum lambda2 d`` over the rows whose sites hold information, wherever they lie."""
+    return sum(posterior.rows.collect(unexplained))
+
+
+def moments_of(posterior: Posterior) -> tuple[Array, Array]:
+    """Mean and variance (n,) of f in the rows, in the problem's order."""
+    return _in_order(posterior.rows.collect(final_moments, posterior.q))
+
+
+def _in_order(parts: Pairs) -> tuple[Array, Array]:
+    """Values of all rows in the order of kinds, from those of each part with its number of rows of every kind."""
+    first, second = (_join([(sizes, pair[i]) for sizes, pair in parts]) for i in (0, 1))
+    return first, second
+
+
+def _join(parts: list[tuple[tuple[int, ...], Array]]) -> Array:
+    cuts = [np.split(values, np.cumsum(sizes)[:-1]) for sizes, values in parts]
+    return np.concatenate([kind for kinds in zip(*cuts, strict=True) for kind in kinds])

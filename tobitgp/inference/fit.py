@@ -13,18 +13,24 @@ from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum
-from tobitgp.inference.evidence import effective_parameters, evidence_gradient, lower_bound
-from tobitgp.inference.fitted import FittedGP, FitTrace, Settings, Step, Task, central_composite
+from tobitgp.inference.evidence import (
+    effective_parameters,
+    evidence_gradient,
+    lower_bound,
+    nats_left,
+    precisions_of,
+    sites_of,
+)
+from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
-from tobitgp.inference.prior import Prior
-from tobitgp.inference.search import CONVERGED, NATS, OnStep, Search, warn
+from tobitgp.inference.search import CONVERGED, NATS, Search, warn
 from tobitgp.inference.site_updates import ended, level_sums
-from tobitgp.inference.sites import nats_left, precisions_of, sites_of
 from tobitgp.numerics.weights import words_for_heavy
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 _SPANNED = 1e-9  # of the squared length of an indicator
@@ -65,7 +71,7 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
     """Fit hyper-parameters and posterior."""
     with single_blas_thread(), np.errstate(all="ignore"):
         search = Search(task, method, settings or Settings(), on_step)
-        with named_suspects(task.parameters, task.problem.weight, search.whole.weight):
+        with named_suspects(task.parameters, task.problem.weight, search.data.weight):
             return _finish(search, *search.run())
 
 
@@ -87,7 +93,7 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
     centre = as_asked(search, objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
-        integrate = search.whole.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
+        integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
     points, weights, integrated = [_done(search, centre)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
         points, weights, integrated = _integrate(search, objective, maximum, pilot, centre)
@@ -136,19 +142,19 @@ def _integrate(
     def at(point: Array) -> tuple[Posterior, float] | None:
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
-            p = here.posterior_from(free, objective.whole)
+            p = here.posterior_from(free, objective.data)
             if nats_left(p) > 10.0 * NATS:
                 precision = search.precision if search.precision is not None else precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
-                p = here.posterior_from(free, objective.whole.starting(p.rows.map(ended)))
+                p = here.posterior_from(free, objective.data.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
         except NumericalError:
             return None
         if search.on_step is not None:
-            search.on_step(Step("integrate", len(design), p.evidence, rows=search.whole.n))
+            search.on_step(Step("integrate", len(design), p.evidence, rows=search.data.n))
         return (_done(search, asked), objective.density(p)) if p.converged and asked.converged else None
 
-    heavy = is_heavy(search.whole.n, centre.layout.row_features)
+    heavy = is_heavy(search.data.n, centre.layout.row_features)
     found = [(_done(search, centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
     kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
     log_density = np.array([density for (_, density), _ in kept])
@@ -169,8 +175,8 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
     """Posterior of the method asked for, at hyper-parameters that another one's evidence chose."""
     asked = pilot
     if search.last is not search.method:
-        whole = objective.whole.starting(pilot.rows.map(ended))
-        asked = find_posterior(whole, objective.blocks, pilot.theta, search.last, search.likelihood)
+        data = objective.data.starting(pilot.rows.map(ended))
+        asked = find_posterior(data, objective.blocks, pilot.theta, search.last, search.likelihood)
     if asked.factor.lost_to_rounding():
         raise NumericalError(f"A matrix of {asked.factor.size} features is lost to rounding.")
     return asked
@@ -222,7 +228,7 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
     assert not parameters.n_free
     with single_blas_thread(), np.errstate(all="ignore"):
         search = Search(task, method, settings)
-        with named_suspects(parameters, task.problem.weight, search.whole.weight):
+        with named_suspects(parameters, task.problem.weight, search.data.weight):
             objective, maximum = search.run()
             posterior = as_asked(search, objective, objective.posterior(maximum.free))
         slopes = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,10 +12,10 @@ from tobitgp.data.arrays import Problem
 from tobitgp.errors import SpecError
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.partitioned import Whole, cut
+from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods.base import Likelihood
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 # Walsh functions whose products of two never alias a main effect or another product (Sanchez and Sanchez 2005).
@@ -72,6 +73,9 @@ class Step(NamedTuple):
     left: int | None = None  # evaluations that usually follow until the end of the search
 
 
+OnStep = Callable[[Step], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How to search."""
@@ -91,18 +95,18 @@ class Task:
     prior: Prior  # on the rows of the problem
     parameters: Parameters
     likelihood: Likelihood
-    whole: Whole | None = None  # all rows, where the problem is a sample
+    data: PartitionedRows | None = None  # all rows, where the problem is a sample
 
-    def sampled(self, size: int, rng: int | np.random.Generator | None) -> tuple[Whole, Task]:
+    def sampled(self, size: int, rng: int | np.random.Generator | None) -> tuple[PartitionedRows, Task]:
         """All rows, and what is to be fitted on at most so many of them."""
-        if self.whole is not None:
-            return self.whole, self
-        whole, prior = cut(self.problem, self.prior.inputs), self.prior
+        if self.data is not None:
+            return self.data, self
+        data, prior = cut(self.problem, self.prior.inputs), self.prior
         if self.problem.n <= size:
-            return whole, self
+            return data, self
         problem, rows = self.problem.subset(size, rng)
         prior = prior.induced_by([None] * len(prior.gps)).subset(rows)
-        return whole, replace(self, problem=problem, prior=prior, whole=whole)
+        return data, replace(self, problem=problem, prior=prior, data=data)
 
 
 @dataclass(frozen=True, slots=True)

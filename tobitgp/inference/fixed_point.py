@@ -12,13 +12,13 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
-from tobitgp.inference.partitioned import Whole, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior, split_theta
+from tobitgp.inference.partitioned import PartitionedRows, with_floor
+from tobitgp.inference.posterior import Gaussian, Posterior
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.anderson import weights
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
 from tobitgp.typing import Array
 
 # Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
@@ -35,7 +35,7 @@ CACHE_BYTES = 2**26
 
 
 def find_posterior(
-    whole: Whole,
+    data: PartitionedRows,
     blocks: Sequence[Block],
     theta: Array,
     method: Method,
@@ -47,43 +47,43 @@ def find_posterior(
 
     Shapes: theta (k,).
     """
-    likelihood = likelihood.over(whole.kinds if windows else tuple(replace(r, window=None) for r in whole.kinds))
-    warm_up = method.warm_up(likelihood, whole.warm)
+    likelihood = likelihood.over(data.kinds if windows else tuple(replace(r, window=None) for r in data.kinds))
+    warm_up = method.warm_up(likelihood, data.warm)
     if warm_up is not None:
         # Far from the data a window and the tail beyond it cancel: another mode, which the rows alone do not have.
-        all_seen = windows and (likelihood.log_concave or whole.warm)
-        found = find_posterior(whole, blocks, theta, warm_up, likelihood, windows=all_seen)
-        whole = whole.starting(found.rows.map(site_updates.ended))
+        all_seen = windows and (likelihood.log_concave or data.warm)
+        found = find_posterior(data, blocks, theta, warm_up, likelihood, windows=all_seen)
+        data = data.starting(found.rows.map(site_updates.ended))
     *first, last = method.attempts(likelihood)
     for attempt in first:
         try:
-            posterior = _fixed_point(whole, blocks, theta, attempt, likelihood, windows)
+            posterior = _fixed_point(data, blocks, theta, attempt, likelihood, windows)
         except NumericalError:
             continue
         if posterior.converged:
             return posterior
-    if first and whole.warm:
-        whole = whole.starting(whole.parts.map(with_floor))
-    return _fixed_point(whole, blocks, theta, last, likelihood, windows)
+    if first and data.warm:
+        data = data.starting(data.partitions.map(with_floor))
+    return _fixed_point(data, blocks, theta, last, likelihood, windows)
 
 
-def seed(whole: Whole, posterior: Posterior, method: Method, likelihood: Likelihood) -> Whole:
+def seed(data: PartitionedRows, posterior: Posterior, method: Method, likelihood: Likelihood) -> PartitionedRows:
     """The rows with sites predicted by the posterior of some of them, from which few iterations are left."""
-    likelihood = Spread(method.view(likelihood.over(whole.kinds).at(posterior.theta)))
+    likelihood = Spread(method.view(likelihood.over(data.kinds).at(posterior.theta)))
     setting = site_updates.Setting(posterior.blocks, posterior.layout, method, likelihood, posterior.sigma)
-    return whole.starting(whole.parts.map(site_updates.seeded, setting, posterior.q))
+    return data.starting(data.partitions.map(site_updates.seeded, setting, posterior.q))
 
 
 def _fixed_point(
-    whole: Whole, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
+    data: PartitionedRows, blocks: Sequence[Block], theta: Array, method: Method, likelihood: Likelihood, windows: bool
 ) -> Posterior:
     """Iterate one method from given or flat sites."""
     likelihood = Spread(method.view(likelihood.at(theta)))
     at = tuple(b.at(t) for b, t in zip(blocks, split_theta(blocks, theta), strict=True))
     layout = lay_out(at)
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
-    keep = CACHE_BYTES // max(1, whole.n * layout.row_features * 8)
-    states = whole.parts.map(site_updates.begin, setting, keep, windows)
+    keep = CACHE_BYTES // max(1, data.n * layout.row_features * 8)
+    states = data.partitions.map(site_updates.begin, setting, keep, windows)
     base = _known_rows(states, layout)
     end = _iterate(states, base, method, likelihood)
     w, factor = end.q

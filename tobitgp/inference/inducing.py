@@ -16,12 +16,12 @@ from tobitgp.inference.method import Method
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.posterior import Posterior, split_theta
-from tobitgp.inference.prior import Prior
+from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
 from tobitgp.inference.vi import VI
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import KernelBlock, MovingBlock
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
 
 # More rows say little more of where inducing inputs belong.
@@ -59,10 +59,10 @@ def move_inducing(
     """
     bound = method if isinstance(method, VI) else VI()
     best, least, evaluations, sweeps = None, np.nan, 0, 0
-    prior, whole, few = task.prior, task.whole, task.whole
-    assert whole is not None
+    prior, data, few = task.prior, task.data, task.data
+    assert data is not None
     assert few is not None
-    everything = whole.n <= ROWS
+    everything = data.n <= ROWS
     if not everything:
         problem, rows = task.problem, np.arange(task.problem.n)
         if problem.n > ROWS:
@@ -71,7 +71,7 @@ def move_inducing(
     for blocks, at in starts:
         start, both, is_location = _join(prior, blocks, at.theta, task.parameters)
         rest = (_moving(prior, blocks), bound, task.likelihood, both, start, on_step)
-        of_all = part = Objective(whole.starting(at.rows.map(ended)), *rest)
+        of_all = part = Objective(data.starting(at.rows.map(ended)), *rest)
         if not everything:
             part = Objective(few, *rest)
         end = _climb(part, start[both.free], settings.max_iter)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.inference.prior import Prior
 from tobitgp.priors.kernels import Covariance, KernelFactor
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
 CELLS_PER_LENGTH = 4

@@ -38,12 +38,12 @@ from tobitgp.inference.parameters import (
     term_covariance,
     term_parameters,
 )
-from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, Inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.linear import FLAT, WEAK, DenseBlock, LinearPrior, default_sd
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300

@@ -19,9 +19,9 @@ from tobitgp.inference.ascent import climb
 from tobitgp.inference.initial_values import neighbours
 from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.partitioned import Whole
-from tobitgp.inference.prior import Prior
+from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods.censoring_noise import SIDES
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
 
 
@@ -108,9 +108,9 @@ CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 class Tries:
     """Starts that are valued, or followed to where they lead."""
 
-    objective: Callable[[Whole, Array, Array, int, float], Objective]  # of the rows
+    objective: Callable[[PartitionedRows, Array, Array, int, float], Objective]  # of the rows
     problem: Problem
-    whole: Whole  # its rows
+    data: PartitionedRows  # its rows
     parameters: Parameters
     theta: Array  # (k,), holds the parameters that are not free
     caps: tuple[int, int]  # most inducing inputs on the way
@@ -148,9 +148,9 @@ class Tries:
         here = self.theta.copy()
         here[self.parameters.free] = start
         if last is None:
-            objective = self.objective(self.whole, here, likely_precisions(self.problem, here), self.caps[0], tol)
+            objective = self.objective(self.data, here, likely_precisions(self.problem, here), self.caps[0], tol)
         else:
-            objective = self.objective(last.whole, here, last.precisions, self.caps[1], tol)
+            objective = self.objective(last.data, here, last.precisions, self.caps[1], tol)
         self.made.append(objective)
         return objective
 

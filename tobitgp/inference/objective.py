@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tobitgp.errors import NumericalError
-from tobitgp.inference.evidence import evidence_gradient
+from tobitgp.inference.evidence import evidence_gradient, precisions_of
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.partitioned import Whole
+from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import ended
-from tobitgp.inference.sites import precisions_of
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.priors.block import Block
 from tobitgp.typing import Array
@@ -44,7 +43,7 @@ def is_heavy(n: int, n_features: int) -> bool:
 class Objective:
     """Log evidence plus log prior as a function of the free part of theta; starts from the sites last found."""
 
-    whole: Whole  # the rows, with the sites from which the next evaluation starts
+    data: PartitionedRows  # the rows, with the sites from which the next evaluation starts
     blocks: Sequence[Block]
     method: Method
     likelihood: Likelihood
@@ -73,13 +72,13 @@ class Objective:
         theta[self.parameters.free] = free
         return theta
 
-    def posterior_from(self, free: Array, whole: Whole) -> Posterior:
+    def posterior_from(self, free: Array, data: PartitionedRows) -> Posterior:
         """Posterior at ``free`` from the sites of the rows given; from flat ones where those do not converge."""
         arguments = (self.blocks, self.theta(free), self.method, self.likelihood)
-        posterior = find_posterior(whole, *arguments)
-        if whole.warm and not posterior.converged:
+        posterior = find_posterior(data, *arguments)
+        if data.warm and not posterior.converged:
             with contextlib.suppress(NumericalError):
-                return find_posterior(whole.cold(), *arguments)
+                return find_posterior(data.cold(), *arguments)
         return posterior
 
     def density(self, posterior: Posterior) -> float:
@@ -95,11 +94,11 @@ class Objective:
         """Posterior at ``free`` from the last sites."""
         if self.last is not None and np.array_equal(self.last.theta, self.theta(free)):
             return self.last
-        posterior = self.posterior_from(free, self.whole)
+        posterior = self.posterior_from(free, self.data)
         self.evaluations += 1
         self.sweeps += posterior.sweeps
         if posterior.converged:
-            self.whole = self.whole.starting(posterior.rows.map(ended))
+            self.data = self.data.starting(posterior.rows.map(ended))
         elif self.method.name == "ep":
             self.failures += 1
             if self.failures > _MAY_FAIL + self.evaluations // _TEN:

@@ -1,6 +1,6 @@
-"""The rows of a fit in parts, which threads or machines work on side by side.
+"""The rows of a fit in partitions, which threads or machines work on side by side.
 
-A part is a value: what a pass finds out of it is a new part beside the old one, so that a part that is lost with its
+A partition is a value: what a pass finds out of it is a new one beside the old, so that one that is lost with its
 machine can be made again.
 """
 
@@ -42,7 +42,7 @@ class Sites:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPartition:
     """Some of the rows."""
 
     rows: tuple[Rows, ...]  # of one kind each, in the order of kinds; a kind may have none
@@ -55,39 +55,41 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class PartitionedRows:
     """All rows of a fit."""
 
-    parts: Pieces
+    partitions: Pieces
     kinds: tuple[Rows, ...]  # A row of every kind that occurs
     n: int
     weight: float  # sum of frequency weights
-    warm: bool = False  # whether the parts have sites to start from
+    warm: bool = False  # whether the partitions have sites to start from
 
-    def starting(self, parts: Pieces) -> Whole:
+    def starting(self, partitions: Pieces) -> PartitionedRows:
         """The same rows with these sites to start from."""
-        return replace(self, parts=parts, warm=True)
+        return replace(self, partitions=partitions, warm=True)
 
-    def thinned(self, step: int) -> Whole:
+    def thinned(self, step: int) -> PartitionedRows:
         """Every ``step``-th row of each kind, however all are cut, with nothing known of their sites."""
-        parts = self.parts.map(thin, step)
-        sizes = parts.collect(size)
-        return replace(self, parts=parts, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False)
+        thinned = self.partitions.map(thin, step)
+        sizes = thinned.collect(size)
+        return replace(
+            self, partitions=thinned, n=sum(n for n, _ in sizes), weight=sum(w for _, w in sizes), warm=False
+        )
 
-    def cold(self) -> Whole:
+    def cold(self) -> PartitionedRows:
         """The same rows with nothing known of their sites."""
-        return replace(self, parts=self.parts.map(without_sites), warm=False)
+        return replace(self, partitions=self.partitions.map(without_sites), warm=False)
 
 
-def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> Whole:
+def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> PartitionedRows:
     """Cut a problem in memory into parts of about equal size, each with its share of every kind."""
-    parts = cut_parts(problem, inputs, sites)
-    return Whole(LocalPieces(parts), examples(problem.rows), problem.n, float(problem.weight.sum()), sites is not None)
+    parts, weight = LocalPieces(cut_parts(problem, inputs, sites)), float(problem.weight.sum())
+    return PartitionedRows(parts, examples(problem.rows), problem.n, weight, sites is not None)
 
 
 def cut_parts(
     problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None, before: Sequence[int] = ()
-) -> tuple[Part, ...]:
+) -> tuple[RowPartition, ...]:
     """The parts of :func:`cut`, where there are others before them with so many rows of each kind."""
     earlier = before or [0] * len(problem.rows)
     pieces = max(1, round(problem.n / PART_ROWS))
@@ -99,7 +101,7 @@ def cut_parts(
         places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
         own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
         counts = tuple(int(n) + span.start for n, span in zip(earlier, spans, strict=True))
-        parts.append(Part(rows, tuple(_take(at, places) for at in inputs), own, counts))
+        parts.append(RowPartition(rows, tuple(_take(at, places) for at in inputs), own, counts))
     return tuple(parts)
 
 
@@ -125,7 +127,7 @@ def _join(values: Any, places: Sequence[slice]) -> Any:
     return values[places[0]] if len(places) == 1 else np.concatenate([values[place] for place in places])
 
 
-def thin(part: Part, step: int) -> Part:
+def thin(part: RowPartition, step: int) -> RowPartition:
     """Every ``step``-th row of each kind, counted from the first of all parts."""
     first = [-n % step for n in part.before or [0] * len(part.rows)]
     starts = np.cumsum([0, *map(len, part.rows)])
@@ -133,20 +135,20 @@ def thin(part: Part, step: int) -> Part:
         slice(int(a) + skip, int(b), step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)
     ]
     rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
-    return Part(rows, tuple(_take(at, places) for at in part.inputs))
+    return RowPartition(rows, tuple(_take(at, places) for at in part.inputs))
 
 
-def size(part: Part) -> tuple[int, float]:
+def size(part: RowPartition) -> tuple[int, float]:
     """Number of rows, and the sum of their weights."""
     return len(part), float(sum(rows.weight.sum() for rows in part.rows))
 
 
-def without_sites(part: Part) -> Part:
+def without_sites(part: RowPartition) -> RowPartition:
     """The same rows with nothing known of their sites."""
     return replace(part, sites=None)
 
 
-def with_floor(part: Part) -> Part:
+def with_floor(part: RowPartition) -> RowPartition:
     """The same rows, no site of negative precision."""
     if part.sites is None:
         return part

@@ -6,7 +6,6 @@ the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``: (SIT2), (SIT3) and (S
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from tobitgp.engines import Pieces
 from tobitgp.inference.layout import Layout, add_columns, join_features, keep_blocks
 from tobitgp.inference.partitioned import Sites
 from tobitgp.numerics.arrow import Factor, Loadings
-from tobitgp.priors.block import BlockAt, Inputs, Parametrised
+from tobitgp.priors.block import BlockAt, Inputs
 from tobitgp.typing import Array
 
 NO_SITES = Sites(np.zeros(0), np.zeros(0))
@@ -110,9 +109,3 @@ class Posterior:
                 else:
                     R[place.columns] += by_level.reshape(-1, p)
         return R
-
-
-def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
-    """Cut ``theta`` into each block's own parameters; those of the noise are left over."""
-    ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
-    return [theta[i:j] for i, j in itertools.pairwise(ends)]

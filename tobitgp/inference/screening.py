@@ -21,10 +21,10 @@ from tobitgp.inference.length_scales import Term, fold, terms_of
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Gaussian, Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.inference.site_updates import CHUNK_ROWS, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.block import BlockAt, Inputs
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
 BLOCK_CELLS = 96

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
-from tobitgp.inference.fitted import Settings, Step, Task
+from tobitgp.inference.evidence import COARSE, nats_left
+from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.initial_values import other_octaves, starts, unknown_periods
@@ -28,14 +29,13 @@ from tobitgp.inference.multistart import (
     value_of,
 )
 from tobitgp.inference.objective import EPFailure, Objective
-from tobitgp.inference.partitioned import Whole, cut
+from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
-from tobitgp.inference.sites import COARSE, nats_left
 from tobitgp.inference.vi import VI
 from tobitgp.likelihoods.censoring_noise import with_side_noises
 from tobitgp.priors.block import Block
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 
 NATS = 0.01
@@ -53,28 +53,25 @@ ROUNDS, GAINED, FAR = 4, 0.05, 3.0
 STRAYED = 1.5
 WORTH: dict[Kind, float] = {"replace": 1.0, "add": 3.0}  # nats that screening must predict for a climb
 
-OnStep = Callable[[Step], None]
-
 
 class Search:
     """The stages of one fit, which share data, settings and a growing trace."""
 
     def __init__(self, task: Task, method: Method, settings: Settings, on_step: OnStep | None = None):
-        whole, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
+        data, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
         problem, prior, parameters = self.task.problem, self.task.prior, self.task.parameters
-        self.whole, self.problem, self.prior, self.parameters = whole, problem, prior, parameters
+        self.data, self.problem, self.prior, self.parameters = data, problem, prior, parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
         self.likelihood = with_side_noises(task.likelihood, parameters.roles)
-        self.concave = task.likelihood.over(whole.kinds).log_concave
+        self.concave = task.likelihood.over(data.kinds).log_concave
         self.on_step = on_step
-        self.tol = settings.tol or (TOL if whole.n <= SAMPLE_ROWS else SAMPLE_TOL)
-        self.copies = whole.weight / float(problem.weight.sum())
+        self.tol = settings.tol or (TOL if data.n <= SAMPLE_ROWS else SAMPLE_TOL)
+        self.copies = data.weight / float(problem.weight.sum())
         self.precision: Array | None = None
         self.sampled: Posterior | None = None
         self.growth = Growth.usual(prior, parameters)
-        self.grows = problem.n > 3 * GROWN_ROWS
         self.stages: list[tuple[str, int, int, float]] = []
-        self.fell_back = False
+        self.grows, self.fell_back = problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
         self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
@@ -105,7 +102,7 @@ class Search:
             theta, scale = self._search(theta)
             if scale is not None and self.grows:
                 theta, scale = self._grow(theta, scale)
-            if self.problem.n < self.whole.n:
+            if self.problem.n < self.data.n:
                 theta, inverse = self._refine(theta, scale)
                 theta, inverse = self._thin(theta, inverse)
         objective, maximum = self._maximise(theta, scale, inverse)
@@ -152,7 +149,7 @@ class Search:
     def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
         """The candidate with most to gain, if it is much."""
         for kind, least in WORTH.items():
-            if kind == "add" and posterior.layout.row_features * self.whole.n > MOST_LOADINGS:
+            if kind == "add" and posterior.layout.row_features * self.data.n > MOST_LOADINGS:
                 break
             screened = screen(posterior, self.prior, self.parameters, kind)
             best = screened.best
@@ -180,7 +177,7 @@ class Search:
             # What takes more rows to see than the subset has is not seen there: the climb is another one.
             theta = near if np.abs(near - theta)[self.parameters.free].max() < STRAYED else theta
         precision = self.copies * likely_precisions(self.problem, theta)
-        objective = self._objective("climb", self.whole, self.prior, theta, precision, SHORT_CAP, LOOSE)
+        objective = self._objective("climb", self.data, self.prior, theta, precision, SHORT_CAP, LOOSE)
         free = climb(objective, theta[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
         value = objective.value(free)
         self._log("climb", objective, value)
@@ -204,11 +201,11 @@ class Search:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
 
-        def objective(whole: Whole, theta: Array, precision: Array, cap: int, tol: float) -> Objective:
-            return self._objective("search", whole, prior, theta, precision, cap, tol)
+        def objective(data: PartitionedRows, theta: Array, precision: Array, cap: int, tol: float) -> Objective:
+            return self._objective("search", data, prior, theta, precision, cap, tol)
 
-        whole, caps = cut(problem, prior.inputs), (self.first_cap, CAP)
-        tries = Tries(objective, problem, whole, self.parameters, theta, caps, self.settings.max_iter)
+        data, caps = cut(problem, prior.inputs), (self.first_cap, CAP)
+        tries = Tries(objective, problem, data, self.parameters, theta, caps, self.settings.max_iter)
         short = self.single and problem.n >= DENSE_ROWS
         periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
         candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
@@ -232,9 +229,9 @@ class Search:
         """Better place, and the curvature there, on a larger subset."""
         problem, rows = self.problem.subset(GROWN_ROWS, self.settings.rng)
         prior = self.prior.subset(rows)
-        whole, precision = cut(problem, prior.inputs), likely_precisions(problem, theta)
+        data, precision = cut(problem, prior.inputs), likely_precisions(problem, theta)
         stage = f"approach, {problem.n} rows"
-        objective = self._objective(stage, whole, prior, theta, precision, self.first_cap, LOOSE)
+        objective = self._objective(stage, data, prior, theta, precision, self.first_cap, LOOSE)
         free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
         value, scale = objective.value(free), whitening(objective, free)
         self._log(stage, objective, value)
@@ -242,7 +239,7 @@ class Search:
 
     def _refine(self, theta: Array, scale: Array | None) -> tuple[Array, Array]:
         """Maximum on the sample, and the inverse curvature (k_free, k_free) that it predicts for all rows."""
-        sample = replace(self.task, whole=cut(self.problem, self.prior.inputs))
+        sample = replace(self.task, data=cut(self.problem, self.prior.inputs))
         part = Search(sample, self.method, replace(self.settings, tol=SAMPLE_TOL), self.on_step)
         objective, maximum = part._screen(*part._maximise(theta, scale))
         self.precision = self.copies * objective.precisions
@@ -258,10 +255,10 @@ class Search:
         step = round(np.sqrt(self.copies / 2.0))
         if step < THINNED:
             return theta, inverse
-        whole = self._seeded(self.whole.thinned(step))
+        data = self._seeded(self.data.thinned(step))
         assert self.precision is not None
-        stage = f"thinned, {whole.n} rows"
-        objective = self._objective(stage, whole, self.prior, theta, self.precision, CAP)
+        stage = f"thinned, {data.n} rows"
+        objective = self._objective(stage, data, self.prior, theta, self.precision, CAP)
         from_sample, more = self.growth.factor(self.copies), self.growth.factor(step)
         maximum = ascend_with(
             objective,
@@ -278,14 +275,14 @@ class Search:
         root = found / self.growth.factor(step)[:, None]
         return objective.theta(maximum.free), root @ root.T
 
-    def _seeded(self, whole: Whole) -> Whole:
+    def _seeded(self, data: PartitionedRows) -> PartitionedRows:
         """The rows with sites that a sample predicts.
 
         Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
         """
         if self.sampled is None or not self.concave or self.method.ascends == "bound":
-            return whole
-        return seed(whole, self.sampled, self.method, self.likelihood)
+            return data
+        return seed(data, self.sampled, self.method, self.likelihood)
 
     def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
         """Runs of the optimiser on all rows, inducing inputs chosen again between them.
@@ -293,17 +290,17 @@ class Search:
         ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
         rows. ``inverse`` is the inverse curvature that a larger subset predicts.
         """
-        whole, sampled = self._seeded(self.whole), self.problem.n < self.whole.n
+        data, sampled = self._seeded(self.data), self.problem.n < self.data.n
         precision = self.copies * likely_precisions(self.problem, theta) if self.precision is None else self.precision
         free = theta[self.parameters.free]
         if scale is not None and inverse is None:
-            objective = self._objective("approach", whole, self.prior, theta, precision, self.first_cap, LOOSE)
+            objective = self._objective("approach", data, self.prior, theta, precision, self.first_cap, LOOSE)
             free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
-            theta, whole = objective.theta(free), objective.whole
+            theta, data = objective.theta(free), objective.data
             precision = precision if sampled else objective.precisions
         for run in range(1, RUNS + 1):
-            objective = self._objective(f"run {run}", whole, self.prior, theta, precision, self.cap)
+            objective = self._objective(f"run {run}", data, self.prior, theta, precision, self.cap)
             free = theta[self.parameters.free]
             if inverse is not None:
                 steps = min(self.settings.max_iter, NEWTON_STEPS)
@@ -315,7 +312,7 @@ class Search:
             done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
             if isinstance(self.method, EP) and not done:
                 raise EPFailure(last.theta)
-            theta, whole = last.theta, objective.whole
+            theta, data = last.theta, objective.data
             gap, full = nats_left(last), max(b.size for b in last.blocks) >= self.cap
             if gap <= 2.0 * NATS or (full and (gap <= COARSE or not self._raise_cap())):
                 break
@@ -333,7 +330,7 @@ class Search:
 
     def _raise_cap(self) -> bool:
         """Allow as many inducing inputs as there are rows, or as an evaluation takes seconds for, if that is more."""
-        most = min(self.whole.n, int(np.sqrt(DENSE_WORK / self.whole.n)))
+        most = min(self.data.n, int(np.sqrt(DENSE_WORK / self.data.n)))
         more, self.cap = most > self.cap, max(most, self.cap)
         return more
 
@@ -347,13 +344,13 @@ class Search:
             return objective, maximum
         report = self.on_step
         on_step = None if report is None else lambda o, value: report(Step("inducing", o.evaluations, value))
-        task = replace(self.task, whole=objective.whole, likelihood=self.likelihood)
+        task = replace(self.task, data=objective.data, likelihood=self.likelihood)
         moved = move_inducing(task, starts, self.method, self.settings, on_step)
         if moved is None:
             return objective, maximum
         self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
         precision = objective.precisions if self.precision is None else self.precision
-        again = self._objective("moved", objective.whole, moved.prior, moved.theta, precision, CAP)
+        again = self._objective("moved", objective.data, moved.prior, moved.theta, precision, CAP)
         free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
         found = self._polished(again, free)
         if not again.posterior(found.free).converged:
@@ -367,27 +364,32 @@ class Search:
 
         A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
         """
-        task = replace(self.task, prior=self.prior.automatic(), whole=self.whole)
+        task = replace(self.task, prior=self.prior.automatic(), data=self.data)
         theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]
         blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)
-        return blocks, find_posterior(self.whole, blocks, theta, self.method, self.likelihood)
+        return blocks, find_posterior(self.data, blocks, theta, self.method, self.likelihood)
 
     def _objective(
-        self, stage: str, whole: Whole, prior: Prior, theta: Array, precision: Array, cap: int, tol: float = 0.0
+        self,
+        stage: str,
+        data: PartitionedRows,
+        prior: Prior,
+        theta: Array,
+        precision: Array,
+        cap: int,
+        tol: float = 0.0,
     ) -> Objective:
         """What is to be maximised, its sites converged to ``tol`` where the method's own is finer."""
         blocks = prior.blocks(theta, precision, nats=NATS, cap=cap)
-        method = loosened(self.method, tol)
-        report, sampled = self.on_step, self.problem.n < self.whole.n and whole.n == self.whole.n
+        report, sampled = self.on_step, self.problem.n < self.data.n and data.n == self.data.n
 
         def on_step(objective: Objective, value: float) -> None:
             assert report is not None
-            done = objective.evaluations
-            left = max(0, USUAL_EVALUATIONS - done) if sampled else None
-            report(Step(stage, done, value, objective.sweeps, whole.n, left))
+            left = max(0, USUAL_EVALUATIONS - objective.evaluations) if sampled else None
+            report(Step(stage, objective.evaluations, value, objective.sweeps, data.n, left))
 
-        steps = None if report is None else on_step
-        return Objective(whole, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
+        method, steps = loosened(self.method, tol), None if report is None else on_step
+        return Objective(data, blocks, method, self.likelihood, self.parameters, theta.copy(), steps)
 
     def _log(self, stage: str, objective: Objective, value: float) -> None:
         self.stages.append((stage, objective.evaluations, objective.sweeps, value))

@@ -15,7 +15,7 @@ from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
 from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method
-from tobitgp.inference.partitioned import Part, Sites, spans
+from tobitgp.inference.partitioned import RowPartition, Sites, spans
 from tobitgp.inference.posterior import Gaussian
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.numerics.anderson import History, mixed, normal_equations, remember
@@ -57,7 +57,7 @@ class Chunk:
 class State(NamedTuple):
     """A part in the middle of an iteration."""
 
-    part: Part
+    part: RowPartition
     setting: Setting
     chunks: tuple[Chunk, ...]
     sites: Sites
@@ -91,7 +91,7 @@ class State(NamedTuple):
         return Marginals(A.times(q.w), v_p, d, self.sites.lambda1[chunk.span], self.sites.lambda2[chunk.span])
 
 
-def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> State:
+def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True) -> State:
     """Cut a part into chunks and set the sites that are known (SIT4), the others to where they start or to flat ones.
 
     With ``keep`` the features are kept, from 2 on with what their slopes need. Without ``windows`` the rows are seen as
@@ -117,7 +117,7 @@ def begin(part: Part, setting: Setting, keep: int, windows: bool = True) -> Stat
     return state._replace(sums=tuple(add_up(known(chunk) for chunk in state.chunks if chunk.conjugate)))
 
 
-def _arranged(part: Part, setting: Setting, keep: int, windows: bool) -> State:
+def _arranged(part: RowPartition, setting: Setting, keep: int, windows: bool) -> State:
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
@@ -129,7 +129,7 @@ def _arranged(part: Part, setting: Setting, keep: int, windows: bool) -> State:
     return State(part, setting, tuple(chunks), sites)
 
 
-def seeded(part: Part, setting: Setting, q: Gaussian) -> Part:
+def seeded(part: RowPartition, setting: Setting, q: Gaussian) -> RowPartition:
     """The part with sites that the posterior of other rows leads to: each row meets it as its cavity."""
     method, likelihood, sigma = setting.method, setting.likelihood, setting.sigma
     state = _arranged(replace(part, sites=None), setting, 0, True)
@@ -247,7 +247,7 @@ def known_evidence(state: State, w: Array) -> float:
     return sum(D(chunk) for chunk in state.chunks if chunk.conjugate)
 
 
-def ended(state: State) -> Part:
+def ended(state: State) -> RowPartition:
     """The part with the sites it has come to."""
     return replace(state.part, sites=state.sites)
 

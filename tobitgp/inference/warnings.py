@@ -10,9 +10,9 @@ import numpy as np
 from tobitgp.data.standardisation import Measured
 from tobitgp.errors import ApproximationWarning, BoundaryWarning, user_level
 from tobitgp.formula.spec import GPTerm
+from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.parameters import LOG_BOUND, Parameters, words_for_little_noise
-from tobitgp.inference.sites import COARSE
 from tobitgp.priors.kernel_block import GPPrior
 
 _TOLD_APART = (

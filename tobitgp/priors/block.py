@@ -9,7 +9,11 @@ group, and a row's features go with those of its group.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from tobitgp.typing import Array, IntArray
 
@@ -94,3 +98,9 @@ class Block(Parametrised, Protocol):
     def at(self, theta: Array) -> BlockAt:
         """Fix the parameters."""
         ...
+
+
+def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
+    """Cut ``theta`` into each block's own parameters; those of the noise are left over."""
+    ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
+    return [theta[i:j] for i, j in itertools.pairwise(ends)]

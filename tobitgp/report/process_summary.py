@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tobitgp.formula.spec import GPTerm
-from tobitgp.inference.sites import COARSE
+from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.report.summary import (
     FitSummary,

@@ -13,14 +13,14 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
+from tobitgp.inference.evidence import moments_of
 from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.posterior import Posterior, split_theta
-from tobitgp.inference.sites import moments_of
-from tobitgp.inference.vi_bounds import BOUNDS
+from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
-from tobitgp.priors.block import Block
+from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray

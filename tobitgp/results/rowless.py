@@ -14,7 +14,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import NO_SITES
-from tobitgp.inference.prior import Prior
+from tobitgp.priors.prior import Prior
 from tobitgp.results.groups import with_typical_groups
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of
 from tobitgp.results.process.results import GPResults

@@ -24,7 +24,6 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import Posterior
-from tobitgp.inference.prior import Prior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -35,6 +34,7 @@ from tobitgp.priors.block import Grouping
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.linear import DenseFeatures, LinearPrior
+from tobitgp.priors.prior import Prior
 from tobitgp.regression import Maximum
 from tobitgp.results.mixture.parts import Tried
 from tobitgp.storage.codec import Codec, Hook, MalformedError, fits

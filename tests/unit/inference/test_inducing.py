@@ -12,9 +12,9 @@ from tobitgp.inference import inducing as room
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.parameters import LOCATION, Parameters, default_prior
-from tobitgp.inference.prior import Prior
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
+from tobitgp.priors.prior import Prior
 
 PLAIN = {"integrate": False}
 

@@ -5,8 +5,8 @@ import pytest
 from support.problems import gp, make_problem, simulate, solve
 
 from tobitgp.inference import METHODS, partitioned
+from tobitgp.inference.evidence import sites_of
 from tobitgp.inference.partitioned import Sites, cut, examples
-from tobitgp.inference.sites import sites_of
 from tobitgp.priors.block import Inputs
 
 
@@ -20,15 +20,15 @@ def problem():
 def test_parts_hold_every_row_once(problem, rows, monkeypatch):
     monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     whole = cut(problem, [Inputs(problem.X[0], problem.code[0])], Sites(np.arange(50.0), -np.arange(50.0)))
-    assert (whole.n, whole.weight, len(whole.parts)) == (50, problem.weight.sum(), max(1, round(50 / rows)))
-    assert max(map(len, whole.parts.items)) <= 50 / len(whole.parts) + len(problem.rows)
-    for part in whole.parts.items:
+    assert (whole.n, whole.weight, len(whole.partitions)) == (50, problem.weight.sum(), max(1, round(50 / rows)))
+    assert max(map(len, whole.partitions.items)) <= 50 / len(whole.partitions) + len(problem.rows)
+    for part in whole.partitions.items:
         at = part.sites.lambda1.astype(int)
         np.testing.assert_array_equal(part.sites.lambda2, -at)
         np.testing.assert_array_equal(part.inputs[0].X, problem.X[0][at])
         np.testing.assert_array_equal(part.inputs[0].code, problem.code[0][at])
         np.testing.assert_array_equal(np.concatenate([r.weight for r in part.rows]), problem.weight[at])
-    seen = np.concatenate([part.sites.lambda1 for part in whole.parts.items])
+    seen = np.concatenate([part.sites.lambda1 for part in whole.partitions.items])
     np.testing.assert_array_equal(np.sort(seen), np.arange(50.0))
 
 
@@ -48,7 +48,7 @@ def test_sites_come_back_in_the_order_of_the_problem(problem, rows, monkeypatch)
 def test_thinned_rows_are_the_same_however_all_are_cut(problem, step, rows, monkeypatch):
     monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     thin = cut(problem, [Inputs(problem.X[0])]).thinned(step)
-    pieces = thin.parts.items
+    pieces = thin.partitions.items
     for t, kind in enumerate(problem.rows):
         np.testing.assert_array_equal(np.concatenate([p.rows[t].weight for p in pieces]), kind.weight[::step])
     kept = np.concatenate([r.weight for part in pieces for r in part.rows])

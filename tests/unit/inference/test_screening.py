@@ -12,11 +12,11 @@ import tobitgp as tg
 from tobitgp.inference import search
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.prior import Prior
 from tobitgp.inference.screening import cut_cells, screen
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior
+from tobitgp.priors.prior import Prior
 
 SD, SCALE, SIGMA = 1.2, 4.0, 0.5
 THETA = np.log([SD, SCALE, SIGMA])

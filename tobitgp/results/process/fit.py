@@ -24,7 +24,7 @@ from tobitgp.inference.fit import evaluate, fit_gp
 from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameter_options import Given
-from tobitgp.inference.partitioned import Whole
+from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
@@ -66,7 +66,7 @@ def build_model(
     given: Given,
     method: Method,
     settings: Settings,
-) -> tuple[Plan, GPModel, Whole | None]:
+) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of rows in pieces, and then all of these."""
     if isinstance(read, PiecesData):
         return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tobitgp.inference.posterior import split_theta
-from tobitgp.priors.block import Block, Inputs
+from tobitgp.priors.block import Block, Inputs, split_theta
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.priors.linear import DenseBlock
 from tobitgp.typing import Array, IntArray
