@@ -162,7 +162,7 @@ class Predictive:
             return self.logsf(x) - self.logcdf(x)
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """Mean of values in (lower, upper], (n,), in the units of the response; the value itself where ends are equal."""
+        """Mean of values in (lower, upper], (n,), in the units of the response; itself where ends are equal."""
         out = np.array(lower, dtype=np.float64)
         open_rows = lower != upper
         ends = out[open_rows], np.asarray(upper, dtype=np.float64)[open_rows]
