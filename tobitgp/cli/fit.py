@@ -65,11 +65,11 @@ def add_to(commands: Any) -> None:
     one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
     one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
     one.add_argument("--save", type=Path, metavar="FILE", help="write the fit, for predict and compare")
-    one.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the fit (png, pdf or svg)")
-    one.add_argument("--report", type=Path, metavar="FILE", help="write a page of tables, pictures and checks (html)")
+    one.add_argument("--plot", type=Path, metavar="FILE", help="write a figure of the fit (png, pdf or svg)")
+    one.add_argument("--report", type=Path, metavar="FILE", help="write a page of tables, figures and checks (html)")
     one.add_argument("--quiet", action="store_true", help="no progress line")
     one.set_defaults(run=_fit)
-    demo = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the picture")
+    demo = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the figure")
     demo.add_argument("--plot", type=Path, metavar="FILE", default=Path("tobitgp-demo.png"))
     demo.set_defaults(run=_demo)
 
@@ -142,7 +142,7 @@ def _save_plot(result: GPResults | RegressionResults | MixtureResults, target: P
             figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")
     finally:
         plt.close(figure)
-    print(f"\nThe picture is in {target}")
+    print(f"\nThe figure is in {target}")
 
 
 def _inducing(text: str) -> str | int | None:

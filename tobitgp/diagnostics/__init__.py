@@ -1,1 +1,1 @@
-"""Whether a fit can be trusted, and which of several foretells better."""
+"""Whether a fit can be trusted, and which of several predicts better."""

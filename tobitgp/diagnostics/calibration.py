@@ -1,4 +1,4 @@
-"""Pictures that hold what a fit predicted beside what was seen, for every kind of row and of results."""
+"""Figures of what a fit predicted beside what was observed, for every kind of row and of results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def plot_calibration(
 
 
 def plot_cox_snell(results: Results, ax: Any = None) -> Any:
-    """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential law of rate 1.
+    """Draw the cumulative hazard of Cox and Snell's residuals, which is that of an exponential distribution of rate 1.
 
     By Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows. On the diagonal if the
     model is right; it shows late times better than :meth:`plot_calibration`, early ones worse.

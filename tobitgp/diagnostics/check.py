@@ -1,7 +1,4 @@
-"""A diagnostic of processes: structure at length-scales that a term does not have.
-
-``check`` of every kind of results: its diagnostics one after the other, what is wrong and what to try.
-"""
+"""``check`` of every kind of results: its diagnostics one after the other, what is wrong and what to try."""
 
 from __future__ import annotations
 
@@ -155,12 +152,12 @@ def _noise(results: Any) -> Noise:
 
 
 def _convergence(results: Any) -> Finding:
-    words = "the fit settled" if results.converged else "not settled; see the notes of summary()"
+    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
     return plain("convergence", words, good=bool(results.converged))
 
 
 def _starts(less: float, message: str) -> Iterator[Finding]:
-    """Maxima that other starts found, which the fit leaves out."""
+    """Local optima that other starts found, which the fit leaves out."""
     if less < _LOWER:
         found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
         words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
@@ -168,8 +165,8 @@ def _starts(less: float, message: str) -> Iterator[Finding]:
 
 
 def _unknown(name: str, error: SpecError) -> Finding:
-    """A diagnostic that this fit does not have, as one that did not converge, or has side noises."""
-    return plain(name, f"not to be had: {error}", good=False, doubtful=True)
+    """A diagnostic that this fit does not have, as one that did not converge, or has censoring noise."""
+    return plain(name, f"not available: {error}", good=False, doubtful=True)
 
 
 def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
@@ -221,7 +218,7 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
 
 
 def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
-    """Whether a Gaussian law stands for the exact posterior, or for the likelihood."""
+    """Whether a Gaussian distribution is close to the exact posterior, or to the likelihood."""
     if len(results.parts.rows.labels) > DRAWN_ROWS:
         return
     try:

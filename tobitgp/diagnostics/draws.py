@@ -1,7 +1,4 @@
-"""What draws from a posterior say of the training rows: protocol of the three kinds of results.
-
-A fit as arviz takes it: draws of the parameters, log likelihoods, what was seen, new responses.
-"""
+"""Draws from a posterior, with log likelihoods and new responses of the training rows, also as arviz takes them."""
 
 from __future__ import annotations
 

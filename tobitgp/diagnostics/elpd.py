@@ -1,12 +1,6 @@
-"""Expected log predictive densities: sums over rows, their errors, and which rows are to be trusted.
+"""Expected log predictive densities by leave-one-out and WAIC: sums over rows, errors, and which rows to trust.
 
-(CHK7) of the theory pages.
-
-How well a fit predicts rows that it has not seen: leave-one-out, and the widely applicable criterion.
-
-(CHK3), (CHK4) and (CHK8) of the theory pages.
-
-Fitted models side by side by how well they predict rows that they have not seen.
+(CHK3), (CHK4), (CHK7) and (CHK8) of the theory pages.
 """
 
 from __future__ import annotations
@@ -277,7 +271,7 @@ def loo_of(draws: Callable[[], Draws], parts: Source, method: Any) -> LOO:
 def check_method(method: Any, *, sites: bool) -> str:
     """How to leave rows out, ``"psis"`` or ``"ep"``."""
     if not isinstance(method, str) or method not in METHODS:
-        raise SpecError(f"method={method!r} is not offered; choose one of {', '.join(map(repr, METHODS))}.")
+        raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")
     if method == "ep" and not sites:
         raise SpecError("method='ep' takes the sites of a Gaussian process out, and this fit has none; use 'psis'.")
     return ("ep" if sites else "psis") if method == "auto" else method

@@ -1,9 +1,9 @@
-r"""Whether a Gaussian posterior stands for the exact one: the Pareto shape of the weights between the two.
+r"""Whether a Gaussian posterior is close to the exact one: the Pareto shape of the weights between the two.
 
 Draws of the weights from q have importance ratios :math:`p(w)\,p(y | w) / q(w)` against the exact posterior at the
 same hyper-parameters. Where q is right they are all equal; the shape k of their tail, which tells how many moments they
-have, measures how far it is not (a Rényi divergence between the two). It judges the joint law of all weights, and may
-be large where every single marginal is good. (CHK10) of the theory pages.
+have, measures how far it is not (a Rényi divergence between the two). It judges the joint distribution of all weights,
+and may be large where every single marginal is good. (CHK10) of the theory pages.
 
 References
 ----------
@@ -113,7 +113,7 @@ def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | Non
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
-    """Of the normal law of a regression's estimates against its likelihood under a flat prior."""
+    """Of the normal distribution of a regression's estimates against its likelihood under a flat prior."""
     weight = draws.parts.rows.response.weight
     log_ratio = 0.5 * draws.squares
     for rows, value in draws.log_likelihoods():

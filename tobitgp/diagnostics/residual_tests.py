@@ -1,16 +1,6 @@
-"""Tests of residuals and of calibration, and what diagnostics found in words.
+"""Tests of quantile residuals, of calibration and of single rows, with verdicts and what to try.
 
-What a diagnostic found, its verdict, and what to try.
-
-Whether predictive distributions are calibrated, by what censoring leaves visible of them.
-
-(CHK13) and (CHK14) of the theory pages.
-
-Whether a row does not fit the others, by what it owes to having been seen; (CHK16) of the theory pages.
-
-Tests of quantile residuals, which are standard normal numbers where a model is right.
-
-(CHK11), (CHK12) and (CHK15) of the theory pages.
+(CHK11) to (CHK16) of the theory pages.
 """
 
 from __future__ import annotations
@@ -359,8 +349,8 @@ def spread(scores: Array, column: Array, name: str = "") -> RawTest:
         float(chi2.sf(n * r_squared, order - 1)),
         r_squared > _TREND**2,
         f"residuals spread alike {along}",
-        f"the spread of the residuals {how} {along}, correlation {'' if bent else '-' if trend < 0.0 else ''}"
-        f"{np.sqrt(r_squared):.2f}",
+        f"the standard deviation of the residuals {how} {along}, correlation "
+        f"{'' if bent else '-' if trend < 0.0 else ''}{np.sqrt(r_squared):.2f}",
         f"Model the scale by sigma='~ {name or 'z'}' (method='mle'), or take a log-time family if the response is "
         "positive.",
     )

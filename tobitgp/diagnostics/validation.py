@@ -40,9 +40,9 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
     """Log likelihood, in nats, of each training row under draws from the posterior.
 
     A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
-    law of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log density
-    of the response as written, censored and interval rows the log probability of what was seen, truncated rows
-    both given their window. A row with a frequency weight has the log likelihood of one of its copies.
+    distribution of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log
+    density of the response as written, censored and interval rows the log probability of what was seen, truncated
+    rows both given their window. A row with a frequency weight has the log likelihood of one of its copies.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
     Raises
     ------
     SpecError
-        If the fit holds no training rows, has no covariance to draw from, or side noises (``bound="local"``), which
+        If the fit holds no training rows, has no covariance to draw from, or censoring noise (``bound="local"``), which
         make a likelihood that is no density.
 
     References
@@ -86,8 +86,8 @@ def loo(
 
     ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
     :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. Its k says row by row whether the
-    posterior without the row is near enough to that with it. Only the law of :math:`f_n` enters, but that law is an
-    approximation, and where it is a little too wide the integral over it of :math:`1 / p` is infinite: quadrature
+    posterior without the row is near enough to that with it. Only the distribution of :math:`f_n` enters, but that is
+    an approximation, and where it is a little too wide the integral over it of :math:`1 / p` is infinite: quadrature
     would hide what draws and their k show.
 
     ``"ep"``, for processes: the row's site is taken out of the posterior, and the row predicted by what is left, in
@@ -237,12 +237,12 @@ def to_arviz(results: Results, draws: int = 1000, *, rng: Rng = None) -> Any:
 
 
 def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
-    """Whether the Gaussian posterior stands for the exact one: the Pareto shape of the weights between the two.
+    """Whether the Gaussian posterior is close to the exact one: the Pareto shape of the weights between the two.
 
-    Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal law of its
-    estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint law is another
-    one, though single marginals may be good. ``efficiency`` says what share of draws from the exact posterior those
-    from the Gaussian one are worth. Without censoring and with normal noise a process is exact.
+    Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal distribution of
+    its estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint distribution is
+    another one, though single marginals may be good. ``efficiency`` says what share of draws from the exact posterior
+    those from the Gaussian one are worth. Without censoring and with normal noise a process is exact.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
     try:
         return elpd_of(fit, by)
     except SpecError as error:
-        raise SpecError(f"by={by!r} is not to be had of {name!r}: {error}") from None
+        raise SpecError(f"by={by!r} is not available for {name!r}: {error}") from None
 
 
 def stacking_weights(log_density: Array, weight: Array) -> Array:

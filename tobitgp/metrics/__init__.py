@@ -9,10 +9,9 @@ from __future__ import annotations
 from tobitgp.metrics.auc import DynamicAUC, cumulative_dynamic_auc
 from tobitgp.metrics.brier import brier_score, integrated_brier_score
 from tobitgp.metrics.calibration import DCalibration, d_calibration, mae, mse, rmse
-from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index
+from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index, concordance_ipcw
 from tobitgp.metrics.curves import survival_at
 from tobitgp.metrics.density import mnll, nlpd
-from tobitgp.metrics.weights import concordance_ipcw
 
 __all__ = [
     "Concordance",

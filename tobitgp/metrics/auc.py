@@ -100,7 +100,7 @@ def cumulative_dynamic_auc(
     """
     seen, rows = read_both(train, test, entry, weights)
     since, at_risk = read_landmark(landmark, rows)
-    n, law, rows = len(rows.time), censoring_times(seen, since), rows.rows(at_risk)
+    n, censoring, rows = len(rows.time), censoring_times(seen, since), rows.rows(at_risk)
     time, event = rows.time, rows.event
     curves = isinstance(survival_frame, pd.DataFrame) and survival_frame.shape[1] > 1
     if times is None and not curves:
@@ -119,7 +119,9 @@ def cumulative_dynamic_auc(
     if not (time[needed] <= grid[0]).any():
         raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
     weight = np.zeros(len(time))
-    weight[needed] = rows.weight[needed] * law.weights(time[needed], "the event of a test row at time", event=True)
+    weight[needed] = rows.weight[needed] * censoring.weights(
+        time[needed], "the event of a test row at time", event=True
+    )
     areas = np.array([_area(f, weight, rows, t) for t, f in zip(grid, scores, strict=True)])
     auc = pd.Series(areas, index=pd.Index(grid, name="time"), name="auc")
     return DynamicAUC(auc, _mean(areas, rows, grid))

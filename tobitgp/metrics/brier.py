@@ -158,13 +158,13 @@ def integrated_brier_score(
     return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))
 
 
-def _scores(law: CensoringTimes, rows: RightCensored, survival: Array, grid: Array) -> Array:
+def _scores(censoring: CensoringTimes, rows: RightCensored, survival: Array, grid: Array) -> Array:
     """Brier score of survival (m, n) at each time of a grid."""
     time, event = rows.time, rows.event
     needed = event & (time <= grid.max())
     gone = np.zeros(len(time))
-    gone[needed] = law.weights(time[needed], "the event of a test row at time", event=True)
-    left = law.weights(grid, "times holds")
+    gone[needed] = censoring.weights(time[needed], "the event of a test row at time", event=True)
+    left = censoring.weights(grid, "times holds")
     losses = [
         np.where(time > t, (1.0 - S) ** 2 * w, np.where(event, S**2 * gone, 0.0))
         for t, w, S in zip(grid, left, survival, strict=True)

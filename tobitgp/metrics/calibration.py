@@ -1,7 +1,4 @@
-"""Whether predicted distributions are right as a whole; (MET8) of the theory pages.
-
-How far predictions are from the truth; (MET9) of the theory pages.
-"""
+"""Calibration of predicted distributions, and errors of predictions; (MET8) and (MET9) of the theory pages."""
 
 from __future__ import annotations
 

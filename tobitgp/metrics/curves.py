@@ -1,7 +1,4 @@
-"""From when on curves are judged, and at which times.
-
-Survival curves of any model, read at any time.
-"""
+"""Survival curves of any model, read at any time, and the times at which they are judged."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tables and pictures of a fit."""
+"""Tables and figures of a fit."""

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
 PURPLE, SKY, OLIVE = "#CC79A7", "#56B4E9", "#8A7A00"
 LEVELS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OLIVE, INK)
-
-
 P = ParamSpec("P")
 T = TypeVar("T")
 WIDE, SQUARE = (6.4, 4.2), (4.8, 4.6)
-
-
+LABELLED, _CROWDED = 30, 100
 _LONGEST = 16
+_STEPS = 12
+_EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 
 
 def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
@@ -62,12 +61,6 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
 def shorten(text: str) -> str:
     """Text of at most 16 characters."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
-
-
-LABELLED, _CROWDED = 30, 100
-
-
-_STEPS = 12
 
 
 def draw_points(ax: Any, table: pd.DataFrame, levels: pd.Series[Any]) -> None:
@@ -120,9 +113,6 @@ def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, .
     ax.plot(*rows, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.45, rasterized=len(rows[0]) > 5000)
     bar = ax.figure.colorbar(filled, ax=ax, label=as_label(label))
     bar.outline.set_visible(False)
-
-
-_EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 
 
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of a mixture. matplotlib is loaded when one is drawn."""
+"""Figures of a mixture. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, closing_what_fails, given_or_new
-from tobitgp.report.ranking import draw_numbers
+from tobitgp.report.plots import draw_numbers
 from tobitgp.report.residuals import draw_envelope
 from tobitgp.report.survival import draw_kaplan_meier, time_grid
 from tobitgp.report.text import as_label, response_name
@@ -161,7 +161,7 @@ def _draw_histogram(ax: Any, results: MixtureResults, ends: Ends, x: Array) -> f
 
 
 def _mark_censored(ax: Any, ends: Ends) -> None:
-    """Mark censored rows at the foot of the picture."""
+    """Mark censored rows at the foot of the figure."""
     lower, upper, _ = ends
     left, right = np.isneginf(lower), np.isposinf(upper)
     look = {"linestyle": "none", "clip_on": False, "alpha": 0.6, "zorder": 4, "transform": ax.get_xaxis_transform()}

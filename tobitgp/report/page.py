@@ -60,31 +60,31 @@ PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
 
 
-class Picture(NamedTuple):
-    """A picture of the page."""
+class Figure(NamedTuple):
+    """A figure of the page."""
 
     title: str
     method: str  # of the results, which draws it
     words: str  # what a reader sees in it
 
 
-PICTURES = (
-    Picture("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
-    Picture("Terms", "plot_terms", "Each term by itself, with its 95% band."),
-    Picture("Components", "plot_components", "The mixture and its components over the data."),
-    Picture("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
-    Picture("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
-    Picture(
+FIGURES = (
+    Figure("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
+    Figure("Terms", "plot_terms", "Each term by itself, with its 95% band."),
+    Figure("Components", "plot_components", "The mixture and its components over the data."),
+    Figure("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
+    Figure("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
+    Figure(
         "Calibration",
         "plot_calibration",
         "Predicted probabilities beside the shares of rows that were seen: on the diagonal if the model is right.",
     ),
-    Picture(
+    Figure(
         "Replicates",
         "plot_predictive_check",
         "Distribution of the response, censored rows kept as such, beside new responses that the model draws.",
     ),
-    Picture("Search", "plot_evidence", "What the search found, step by step."),
+    Figure("Search", "plot_evidence", "What the search found, step by step."),
 )
 
 
@@ -141,26 +141,26 @@ def _diagnostics(results: Results) -> str:
 
 
 def _pictures(results: Results) -> Iterator[str]:
-    """Pictures that this kind of results has, and those that this fit can draw."""
+    """Figures that this kind of results has, and those that this fit can draw."""
     import matplotlib.pyplot as plt
 
-    for picture in PICTURES:
-        draw = getattr(type(results), picture.method, None)
-        # A picture that goes by two names is drawn under the more telling one.
-        if draw is None or (picture.method == "plot" and draw is getattr(type(results), "plot_components", None)):
+    for shown in FIGURES:
+        draw = getattr(type(results), shown.method, None)
+        # A figure that goes by two names is drawn under the more telling one.
+        if draw is None or (shown.method == "plot" and draw is getattr(type(results), "plot_components", None)):
             continue
         with plt.rc_context(_RC), plt.ioff():
             try:
                 source = _as_svg(draw(results))
             except SpecError:
                 continue
-        words = _escape(picture.words)
-        figure = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
-        yield _section(picture.title, figure)
+        words = _escape(shown.words)
+        element = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+        yield _section(shown.title, element)
 
 
 def _as_svg(axes: Any) -> str:
-    """Address that holds the picture itself."""
+    """Address that holds the figure itself."""
     import matplotlib.pyplot as plt
     import numpy as np
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 _NOTED_PRIORS = 8
 _ROOM = 25
 _NO_EVIDENCE = {
-    "local": "Log evidence (local) is that of parabolas below the likelihoods of the censored rows. With side noises "
-    "above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any case. "
-    "Posterior sds at censored rows are too small.",
+    "local": "Log evidence (local) is that of parabolas below the likelihoods of the censored rows. With censoring "
+    "noise above 0 these are not the likelihoods of the data, whose evidence it may exceed; ELBO is a bound in any "
+    "case. Posterior sds at censored rows are too small.",
     "monte_carlo": "Log evidence (monte_carlo) averages over fixed draws and errs to either side; ELBO is a bound.",
     "karlova": "Log evidence (karlova) is no bound: it may exceed the evidence. Hyper-parameters are from exact "
     "variational inference; ELBO is a bound.",

@@ -1,7 +1,4 @@
-"""Pictures that check a fit: its residuals, its search. matplotlib is loaded when one is drawn.
-
-Pictures of what was predicted beside what was seen. matplotlib is loaded when one is drawn.
-"""
+"""Figures that check a fit: residuals, calibration, the search. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 
@@ -257,7 +254,7 @@ def _event_by(time: float, rows: tuple[Array, BoolArray, Array, Array], at: Any)
 
 
 def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """At most 5000 of the rows: a picture shows no more."""
+    """At most 5000 of the rows: a figure shows no more."""
     if len(lower) <= _ROWS:
         return lower, upper, weight
     at = np.sort(np.random.default_rng(0).choice(len(lower), _ROWS, replace=False))

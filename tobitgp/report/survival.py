@@ -1,7 +1,4 @@
-"""What the pictures of terms are made of besides curves: levels with their intervals, and surfaces.
-
-Pictures of survival over time. matplotlib is loaded when one is drawn.
-"""
+"""Figures of survival and hazard over time. matplotlib is loaded when one is drawn."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Rows along which a fit is drawn, and where their numbers and dates stand on an axis.
+"""Figures of the terms of f, and the grids, axes and levels that these share with figures of a fit.
 
-Levels of a group in a picture: their rows, their colours, and their names beside their curves.
-
-Pictures of the terms of f. matplotlib is loaded when one is drawn.
+matplotlib is loaded when one is drawn.
 """
 
 from __future__ import annotations
@@ -125,7 +123,7 @@ def _even_steps(values: pd.Series[Any], size: int) -> pd.Series[Any]:
 
 
 def curve_words(results: Results) -> str:
-    """What the curve of a picture is."""
+    """What the curve of a figure is."""
     return "estimate" if results.method == "mle" else "posterior mean of f"
 
 
@@ -195,7 +193,7 @@ _SURFACE = 61
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture of a term."""
+    """One figure of a term."""
 
     term: str
     columns: tuple[str, ...]  # one that is drawn along, two of a surface
@@ -242,7 +240,7 @@ def plot_terms(
 
 
 def _panels(results: Results, covariates: pd.DataFrame, name: str, t: int | None, columns: list[str]) -> list[Panel]:
-    """Pictures of one term."""
+    """Figures of one term."""
     if t is None:
         return [Panel(name, (c,), held=tuple(o for o in columns if o != c)) for c in columns]
     term = results.model.spec.gps[t]

@@ -1,4 +1,4 @@
-"""Names from data as texts that a terminal, a page and a picture show as they stand."""
+"""Names from data as texts that a terminal, a page and a figure show as they stand."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Folds of rows: dealt at random, read from labels, or made by a splitter.
-
-Many fits, one after the other or in processes, and what they said meanwhile.
-
-``cross_validate``: fit to all rows but those of a fold, and measure on these.
-"""
+"""``cross_validate``: fit to all rows but those of a fold, and measure on these."""
 
 from __future__ import annotations
 
@@ -181,7 +176,7 @@ def cross_validate(
     progress: bool | Callable[[str, int, float], None] = False,
     **fit_kwargs: Any,
 ) -> pd.DataFrame:
-    """Fit a model to all rows but those of a fold, measure how it foretells these, and go on with the next fold.
+    """Fit a model to all rows but those of a fold, measure how well it predicts these, and go on with the next fold.
 
     Parameters
     ----------
@@ -218,7 +213,7 @@ def cross_validate(
     -------
     DataFrame
         A row for each fold: ``n_train, n_test, converged``, and a column for each metric, on its own scale, NaN where
-        it could not be had.
+        it is not available.
 
     Raises
     ------
@@ -297,7 +292,7 @@ def _measure_fold(
     measures: dict[str, Measure],
     options: dict[str, Any],
 ) -> dict[str, float]:
-    """Fit to some rows and measure on others; a metric that cannot be had is NaN, with a warning."""
+    """Fit to some rows and measure on others; a metric that is not available is NaN, with a warning."""
     from tobitgp.selection.held_out import HeldOut
 
     results = fit(formula, train, **options)
@@ -307,7 +302,7 @@ def _measure_fold(
         try:
             out[name] = measure(held)
         except TobitGPError as error:
-            warnings.warn(f"{name} is not to be had: {error}", UserWarning, stacklevel=user_level())
+            warnings.warn(f"{name} is not available: {error}", UserWarning, stacklevel=user_level())
             out[name] = float("nan")
     return out
 

@@ -78,7 +78,7 @@ class Selection:
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('AIC', '')
         """
-        from tobitgp.report.ranking import plot_ranking
+        from tobitgp.report.plots import plot_ranking
 
         return plot_ranking(self.table, list(self.results), ax)
 

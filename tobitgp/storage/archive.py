@@ -1,4 +1,4 @@
-"""One file of a JSON document and arrays: a zip without compression, read with every doubt."""
+"""One file of a JSON document and arrays: a zip without compression, checked as it is read."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read_document(archive: zipfile.ZipFile, size: int) -> Any:
     if sum(entry.file_size for entry in entries) > size or entries[0].file_size > MAX_DOCUMENT:
         raise MalformedError("its entries are larger than the file")
     text = archive.read(entries[0]).decode("ascii")
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_whole)
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_int=_integer)
 
 
 def read_arrays(archive: zipfile.ZipFile) -> list[AnyArray]:
@@ -102,7 +102,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _whole(digits: str) -> int:
+def _integer(digits: str) -> int:
     if len(digits) > 20 or not -(2**63) <= int(digits) < 2**63:
         raise MalformedError(f"its document has the whole number {digits:.20}..., which is beyond 64 bits")
     return int(digits)

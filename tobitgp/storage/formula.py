@@ -1,4 +1,4 @@
-"""The specification of a stored fit: its formulas are read again, never believed."""
+"""The specification of a stored fit: its formulas are read again, never trusted."""
 
 from __future__ import annotations
 

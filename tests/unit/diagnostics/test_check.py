@@ -167,7 +167,7 @@ def test_a_fit_that_did_not_settle_is_said():
         warnings.simplefilter("ignore", tg.errors.BoundaryWarning)
         found = res.check()
     assert found.table.loc["convergence", "verdict"] == BAD
-    assert found.advice[0].startswith("not settled")
+    assert found.advice[0].startswith("not converged")
 
 
 def test_large_fits_are_not_drawn_from(monkeypatch, right):

@@ -12,7 +12,7 @@ def test_check_says_that_a_fit_did_not_settle():
         res = tg.fit("Surv(time, event) ~ age", rows, family="weibull")
     table = res.check().table
     assert table.loc["convergence", "verdict"] == "bad"
-    assert table.loc["leave-one-out", "words"].startswith("not to be had: The fit has not converged")
+    assert table.loc["leave-one-out", "words"].startswith("not available: The fit has not converged")
     assert {"calibration", "posterior"} <= set(table.index)
 
 

@@ -42,7 +42,7 @@ def test_each_fold_is_a_fit_without_its_rows(lung, kind):
 
 
 def test_a_mixture_orders_no_rows(lung):
-    with pytest.warns(UserWarning, match="concordance_index is not to be had"):
+    with pytest.warns(UserWarning, match="concordance_index is not available"):
         found = tg.cross_validate(FORMULAS["mixture"][0], lung, folds=2, family="weibull")
     assert found["concordance_index"].isna().all()
     assert found["log_likelihood"].notna().all()
