@@ -157,12 +157,12 @@ class Predictive:
         return self.distribution.discrete
 
     def log_odds(self, x: ArrayLike) -> Any:
-        """Log of the odds of more than x: `logsf` less `logcdf`, each formed where it is small."""
+        """Log odds of more than x, in nats: `logsf` less `logcdf`, each formed where it is small."""
         with np.errstate(invalid="ignore"):
             return self.logsf(x) - self.logcdf(x)
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """Mean of values in (lower, upper], (n,): the value itself where the ends are equal."""
+        """Mean of values in (lower, upper], (n,), in the units of the response; itself where ends are equal."""
         out = np.array(lower, dtype=np.float64)
         open_rows = lower != upper
         ends = out[open_rows], np.asarray(upper, dtype=np.float64)[open_rows]
@@ -172,7 +172,7 @@ class Predictive:
         return out
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
-        """Mean of values clipped at limits, (n,), infinite where there is none; nothing has a window."""
+        """Mean of values clipped at limits, (n,), in the units of the response; nothing has a window."""
         with np.errstate(all="ignore"):
             inside = np.exp(self.distribution.log_interval(lower, upper))
             out = inside * self.distribution.truncated_moments(lower, upper)[0]

@@ -151,12 +151,12 @@ def test_arrays_in_files_are_the_same_and_go_away(frame):
     (_, _, model_too, stored), _ = quietly(in_pieces, formula, source, store=store)
     assert_same(model_too.problem, model.problem)
     assert_same(parts_joined(stored), parts_joined(whole))
-    assert all(mapped(part.rows[0].lower) for part in stored.parts.items)
+    assert all(mapped(part.rows[0].lower) for part in stored.partitions.items)
     assert not (store.folder / "known").exists()
     if os.name == "posix":
         assert not list((store.folder / "parts").iterdir())  # so that a process that is killed leaves none
     with pytest.raises(ValueError, match="read-only"):
-        stored.parts.items[0].rows[0].lower[:] = 0.0
+        stored.partitions.items[0].rows[0].lower[:] = 0.0
     store.close()
     assert not store.folder.exists()
 

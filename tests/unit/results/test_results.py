@@ -155,7 +155,7 @@ def test_without_training_rows_it_predicts_and_does_not_plot(maximised, mixed):
 
 def test_import_stays_light():
     code = (
-        "import sys, tobitgp.results.process.results, tobitgp.report.summary, tobitgp.report.plots;"
+        "import sys, tobitgp.results.process.results, tobitgp.report.plots;"
         "print([m for m in ('statsmodels', 'matplotlib', 'scipy.stats', 'lifelines') if m in sys.modules])"
     )
     assert printed_by("-c", code).strip() == "[]"
