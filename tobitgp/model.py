@@ -47,7 +47,7 @@ from tobitgp.results.mixture.fit import choose_mixture_method, fit_components, r
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.fit import Evidence, evidence_at, fit_process
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.regression.fit import fit_regression
+from tobitgp.results.regression.fit import fit_partitions, fit_regression
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, ModelData, keep_covariates, plain_text
 from tobitgp.typing import Frame
@@ -362,12 +362,22 @@ class Model:
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked)
-        if isinstance(self._read, PiecesData):
-            raise SpecError(
-                "Maximum likelihood needs all rows in memory, and these data are partitioned: give a DataFrame, "
-                "or ask for a posterior by method='ep'."
-            )
         assert isinstance(self._family, Family)
+        if isinstance(self._read, PiecesData):
+            with breakdown_in_words(), progress_bar(asked.progress) as on_step:
+                results = fit_partitions(
+                    self.spec,
+                    self._read,
+                    self._family,
+                    self._columns,
+                    fixed=asked.fixed,
+                    cov_type=asked.cov_type,
+                    max_iter=asked.max_iter or MAX_ITER,
+                )
+                if on_step is not None:
+                    iterations = results.parts.maximum.iterations
+                    on_step(Step("newton", iterations, results.llf, rows=self._read.found.n))
+            return results
         groups = read_groups(asked.cov_type, asked.cov_kwds, self._source, self._read.kept)
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
             results = fit_regression(

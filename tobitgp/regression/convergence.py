@@ -92,7 +92,7 @@ def information(state: State, working: Working) -> Array:
 
 def units(state: State, working: Working) -> Array:
     """Units of location and scale, (p + q,), in which the information of exact rows is about 1."""
-    p, q, n = working.p, working.q, len(working.order)
+    p, q, n = working.p, working.q, working.n
     low, high = log_sigmas(working, state.x)
     weight = sum(float(chunk.weight.sum()) for chunk in working.chunks) / n
     unit = np.concatenate([np.full(p, np.exp(0.5 * (low + high))), np.full(q, 1.0 / np.sqrt(n))])

@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.normal import Normal
-from tobitgp.engines import single_blas_thread
+from tobitgp.engines import LocalPieces, Pieces, Store, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
 from tobitgp.regression.convergence import LARGE_DF, Names, Verdict, explain
@@ -61,7 +61,7 @@ def maximise(
     )
     called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
-        working = standardise(outcome, design.H, design.W, design.offset, design.tau_offset, free_df=estimate_df)
+        working = standardise(LocalPieces([(outcome, design)]), free_df=estimate_df)
         best, many_df = _climb(working, law, max_iter)
         fit = _describe(best, outcome, design, law, working, scores, called)
         if many_df:
@@ -71,6 +71,53 @@ def maximise(
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
                 return with_given_df(other, LARGE_DF if other.converged else other.message)
         return fit
+
+
+def maximise_partitions(
+    partitions: Pieces,
+    *,
+    law: Distribution,
+    estimate_df: bool = False,
+    max_iter: int = 100,
+    store: Store | None = None,
+) -> Maximum:
+    """Maximise as :func:`maximise`; each partition is the outcome and the designs of its rows."""
+    with single_blas_thread(), np.errstate(all="ignore"):
+        design = partitions.collect(_without_rows)[0]
+        working = standardise(partitions, free_df=estimate_df, store=store)
+        best, many_df = _climb(working, law, max_iter)
+        fit = _describe_partitions(best, design, law, working)
+        if many_df:
+            normal = law.with_shape(convergence.LARGEST_DF)
+            working = replace(working, free_df=False)
+            other = _describe_partitions(_climb(working, normal, max_iter)[0], design, normal, working)
+            if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
+                return with_given_df(other, LARGE_DF if other.converged else other.message)
+        return fit
+
+
+def _without_rows(rows: tuple[Outcome, Designs]) -> Designs:
+    """Which coefficients are estimated, and the values of the others."""
+    design = rows[1]
+    none = slice(0, 0)
+    return replace(
+        design, H=design.H[none], W=design.W[none], offset=design.offset[none], tau_offset=design.tau_offset[none]
+    )
+
+
+def _describe_partitions(found: Verdict, design: Designs, law: Distribution, working: Working) -> Maximum:
+    """The maximum in the user's units, with a cause that needs no look at single rows."""
+    message = found.cause
+    if found.cause == "df":
+        message = LARGE_DF
+    elif found.cause == "limit":
+        message = "Not converged when the limit of iterations was reached; raise max_iter."
+    elif not found.converged:
+        message = (
+            "The likelihood of these partitioned data has no maximum; fit some of the rows as a DataFrame to see which "
+            "columns and rows are the cause."
+        )
+    return in_users_units(found.end, working, law, design, found.converged, message, False, found.cause == "flat")
 
 
 def _climb(working: Working, law: Distribution, max_iter: int) -> tuple[Verdict, bool]:

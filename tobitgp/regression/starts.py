@@ -43,7 +43,7 @@ def starts(working: Working, law: Distribution) -> Iterator[Array]:
     """
     relaxed = relaxed_start(working, law)
     yield relaxed
-    if len(working.order) > _FEW or (law.log_concave and working.constant):
+    if working.n > _FEW or (law.log_concave and working.constant):
         return
     if not working.constant:
         yield _with_residual_scale(working, relaxed)

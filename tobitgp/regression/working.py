@@ -11,7 +11,7 @@ or the columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy.linalg import blas
 
 from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
-from tobitgp.engines import row_chunks
+from tobitgp.engines import Pieces, Store, row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky
@@ -83,7 +83,8 @@ class Working:
     """The problem in coordinates x = (b, g[, log df])."""
 
     chunks: tuple[Chunk, ...]
-    order: IntArray  # (n,), position of each working row among the rows given
+    n: int  # number of rows
+    order: IntArray  # (n,), position of each working row among the rows given; of one partition only
     inverse_R: Array  # (p, p), ``Q = H inverse_R``
     inverse_V: Array  # (q, q), ``V = W inverse_V``
     shift: Array  # (p,), b0, in the user's units of y
@@ -103,95 +104,178 @@ class Working:
         return len(self.inverse_V)
 
 
-def standardise(outcome: Outcome, H: Array, W: Array, offset: Array, tau_offset: Array, *, free_df: bool) -> Working:
-    """Orthonormal columns, residuals of a first fit as response, rows sorted by kind.
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Rows of one partition, sorted by kind, with the offset taken away; their columns are made orthonormal."""
 
-    Shapes: H, W (n, p), offset, tau_offset (n,).
+    key: IntArray  # (m,), kinds of row and window
+    order: IntArray  # (m,), position of each row in the partition
+    outcome: Outcome
+    middle: Array  # (m,), the value, the finite end or the mid-point
+    H: Array  # (m, p)
+    W: Array  # (m, q)
+    tau_offset: Array  # (m,)
+
+
+def standardise(partitions: Pieces, *, free_df: bool, store: Store | None = None) -> Working:
+    """Orthonormal columns, residuals of a first fit as response, rows of each partition sorted by kind.
+
+    Each partition is the outcome and the designs of at least one row.
     """
-    kind = kind_of(outcome.lower, outcome.upper)
-    window = kind_of(outcome.entry, outcome.exit)
-    key = kind * len(KINDS) + window
+    rows = partitions.map(_sort, store)
+    n = sum(rows.collect(_size))
+    norms, inverse_R = _orthonormal(rows, "H")
+    constants = rows.collect(_scale_constants)
+    _, columns, _ = constants[0]
+    constant = constants[0][0] and all(item == constants[0] for item in constants)
+    if constant:
+        W_norms, inverse_V = np.ones(len(columns)), np.diag(1.0 / np.array(columns))
+    else:
+        W_norms, inverse_V = _orthonormal(rows, "W")
+        inverse_V = inverse_V * np.sqrt(n)
+    rows = rows.map(_rotate, (norms, inverse_R), None if constant else (W_norms, inverse_V), store)
+    shift = np.sum(rows.collect(_projection), axis=0)
+    scale = _spread(rows, shift, n)
+    check_size("the response", scale)
+    chunks = rows.collect(_cut, shift, scale, store)
+    order = rows.collect(_order) if len(rows) == 1 else [np.empty(0, dtype=np.intp)]
+    lost = -float(sum(rows.collect(_exact_weight))) * float(np.log(scale))
+    return Working(
+        tuple(chunk for few in chunks for chunk in few),
+        n,
+        order[0],
+        inverse_R / norms[:, None],
+        inverse_V / W_norms[:, None],
+        shift,
+        scale,
+        lost,
+        constant,
+        free_df,
+    )
+
+
+def _sort(rows: tuple[Outcome, Designs], store: Store | None) -> Sorted:
+    outcome, design = rows
+    key = kind_of(outcome.lower, outcome.upper) * len(KINDS) + kind_of(outcome.entry, outcome.exit)
     order: IntArray | slice = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
-    weight = outcome.weight[order]
-    Q, inverse_R = _orthonormal(H[order])
-    lower, upper = outcome.lower[order] - offset[order], outcome.upper[order] - offset[order]
+    offset = design.offset[order]
+    at = outcome if isinstance(order, slice) else outcome.rows(order)
+    lower, upper = at.lower - offset, at.upper - offset
     middle = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
     middle[~np.isfinite(middle)] = 0.0
-    shift = Q.T @ middle
-    fitted = Q @ shift
-    scale = _spread(middle - fitted, middle)
-    check_size("the response", scale)
-    constant = W.shape[1] <= 1 and _all_equal(W) and _all_equal(tau_offset)
-    V, inverse_V = _scale_design(W[order], constant)
-    exit, entry = outcome.exit[order], outcome.entry[order]
-    arrays = (
-        (lower - fitted) / scale,
-        (upper - fitted) / scale,
-        outcome.width[order] / scale,
-        (entry - offset[order] - fitted) / scale,
-        (exit - offset[order] - fitted) / scale,
-        outcome.span[order] / scale,
-        weight,
-        Q,
-        V,
-        tau_offset[order] - np.log(scale),
-    )
-    chunks = _cut(key[order], arrays)
-    lost = -float(weight[kind[order] == 0].sum()) * float(np.log(scale))
+    moved = replace(at, lower=lower, upper=upper, entry=at.entry - offset, exit=at.exit - offset)
     positions = np.arange(len(key)) if isinstance(order, slice) else order
-    return Working(chunks, positions, inverse_R, inverse_V, shift, scale, lost, constant, free_df)
+    made = Sorted(key[order], positions, moved, middle, design.H[order], design.W[order], design.tau_offset[order])
+    return made if store is None else store.keep("sorted", made)
+
+
+def _size(rows: Sorted) -> int:
+    return len(rows.key)
+
+
+def _order(rows: Sorted) -> IntArray:
+    return rows.order
+
+
+def _exact_weight(rows: Sorted) -> float:
+    return float(rows.outcome.weight[rows.key < len(KINDS)].sum())
+
+
+def _projection(rows: Sorted) -> Array:
+    return np.asarray(rows.H.T @ rows.middle)
+
+
+def _scale_constants(rows: Sorted) -> tuple[bool, tuple[float, ...], float]:
+    """Whether columns and offset of log sigma are one number for all rows, and their first."""
+    same = rows.W.shape[1] <= 1 and _all_equal(rows.W) and _all_equal(rows.tau_offset)
+    return same, tuple(rows.W[0].tolist()), float(rows.tau_offset[0])
 
 
 def _all_equal(values: Array) -> bool:
     return bool((values == values.flat[0]).all()) if values.size else True
 
 
-def _orthonormal(H: Array) -> tuple[Array, Array]:
-    """Columns of nearly unit Gram matrix that span those of H, and the matrix that makes them."""
-    norms = np.sqrt(np.einsum("ij,ij->j", H, H))
-    if not H.shape[1]:
-        return H, np.zeros((0, 0))
-    scaled = np.ascontiguousarray(H) / np.where(norms > 0.0, norms, 1.0)
+def _squares(rows: Sorted, which: str) -> Array:
+    columns = getattr(rows, which)
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))
+
+
+def _gram(rows: Sorted, which: str, norms: Array) -> Array:
+    return np.asarray(blas.dsyrk(1.0, (np.ascontiguousarray(getattr(rows, which)) / norms).T, lower=1))
+
+
+def _triangle(rows: Sorted, which: str, norms: Array) -> Array:
+    return np.asarray(np.linalg.qr(np.ascontiguousarray(getattr(rows, which)) / norms, mode="r"))
+
+
+def _orthonormal(rows: Pieces, which: str) -> tuple[Array, Array]:
+    """Norms of columns, and the matrix that gives the columns over their norms nearly unit Gram matrix."""
+    norms = np.sqrt(np.sum(rows.collect(_squares, which), axis=0))
+    if not len(norms):
+        return norms, np.zeros((0, 0))
+    norms = np.where(norms > 0.0, norms, 1.0)
     try:
-        R = cholesky(blas.dsyrk(1.0, scaled.T, lower=1)).T
+        R = cholesky(np.sum(rows.collect(_gram, which, norms), axis=0)).T
         well = float(np.diag(R).min()) > _ILL
     except NumericalError:
         well = False
     if not well:
-        R = np.asarray(np.linalg.qr(scaled, mode="r"))
+        triangles = rows.collect(_triangle, which, norms)
+        R = triangles[0] if len(triangles) == 1 else np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
         if np.abs(np.diag(R)).min() <= 4.0 * np.finfo(float).eps * len(R):
             raise DataError("A column of the design is determined by the others.")
-    inverse = np.linalg.inv(R)
-    return scaled @ inverse, inverse / norms[:, None]
+    return norms, np.asarray(np.linalg.inv(R), dtype=np.float64)
 
 
-def _scale_design(W: Array, constant: bool) -> tuple[Array, Array]:
-    """Columns of mean square about 1 that span those of W, and the matrix that makes them."""
-    if constant and W.shape[1]:
-        return np.ones_like(W), np.array([[1.0 / W[0, 0]]])
-    V, inverse = _orthonormal(W)
-    root = np.sqrt(max(len(W), 1))
-    return V * root, inverse * root
+def _rotate(
+    rows: Sorted, location: tuple[Array, Array], scale: tuple[Array, Array] | None, store: Store | None
+) -> Sorted:
+    """Orthonormal columns in place of those given; those of log sigma of mean square 1, or ones."""
+    Q = np.ascontiguousarray(rows.H) / location[0] @ location[1]
+    V = np.ones_like(rows.W) if scale is None else np.ascontiguousarray(rows.W) / scale[0] @ scale[1]
+    made = replace(rows, H=Q, W=V)
+    return made if store is None else store.keep("rotated", made)
 
 
-def _spread(residual: Array, middle: Array) -> float:
+def _largest(rows: Sorted, shift: Array) -> tuple[float, float]:
+    return (
+        float(np.abs(rows.middle - rows.H @ shift).max(initial=0.0)),
+        float(np.abs(rows.middle).max(initial=0.0)),
+    )
+
+
+def _sum_of_squares(rows: Sorted, shift: Array, unit: float) -> float:
+    return float((((rows.middle - rows.H @ shift) / unit) ** 2).sum())
+
+
+def _spread(rows: Pieces, shift: Array, n: int) -> float:
     """Root mean square of the residuals, or a unit where the first fit is perfect."""
-    largest = float(np.abs(residual).max(initial=0.0))
-    size = float(np.abs(middle).max(initial=0.0))
+    largest, size = np.max(rows.collect(_largest, shift), axis=0)
     if largest <= 1e-13 * size or largest == 0.0:
-        return size or 1.0
-    return largest * float(np.sqrt(np.mean((residual / largest) ** 2)))
+        return float(size) or 1.0
+    return float(largest) * float(np.sqrt(sum(rows.collect(_sum_of_squares, shift, float(largest))) / n))
 
 
-def _cut(key: IntArray, arrays: tuple[Array, ...]) -> tuple[Chunk, ...]:
+def _cut(rows: Sorted, shift: Array, scale: float, store: Store | None) -> tuple[Chunk, ...]:
     """Chunks of one kind and window each."""
+    known, fitted, key = rows.outcome, rows.H @ shift, rows.key
+    arrays = (
+        *((end - fitted) / scale for end in (known.lower, known.upper)),
+        known.width / scale,
+        *((end - fitted) / scale for end in (known.entry, known.exit)),
+        known.span / scale,
+        known.weight,
+        rows.H,
+        rows.W,
+        rows.tau_offset - np.log(scale),
+    )
     chunks = []
     edges = np.concatenate([[0], np.flatnonzero(np.diff(key)) + 1, [len(key)]])
     for start, stop in pairwise(edges):
         kind, window = divmod(int(key[start]), len(KINDS))
-        for rows in row_chunks(int(start), int(stop), _CHUNK):
-            chunks.append(Chunk(KINDS[kind], KINDS[window], *(a[rows] for a in arrays)))
-    return tuple(chunks)
+        for at in row_chunks(int(start), int(stop), _CHUNK):
+            chunks.append(Chunk(KINDS[kind], KINDS[window], *(a[at] for a in arrays)))
+    return tuple(chunks) if store is None else store.keep("chunks", tuple(chunks))
 
 
 def log_sigmas(working: Working, x: Array) -> tuple[float, float]:

@@ -132,3 +132,37 @@ def test_a_worker_lost_in_mid_fit_changes_only_the_time(frame):
         there = tg.fit(FORMULA, data, progress=watch)
     assert "run 1" in stages
     assert_same_fit(there, here, frame.head(20))
+
+
+@pytest.mark.parametrize("kind", ["files", "dask"])
+@pytest.mark.parametrize(
+    ("formula", "options"),
+    [
+        ("y ~ z + bs(x, knots=[5.0]) + C(g) | censor(-0.5, 1.2)", {"weights": "w"}),
+        ("y ~ z + x + g | censor(upper=1.2) | truncate(-0.5)", {"sigma": "~ z"}),
+        ("Surv(t, e) ~ z + g", {"family": "weibull", "var_weights": "w"}),
+        ("y ~ z + x | censor(-0.5, 1.2)", {"fixed": {"z": 0.3, "sigma": 0.6}}),
+    ],
+)
+def test_maximum_likelihood_of_partitions_is_that_of_memory(frame, tmp_path, monkeypatch, kind, formula, options):
+    data = frame[frame["y"] > -0.5] if "truncate" in formula else frame
+    data = data.assign(t=np.exp(data["y"]), e=(data["y"] < 1.2).astype(int))
+    for i in range(3):
+        data.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    if kind == "files":
+        source = tmp_path
+        monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    else:
+        source = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=4)
+    here, there = (tg.fit(formula, rows, method="mle", **options) for rows in (data, source))
+    np.testing.assert_allclose(there.params, here.params, atol=SAME)
+    np.testing.assert_allclose(there.bse, here.bse, atol=SAME)
+    np.testing.assert_allclose([there.llf, there.llnull, there.bic], [here.llf, here.llnull, here.bic], atol=SAME)
+    for asked in ({"se": True}, {"what": "median", "interval": 0.9}):
+        np.testing.assert_allclose(there.predict(data.head(9), **asked), here.predict(data.head(9), **asked), atol=SAME)
+
+
+def test_partitions_without_a_maximum_say_so(frame, tmp_path):
+    frame.assign(y=1.2).to_parquet(tmp_path / "0.parquet")
+    with pytest.warns(tg.errors.ConvergenceWarning, match="partitioned data has no maximum"):
+        tg.fit("y ~ z | censor(upper=1.2)", tmp_path, method="mle")

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 from support.differences import gradient
 from support.laws import EVERY, IDS
+from support.working import standardised
 
 from tobitgp.data.outcome import outcome
 from tobitgp.regression.newton import evaluate, olsen_derivatives, olsen_step
-from tobitgp.regression.working import standardise
 
 
 @pytest.mark.parametrize("law", EVERY, ids=IDS)
 def test_olsens_coordinates(law, mixed):
     rows, H = mixed
     n = len(H)
-    problem = standardise(outcome(rows), H, np.ones((n, 1)), np.zeros(n), np.zeros(n), free_df=False)
+    problem = standardised(outcome(rows), H, np.ones((n, 1)))
     tau0 = problem.chunks[0].tau0[0]
     x = np.array([0.3, -0.2, 0.1, -0.3])
     sigma = np.exp(tau0 + x[-1])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from support.responses import response
+from support.working import standardised
 
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.regression import maximise, starts
-from tobitgp.regression.working import standardise
 
 
 def sample(seed, n=15, heavy=False):
@@ -38,8 +38,8 @@ def test_more_starts_find_higher_maxima(law, free, monkeypatch):
 
 @pytest.mark.parametrize(("n", "number"), [(60, 2), (600, 1)])
 def test_large_samples_start_once(n, number, rng):
-    H, nothing = np.column_stack([np.ones(n), rng.normal(size=n)]), np.zeros(n)
+    H = np.column_stack([np.ones(n), rng.normal(size=n)])
     y = rng.standard_t(3, size=n)
-    working = standardise(outcome(response(y, y)), H, np.ones((n, 1)), nothing, nothing, free_df=False)
+    working = standardised(outcome(response(y, y)), H, np.ones((n, 1)))
     assert len(starts.ascend(working, Student(3.0), 50)[0]) == number
     assert len(starts.ascend(working, Normal(), 50)[0]) == 1

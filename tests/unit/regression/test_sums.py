@@ -2,19 +2,19 @@ import numpy as np
 import pytest
 from support.differences import gradient
 from support.laws import EVERY, IDS
+from support.working import standardised
 
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.student import Student
 from tobitgp.regression import working
 from tobitgp.regression.newton import evaluate
-from tobitgp.regression.working import standardise
 
 
 def problem(data, W=None, free_df=False):
     rows, H = data
     n = len(H)
     W = np.ones((n, 1)) if W is None else W
-    return standardise(outcome(rows), H, W, np.zeros(n), np.zeros(n), free_df=free_df)
+    return standardised(outcome(rows), H, W, free_df=free_df)
 
 
 def check(problem, law, x):

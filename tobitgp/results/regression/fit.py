@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -12,16 +13,20 @@ import numpy as np
 
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.data.partition import RowPiece, naming
+from tobitgp.data.partitions import PiecesData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.data.spellings import FAR
-from tobitgp.data.training_summary import remember
+from tobitgp.data.training_summary import make_facts, remember
+from tobitgp.engines import LocalPieces, Store
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameter_options import check_names, read_mapping
 from tobitgp.likelihoods import Family
-from tobitgp.regression import covariance, maximise, unidentified
+from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
 from tobitgp.regression.covariance import KINDS
+from tobitgp.regression.working import Designs, split
 from tobitgp.results.regression.parts import (
     DF,
     SIGMA,
@@ -57,7 +62,9 @@ def fit_regression(
     given = read_mapping("fixed", fixed) or {}
     coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
-    _warn_one_exact(rows, known_scale=SIGMA in given or family.known_sigma is not None)
+    bounded = np.isfinite(rows.lower) & np.isfinite(rows.upper)
+    known_sigma = SIGMA in given or family.known_sigma is not None
+    _warn_one_exact(len(rows), int(rows.exact.sum()), int(bounded.sum()), known_scale=known_sigma)
     covariates = keep_covariates(spec, training, data)
     centre = _centre(training, coefficients)
     maximum = maximise(
@@ -72,9 +79,7 @@ def fit_regression(
         describe=partial(in_common, covariates),
         **model_arguments(training.design, family),
     )
-    if maximum.message != "converged":
-        category = BoundaryWarning if maximum.converged else ConvergenceWarning
-        warnings.warn(maximum.message, category, stacklevel=user_level())
+    _warn_of(maximum)
     V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
     written = [part.spec for part in training.state.parts]
     lost = unidentified(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
@@ -97,19 +102,114 @@ def fit_regression(
     return RegressionResults(parts)
 
 
+def fit_partitions(
+    spec: ModelSpec,
+    data: PiecesData,
+    family: Family,
+    columns: Sequence[str],
+    *,
+    fixed: Mapping[str, float] | None = None,
+    cov_type: str = "nonrobust",
+    max_iter: int = 200,
+) -> RegressionResults:
+    """As :func:`fit_regression`, from sums over the rows of partitions, which stay where they are."""
+    _check(spec, cov_type)
+    if cov_type != "nonrobust":
+        raise SpecError(
+            f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
+            "cov_type='nonrobust'."
+        )
+    if not isinstance(data.pieces, LocalPieces):
+        raise SpecError(
+            "Maximum likelihood is not available on a dask cluster: leave out engine=, and the partitions are read by "
+            "this process one after the other."
+        )
+    scale = data.state.scale
+    scale_columns = () if scale is None else scale.linear.columns
+    coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, data.columns, scale_columns, family)
+    pieces = data.pieces.at([i for i, size in enumerate(data.pieces.collect(_rows_of)) if size])
+    centre = np.zeros(len(data.columns))
+    if _takes_up_means(data.columns, coefficients):
+        total, weight = (np.sum(each, axis=0) for each in zip(*pieces.collect(_weighted_sums), strict=True))
+        centre = total / weight
+        centre[data.columns.index("Intercept")] = 0.0
+    rows = pieces.map(_modelled, family, centre, coefficients, gamma, data.store)
+    n, exact, bounded, log_jacobian = (sum(each) for each in zip(*rows.collect(_counts), strict=True))
+    known_sigma = SIGMA in (fixed or {}) or family.known_sigma is not None
+    _warn_one_exact(n, exact, bounded, known_scale=known_sigma)
+    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": data.store}
+    maximum = maximise_partitions(rows, max_iter=max_iter, **search)
+    _warn_of(maximum)
+    llnull = float("nan")
+    if "Intercept" in data.columns:
+        null = maximise_partitions(pieces.map(_intercept_only, family, gamma, data.store), **search)
+        llnull = null.log_likelihood + log_jacobian if null.converged else float("nan")
+    if data.store is not None:
+        for stage in ("modelled", "sorted", "rotated", "chunks"):
+            data.store.forget(stage)
+    names = named_columns([part.spec for part in data.state.parts], dict.fromkeys(columns))
+    facts = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
+    V, lost = covariance(maximum), unidentified(maximum)
+    return RegressionResults(
+        RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
+    )
+
+
+def _rows_of(piece: RowPiece) -> int:
+    return len(piece.labels)
+
+
+def _weighted_sums(piece: RowPiece) -> tuple[Array, float]:
+    return piece.response.weight @ piece.design.H, float(piece.response.weight.sum())
+
+
+def _modelled(
+    piece: RowPiece, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store | None
+) -> tuple[Outcome, Designs]:
+    """Rows of a partition on the scale that is modelled, with their columns."""
+    with naming(piece.place):
+        rows = outcome(piece.response, log_time=family.log_time, labels=piece.labels.to_numpy())
+    scale, offset, n = piece.design.scale, piece.design.offset, len(rows)
+    W = np.ones((n, 1)) if scale is None else scale.W
+    noise = piece.design.log_noise
+    made = rows, split(piece.design.H - centre, W, offset, np.zeros(n) if noise is None else noise, coefficients, gamma)
+    return made if store is None else store.keep("modelled", made)
+
+
+def _intercept_only(piece: RowPiece, family: Family, gamma: Array, store: Store | None) -> tuple[Outcome, Designs]:
+    design = replace(piece.design, H=np.ones((len(piece.labels), 1)))
+    return _modelled(replace(piece, design=design), family, np.zeros(1), np.array([np.nan]), gamma, store)
+
+
+def _counts(rows: tuple[Outcome, Designs]) -> tuple[int, int, int, float]:
+    known = rows[0]
+    bounded = np.isfinite(known.lower) & np.isfinite(known.upper)
+    return len(known), int(known.exact.sum()), int(bounded.sum()), known.log_jacobian
+
+
+def _takes_up_means(columns: Sequence[str], coefficients: Array) -> bool:
+    """Whether there is a free intercept."""
+    return "Intercept" in columns and bool(np.isnan(coefficients[columns.index("Intercept")]))
+
+
+def _warn_of(maximum: Maximum) -> None:
+    if maximum.message != "converged":
+        category = BoundaryWarning if maximum.converged else ConvergenceWarning
+        warnings.warn(maximum.message, category, stacklevel=user_level())
+
+
 def _centre(training: TrainingData, coefficients: Array) -> Array:
     """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
     H, columns = training.design.H, training.design.columns
     centre = np.zeros(H.shape[1])
-    if "Intercept" in columns and np.isnan(coefficients[columns.index("Intercept")]):
+    if _takes_up_means(columns, coefficients):
         centre = np.average(H, axis=0, weights=training.response.weight)
         centre[columns.index("Intercept")] = 0.0
     return centre
 
 
-def _warn_one_exact(rows: Outcome, *, known_scale: bool) -> None:
-    bounded = np.isfinite(rows.lower) & np.isfinite(rows.upper)
-    if known_scale or len(rows) == 1 or rows.exact.sum() != 1 or bounded.sum() > 1:
+def _warn_one_exact(n: int, exact: int, bounded: int, *, known_scale: bool) -> None:
+    if known_scale or n == 1 or exact != 1 or bounded > 1:
         return
     warnings.warn(
         "Only one row is exact: the noise scale rests on the limits; give it by fixed={'sigma': ...}, or ask for a "
