@@ -104,7 +104,7 @@ def held(case: Case, seed: int) -> list[dict[str, Any]]:
         out = []
         for level in LEVELS:
             tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-            band = res.predict(data, interval=level)
+            band = res.predict(data, "latent", interval=level)
             inside = ((band["lower"] <= data["f"]) & (data["f"] <= band["upper"])).to_numpy()
             censored = (data["y"] <= data["limit"]).to_numpy()
             ahead = res.predict(new, what="quantile", q=tails).to_numpy()

@@ -138,7 +138,7 @@ def compare(problem: Problem, long: dict[str, Any]) -> pd.DataFrame:
     res, places = fit(problem), problem.places()
     found = res.predict(places, "latent", se=True)
     ends = [res.predict(places, "latent", interval=level)[["lower", "upper"]] for level in (0.95, 0.5)]
-    rows = {"f": _agreement(found["mean"], found["se"], ends, long)}
+    rows = {"f": _agreement(found["estimate"], found["se"], ends, long)}
     for name, chain in long["parameters"].items():
         tables = [np.log(res.conf_int(1.0 - level).loc[[name]]) for level in (0.95, 0.5)]
         middle = tables[1].mean(axis=1)
@@ -176,7 +176,7 @@ def _survival(res: Any, places: pd.DataFrame, long: dict[str, Any]) -> dict[str,
     mean, sd = np.array(long["mean"]), np.array(long["sd"])
     seen = mean > 1e-3
     ratio = (found["se"].to_numpy() / sd)[seen]
-    error = np.abs((found["mean"].to_numpy() - mean) / sd)[seen].max()
+    error = np.abs((found["estimate"].to_numpy() - mean) / sd)[seen].max()
     return {"error": float(error), "least_sd": float(ratio.min()), "most_sd": float(ratio.max())}
 
 

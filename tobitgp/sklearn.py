@@ -196,7 +196,7 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not return_std:
             return self.results_.predict(rows, "uncensored").to_numpy()
         table = cast(pd.DataFrame, self.results_.predict(rows, "uncensored", se=True))
-        return table["mean"].to_numpy(), np.hypot(table["se"].to_numpy(), self._noise())
+        return table["estimate"].to_numpy(), np.hypot(table["se"].to_numpy(), self._noise())
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw new responses, those of a draw together.

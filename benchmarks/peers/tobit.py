@@ -29,5 +29,5 @@ def maximum_likelihood(draw: Draw) -> Answer:
     """A formula without processes."""
     import tobitgp as tg
 
-    table = tg.fit(draw.formula, draw.train, method="mle").predict(draw.test, se=True)
-    return normal(table["mean"].to_numpy(), table["se"].to_numpy())
+    table = tg.fit(draw.formula, draw.train, method="mle").predict(draw.test, "latent", se=True)
+    return normal(table["estimate"].to_numpy(), table["se"].to_numpy())

@@ -90,7 +90,7 @@ def test_a_regression_predicts_by_quadrature(regression, what):
     found = regression.predict(NEW, what, se=True, **options)
     if what == "observed":  # kinks are where quadrature is told
         truth = lambda f, s: LIMIT + s * quad(lambda z: 1.0 - cdf(z), (LIMIT - f) / s, 60, epsabs=1e-13, limit=400)[0]  # noqa: E731
-    np.testing.assert_allclose(found["mean"], [truth(f, sigma) for f in eta], rtol=1e-8)
+    np.testing.assert_allclose(found["estimate"], [truth(f, sigma) for f in eta], rtol=1e-8)
     moved = [[truth(f + h, sigma) for f in eta] for h in (-1e-4, 1e-4)]
     assert np.isfinite(found["se"]).all()
     assert (np.diff(moved, axis=0) != 0).all()
@@ -123,7 +123,7 @@ def test_a_process_predicts_by_quadrature_over_f(process, what):
         nodes, weights = np.polynomial.hermite_e.hermegauss(80)
         return float(np.sum(weights * [g(m + s * x) for x in nodes]) / weights.sum())
 
-    for m, s, value in zip(latent["mean"], latent["se"], found, strict=True):
+    for m, s, value in zip(latent["estimate"], latent["se"], found, strict=True):
         if what in ("median", "quantile"):
             q = options.get("q", 0.5)
             assert np.isclose(over_f(m, s, lambda f, v=value: cdf((v - f) / 0.5)), q, rtol=1e-8)

@@ -39,7 +39,7 @@ def test_evidence_and_predictions_are_those_of_dense_algebra(data, tmp_path):
     assert res.log_evidence == pytest.approx(stats.multivariate_normal.logpdf(data["y"], np.zeros(40), V), abs=1e-6)
     C = covariance(new, x)
     found = res.predict({"x": new}, "latent", se=True)
-    np.testing.assert_allclose(found["mean"], C @ np.linalg.solve(V, data["y"]), atol=1e-6)
+    np.testing.assert_allclose(found["estimate"], C @ np.linalg.solve(V, data["y"]), atol=1e-6)
     left = covariance(new, new) - C @ np.linalg.solve(V, C.T)
     np.testing.assert_allclose(found["se"], np.sqrt(np.diag(left)), atol=1e-6)
     res.save(tmp_path / "cauchy.tgp")

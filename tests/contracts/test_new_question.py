@@ -53,11 +53,11 @@ def test_regressions(data):
     weibull = tg.fit("Surv(time, event) ~ x", data, family="weibull")
     sigma = weibull.params["sigma"]
     found, median = weibull.predict(NEW, "mode", se=True), weibull.predict(NEW, "median")
-    np.testing.assert_allclose(found["mean"], median * ((1.0 - sigma) / np.log(2.0)) ** sigma, rtol=1e-6)
+    np.testing.assert_allclose(found["estimate"], median * ((1.0 - sigma) / np.log(2.0)) ** sigma, rtol=1e-6)
     slope = np.log1p(-sigma) - sigma / (1.0 - sigma)  # of its logarithm in sigma
     G = np.column_stack([np.ones(3), NEW["x"], np.full(3, slope)])
     error = np.sqrt(np.einsum("ni,ij,nj->n", G, weibull.cov_params().to_numpy(), G))
-    np.testing.assert_allclose(found["se"], error * found["mean"], rtol=1e-5)
+    np.testing.assert_allclose(found["se"], error * found["estimate"], rtol=1e-5)
 
 
 def test_processes(data):
@@ -74,12 +74,12 @@ def test_processes(data):
             return -(S[0] - S[1]) / (at[1] - at[0])
 
         want = np.exp(
-            minimize_scalar(minus_density, bounds=(f["mean"][i] - 2.0, f["mean"][i] + 2.0), method="bounded").x
+            minimize_scalar(minus_density, bounds=(f["estimate"][i] - 2.0, f["estimate"][i] + 2.0), method="bounded").x
         )
-        np.testing.assert_allclose(exact["mean"][i], want, rtol=1e-3)
+        np.testing.assert_allclose(exact["estimate"][i], want, rtol=1e-3)
     # given f and sigma the mode is exp(f - sigma^2)
     ends = np.exp(res.predict(NEW, "latent", interval=0.9)[["lower", "upper"]] - 0.16)
-    np.testing.assert_allclose(exact["lower"], np.minimum(ends["lower"], exact["mean"]), rtol=1e-5)
+    np.testing.assert_allclose(exact["lower"], np.minimum(ends["lower"], exact["estimate"]), rtol=1e-5)
     np.testing.assert_allclose(exact["upper"], ends["upper"], rtol=1e-5)
     median = res.predict(NEW, "median", se=True)["se"]
     np.testing.assert_allclose(exact["se"], median * np.exp(-0.16), rtol=1e-6)
@@ -89,7 +89,7 @@ def test_mixtures(data):
     res = tg.fit("y ~ mixture(2)", {"y": np.random.default_rng(4).normal([-2.0, 1.0, 1.0], 0.7, (60, 3)).ravel()})
     found = res.predict(what="mode", se=True)
     grid = np.linspace(-5.0, 5.0, 100_001)
-    np.testing.assert_allclose(found["mean"], grid[np.argmax(res.predictive.pdf(grid))], atol=2e-4)
+    np.testing.assert_allclose(found["estimate"], grid[np.argmax(res.predictive.pdf(grid))], atol=2e-4)
     assert (found["se"] > 0.0).all()
 
 

@@ -68,12 +68,12 @@ def check_predictions(reference, made, H, W):
     link = Question(lambda y: y.location), Question(survregs_response)
     for name, question in zip(("link", "response"), link, strict=True):
         found = at.statistics(question, None, se=True)
-        np.testing.assert_allclose(found["mean"], reference[name]["fit"], rtol=RTOL)
+        np.testing.assert_allclose(found["estimate"], reference[name]["fit"], rtol=RTOL)
         np.testing.assert_allclose(found["se"], reference[name]["se"], rtol=SE_RTOL)
     kept = reference["quantile"]
     for j, q in enumerate(reference["quantile_p"]):
         found = at.statistics(asked("quantile", log, p=q), None, se=True)
-        np.testing.assert_allclose(found["mean"], np.array(kept["fit"])[:, j], rtol=RTOL)
+        np.testing.assert_allclose(found["estimate"], np.array(kept["fit"])[:, j], rtol=RTOL)
         np.testing.assert_allclose(found["se"], np.array(kept["se"])[:, j], rtol=SE_RTOL)
 
 

@@ -18,7 +18,7 @@ def cross_validated_rmse(**options):
         for k in range(FOLDS):
             res = tg.fit("y ~ gp(x) | censor(lower)", data[fold != k], **options)
             held = data[fold == k]
-            squares.extend((res.predict(held) - held["f"]) ** 2)
+            squares.extend((res.predict(held, "latent") - held["f"]) ** 2)
         errors.append(np.sqrt(np.mean(squares)))
     return float(np.mean(errors))
 

@@ -69,16 +69,16 @@ def test_marginals(seed):
     mean, sd, error = draws.mean(axis=0), draws.std(axis=0), monte_carlo_error(draws)
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": LENGTH, "sigma": sigma}
     res = tg.fit("y ~ 0 + gp(x) | censor(l, u)", data, family=FAMILIES[family], fixed=fixed, inducing=None, method="ep")
-    found = res.predict(data, se=True)
+    found = res.predict(data, "latent", se=True)
 
     assert (error / sd).max() < 0.07  # the chain is long enough to tell
-    assert np.abs((found["mean"] - mean) / sd).max() < 0.05 + 4.0 * (error / sd).max()
+    assert np.abs((found["estimate"] - mean) / sd).max() < 0.05 + 4.0 * (error / sd).max()
     ratio = (found["se"] / sd).to_numpy()
     assert ratio.min() > 0.85
     assert ratio.max() < 1.05
     assert 0.93 < ratio[~seen].mean() < 1.03
     # Share of the exact posterior inside the 95% band, row by row.
-    band = res.predict(data, interval=0.95)
+    band = res.predict(data, "latent", interval=0.95)
     inside = ((band["lower"].to_numpy() <= draws) & (draws <= band["upper"].to_numpy())).mean(axis=0)
     assert 0.94 < inside.mean() < 0.96
     assert inside.min() > 0.91

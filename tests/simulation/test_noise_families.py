@@ -78,9 +78,9 @@ def test_expectation_propagation(name, seed):
     res = tg.fit(
         "y ~ 0 + gp(x) | censor(event=event)", data, family=FAMILY[name], method="ep", fixed=fixed, inducing=None
     )
-    found = res.predict(data, se=True)
+    found = res.predict(data, "latent", se=True)
     mean, sd = slice_sample(name, x, y, event, seed)
-    distance = (found["mean"] - mean).abs() / sd
+    distance = (found["estimate"] - mean).abs() / sd
     ratio = found["se"] / sd
     assert res.converged
     assert distance.max() < 0.1

@@ -28,7 +28,7 @@ ADDITIVE = " + ".join(f"gp({name})" for name in F)
 
 def covered(res, new, truth):
     """Share of rows in which a band of probability 0.95 holds the truth."""
-    band = res.predict(new, interval=0.95)
+    band = res.predict(new, "latent", interval=0.95)
     return float(((band["lower"] <= truth) & (truth <= band["upper"])).mean())
 
 
@@ -67,7 +67,12 @@ def test_mgcv_cnorm_additive_curves():
         H = np.column_stack([np.ones(len(data)), *(splines(data[name], 7) for name in F)])
         ml, _ = maximum_likelihood(H, data["lo"].to_numpy(), data["hi"].to_numpy())
         assert sigmas[-1][0] < np.exp(ml[-1]) < sigmas[-1][1]
-        errors.append([rmse(value, data["f"]) for value in (res.predict(), H @ ml[:-1], limits.predict())])
+        errors.append(
+            [
+                rmse(value, data["f"])
+                for value in (res.predict(what="latent"), H @ ml[:-1], limits.predict(what="latent"))
+            ]
+        )
     assert np.min(shares) >= 0.85
     assert np.mean(shares) >= 0.93
     assert sum(lower < 2.0 < upper for lower, upper in sigmas) >= 7
@@ -163,7 +168,12 @@ def test_brms_curves_by_factor_with_limits():
         H, y = np.concatenate(of_level, axis=1), data["y"].to_numpy()
         ml, _ = maximum_likelihood(H, np.where(low, -np.inf, y), np.where(high, np.inf, y))
         ignored = tg.fit("y ~ gp(x2, by=fac)", data, hyper="maximize")
-        errors.append([rmse(value, data["f"]) for value in (res.predict(), H @ ml[:-1], ignored.predict())])
+        errors.append(
+            [
+                rmse(value, data["f"])
+                for value in (res.predict(what="latent"), H @ ml[:-1], ignored.predict(what="latent"))
+            ]
+        )
     assert 0.85 <= np.mean(shares) <= 1.0
     ours, spline, taken = np.median(errors, axis=0)
     assert ours < 0.9 * spline

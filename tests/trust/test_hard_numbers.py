@@ -102,7 +102,7 @@ def test_ninety_nine_of_a_hundred_rows_are_censored(method):
     assert res.counts["left"] == 199
     told = res.predict(se=True)
     assert np.isfinite(told.to_numpy()).all()
-    assert told["mean"].mean() < top
+    assert told["estimate"].mean() < top
     assert res.predict(what="prob", below=float(top)).mean() > 0.5
 
 
@@ -112,7 +112,7 @@ def test_all_is_noise(method):
     data = rows(12)
     sigma = 1e4 * data["y"].std(ddof=0)
     told = at(FIXED | {"sigma": sigma}, data, "y ~ 0 + gp(x) | censor(l)", **METHODS[method]).predict(se=True)
-    np.testing.assert_allclose(told["mean"], 0.0, atol=0.01)
+    np.testing.assert_allclose(told["estimate"], 0.0, atol=0.01)
     np.testing.assert_allclose(told["se"], 1.0, rtol=0.01)
 
 

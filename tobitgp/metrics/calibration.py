@@ -182,8 +182,8 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
     y : (n,) array
         True values, of f or of a response, in its units.
     prediction : (n,) array or DataFrame
-        In the units of y. A table with a column ``mean`` is read there, as ``predict(..., se=True)`` and
-        ``get_prediction().summary_frame()`` give it. Rows are matched by position.
+        In the units of y; of a table the column ``estimate`` or ``mean``, as ``predict(..., se=True)`` and
+        ``get_prediction().summary_frame()`` have it. Rows are matched by position.
     stratify : tuple of two limits, or (n,) array, optional
         Report rows apart: by whether y lies at or below the first limit, inside, or at or above the second (None is
         no limit), or by a label for each row.
@@ -298,14 +298,15 @@ def rmse(y: Any, prediction: Any, *, stratify: Any = None) -> float | pd.Series[
 
 
 def read_mean(name: str, prediction: Any, n: int | None) -> Array:
-    """Predicted values, or the column ``mean`` of a table."""
+    """Predicted values, or the column ``estimate`` or ``mean`` of a table."""
     if isinstance(prediction, pd.DataFrame) and prediction.shape[1] != 1:
-        if "mean" not in prediction.columns:
+        named = [column for column in ("estimate", "mean") if column in prediction.columns]
+        if not named:
             raise SpecError(
                 f"{name} is a table of columns {', '.join(map(str, prediction.columns))}: one column, or one called "
-                "mean, is needed."
+                "estimate or mean, is needed."
             )
-        prediction = prediction["mean"]
+        prediction = prediction[named[0]]
     return read_column(name, prediction, n)
 
 

@@ -77,12 +77,16 @@ class Estimates:
         V = np.broadcast_to(V, (G.shape[1], *V.shape[1:]))
         return np.asarray(np.einsum("rn...,nrs,sn...->n...", G, V, G, optimize=True))
 
+    def value(self, question: Question) -> Array:
+        """The number of a new response, (n,)."""
+        return question.number(self.new)
+
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
-        """``mean``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
-        out = {"mean": question.number(self.new)}
+        """``estimate``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
+        value = self.value(question)
+        out = {"estimate": value}
         if not se and level is None:
             return out
-        value = out["mean"]
         with np.errstate(all="ignore"):
             linked = question(self.given if question.sure else self.new)
         error = self.errors(question)
@@ -98,7 +102,7 @@ class Estimates:
         """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
         out = self.statistics(question, level, se=False)
         return {
-            "mean": out["mean"],
+            "mean": out["estimate"],
             "median": question.number(self.given),
             "lower": out["lower"],
             "upper": out["upper"],

@@ -78,9 +78,9 @@ class Nodes:
     # -- statistics of a question -------------------------------------------------------------------------------------
 
     def statistics(self, question: Question, level: float | None, *, se: bool) -> dict[str, Array]:
-        """``mean``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
+        """``estimate``, with ``se`` or a level also ``se``, with a level ``lower`` and ``upper``; (n,) each."""
         value = self.value(question)
-        out = {"mean": value}
+        out = {"estimate": value}
         if se or level is not None:
             out["se"] = self.se(question)
         if level is not None:

@@ -239,11 +239,11 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
     density given what was seen.
     """
     exact = seen.lower == seen.upper
-    out = {"mean": conditional_mean(seen)}
+    out = {"estimate": conditional_mean(seen)}
     if not se and level is None:
         return out
     tails = () if level is None else (0.5 * (1.0 - level), 0.5 * (1.0 + level))
-    spread = {"se": np.zeros(len(exact))} | {name: out["mean"].copy() for name in ("lower", "upper")[: len(tails)]}
+    spread = {"se": np.zeros(len(exact))} | {name: out["estimate"].copy() for name in ("lower", "upper")[: len(tails)]}
     chunks = [np.flatnonzero(~exact)[span] for span in row_chunks(0, int((~exact).sum()), CHUNK)]
     with single_blas_thread():
         done = map_independent(lambda rows: _spread(seen.take(rows), tails), chunks, heavy=len(chunks) > 4)
@@ -252,8 +252,8 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
             spread[name][rows] = column
     out |= spread
     if level is not None:
-        out["lower"] = np.minimum(out["lower"], out["mean"])
-        out["upper"] = np.maximum(out["upper"], out["mean"])
+        out["lower"] = np.minimum(out["lower"], out["estimate"])
+        out["upper"] = np.maximum(out["upper"], out["estimate"])
     return out
 
 

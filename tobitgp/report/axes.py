@@ -68,14 +68,14 @@ def draw_points(ax: Any, table: pd.DataFrame, levels: pd.Series[Any]) -> None:
     x = np.arange(len(table))
     if "lower" in table:
         ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=1.8)
-    ax.plot(x, table["mean"].to_numpy(), "o", color=BLUE, markersize=6, zorder=3)
+    ax.plot(x, table["estimate"].to_numpy(), "o", color=BLUE, markersize=6, zorder=3)
     ax.set_xticks(x, [as_label(level) for level in levels])
     ax.set_xlim(-0.6, len(table) - 0.4)
 
 
 def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
     """Draw random intercepts in the order of their means, with names as long as there is room for them."""
-    table = table.sort_values("mean", kind="stable")
+    table = table.sort_values("estimate", kind="stable")
     n = len(table)
     x, crowded = np.arange(n), n > _CROWDED
     ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
@@ -84,7 +84,7 @@ def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
     elif "lower" in table:
         ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=float(np.clip(120.0 / n, 0.5, 1.8)))
     look = {"markersize": float(np.clip(160.0 / n, 1.8, 6.0)), "zorder": 3}
-    ax.plot(x, table["mean"].to_numpy(), "o", color=BLUE, **look)
+    ax.plot(x, table["estimate"].to_numpy(), "o", color=BLUE, **look)
     ax.set_xlim(-0.02 * n - 0.5, 1.02 * n - 0.5)
     ax.set_ylabel(as_label(label))
     if n > LABELLED:

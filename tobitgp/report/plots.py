@@ -125,7 +125,7 @@ def draw_panel(
     label_axis(ax, column, x)
     ax.spines[["top", "right"]].set_visible(False)
     say_above(ax, held_words(grid.drop(columns=[] if group is None else group), column, left_out))
-    return (table["mean"].to_numpy()[n - 1 :: n] if levels else []), levels
+    return (table["estimate"].to_numpy()[n - 1 :: n] if levels else []), levels
 
 
 def _draw_curve(
@@ -145,7 +145,7 @@ def _draw_curve(
         label = f"{100 * interval:g}% band" if first else hidden
         ax.fill_between(x, table["lower"], table["upper"], label=label, **look)
     name = "median" if what == "median" else words
-    ax.plot(x, table["mean"], color=colour, linewidth=1.8, label=as_label(name) if first else hidden, zorder=3)
+    ax.plot(x, table["estimate"], color=colour, linewidth=1.8, label=as_label(name) if first else hidden, zorder=3)
 
 
 def _curves_along(results: Results, terms: Terms, column: str) -> int | None:

@@ -326,15 +326,15 @@ def _draw_levels(
         if few:
             _draw_curve(ax, part, x, level.colour, 0.4 / max(len(levels), 3))
         else:
-            ax.plot(x, part["mean"], color=BLUE, linewidth=0.8, alpha=0.6, zorder=3)
+            ax.plot(x, part["estimate"], color=BLUE, linewidth=0.8, alpha=0.6, zorder=3)
     if few:
-        label_ends(ax, table["mean"].to_numpy()[len(grid) - 1 :: len(grid)], levels)
+        label_ends(ax, table["estimate"].to_numpy()[len(grid) - 1 :: len(grid)], levels)
 
 
 def _draw_curve(ax: Any, table: pd.DataFrame, x: Any, colour: str, alpha: float) -> None:
     if "lower" in table:
         ax.fill_between(x, table["lower"], table["upper"], color=colour, alpha=alpha, linewidth=0)
-    ax.plot(x, table["mean"], color=colour, linewidth=1.8, zorder=3)
+    ax.plot(x, table["estimate"], color=colour, linewidth=1.8, zorder=3)
 
 
 def _draw_ticks(ax: Any, values: Any) -> None:
@@ -352,7 +352,7 @@ def _draw_surface(ax: Any, results: Results, covariates: pd.DataFrame, panel: Pa
     grid[across] = pd.concat([x] * _SURFACE, ignore_index=True)
     grid[up] = y.repeat(_SURFACE).reset_index(drop=True)
     grid = grid.assign(**dict.fromkeys(panel.slope, 1))
-    mean = _table(results, grid, panel, None)["mean"].to_numpy().reshape(_SURFACE, _SURFACE)
+    mean = _table(results, grid, panel, None)["estimate"].to_numpy().reshape(_SURFACE, _SURFACE)
     draw_surface(ax, (place(x), place(y)), mean, tuple(place(covariates[c]) for c in panel.columns), panel.label)
     label_axis(ax, across, place(x))
     label_axis(ax, up, place(y), side="y")

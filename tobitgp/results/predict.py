@@ -52,7 +52,7 @@ def predict_lazily(rowless: Callable[[], Any], new: Any, options: dict[str, Any]
 _NUMBER = (float, int, np.floating, np.integer)
 _LONGEST = 80
 
-WHATS = ("latent", "median", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
+WHATS = ("median", "latent", "uncensored", "observed", "conditional", "quantile", "prob", "terms")
 
 Ask = Callable[[bool, Asked], Question]
 
@@ -84,7 +84,7 @@ def predict_table(
         if len(exclude):
             raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
         table = results._conditional(new, level, se=bool(se))
-        return table if bands else table["mean"].rename(what)
+        return table if bands else table["estimate"].rename(what)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
     positive = parts.family.log_time
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
@@ -98,11 +98,11 @@ def prediction_table(
     if not listed:
         (only,) = columns.values()
         table = asked.table(only)
-        return table if bands else table["mean"].rename(what)
+        return table if bands else table["estimate"].rename(what)
     if bands:
         made = [asked.table(each) for each in columns.values()]
         return pd.concat(made, axis=1, keys=list(columns), names=["value", "statistic"])
-    return pd.DataFrame({key: asked.spread(each["mean"]) for key, each in columns.items()}, index=asked.index)
+    return pd.DataFrame({key: asked.spread(each["estimate"]) for key, each in columns.items()}, index=asked.index)
 
 
 def _terms_table(results: Results, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:

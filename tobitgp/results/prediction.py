@@ -45,7 +45,7 @@ class PredictionResults:
     @property
     def predicted_mean(self) -> pd.Series[float]:
         """``predict(what="uncensored")``: a Series by row, on the scale of the response."""
-        return pd.Series(self._mean()["mean"], name="predicted_mean")
+        return pd.Series(self._mean()["estimate"], name="predicted_mean")
 
     @property
     def se_mean(self) -> pd.Series[float]:
@@ -130,7 +130,7 @@ def predict(
         ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
         the result is one, too: its partitions are predicted when they are asked for.
     what : str, optional
-        A row of the table; ``"latent"`` by default, of a mixture ``"uncensored"``.
+        A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
     interval : float, optional
         Probability of an equal-tailed interval of the quantity, as 0.95; never an interval for a new observation. Of a
         process quantiles of its posterior; of a regression and a mixture normal on the quantity's own scale: that of
@@ -149,11 +149,11 @@ def predict(
     Returns
     -------
     Series or DataFrame
-        A Series named after ``what``, or columns ``mean, se[, lower, upper]``, ``lower <= mean <= upper``; the
+        A Series named after ``what``, or columns ``estimate, se[, lower, upper]``, ``lower <= estimate <= upper``; the
         index of the data, NaN in rows with missing inputs and in training rows that were dropped. A list in ``q``,
         ``below`` or ``above`` gives a column for each value, with ``se`` or ``interval`` columns
         ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, the intercept and all
-        offsets together among them: their means add up to ``"latent"``.
+        offsets together among them: their estimates add up to ``"latent"``.
 
     Raises
     ------
@@ -180,16 +180,16 @@ def predict(
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
     >>> res.predict({"age": [30.0, 60.0]}, what="observed", interval=0.95).round(2)
-       mean    se  lower  upper
-    0  2.93  2.05   0.28   7.95
-    1  0.94  0.83   0.07   3.17
+       estimate    se  lower  upper
+    0      2.93  2.05   0.28   7.95
+    1      0.94  0.83   0.07   3.17
     >>> res.predict({"age": [30.0, 60.0]}, what="quantile", q=[0.1, 0.9]).round(2)
          0.1   0.9
     0  -6.92  8.76
     1 -10.96  3.81
     >>> res.predict({"age": [30.0]}, what="terms")["age"].round(2)
-    statistic  mean
-    0         -4.49
+    statistic  estimate
+    0             -4.49
     """
     options = {"interval": interval, "se": se, "q": q, "below": below, "above": above, "exclude": exclude}
     if is_dask(new):

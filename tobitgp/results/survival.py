@@ -108,7 +108,7 @@ class Times:
         free = np.full(n, np.inf)
         question = observed(self.positive, np.zeros(n), np.full(n, t), -free, free)
         posterior = self.posterior
-        made = posterior.statistics(question, None, se=False) if level is None else posterior.band(question, level)
+        made = {"mean": posterior.value(question)} if level is None else posterior.band(question, level)
         return {name: values[self.which] for name, values in made.items()}
 
     @property

@@ -52,8 +52,8 @@ def fits(example: int) -> dict[str, dict]:
 
 def moments(fit: Any, x: np.ndarray) -> Moments:
     """Mean and standard deviation of f."""
-    frame = fit.predict({"x": x}, se=True)
-    return frame["mean"].to_numpy(), frame["se"].to_numpy()
+    frame = fit.predict({"x": x}, "latent", se=True)
+    return frame["estimate"].to_numpy(), frame["se"].to_numpy()
 
 
 def scores(f: np.ndarray, mean: np.ndarray, sd: np.ndarray, strata: dict[str, np.ndarray]) -> dict[str, float]:

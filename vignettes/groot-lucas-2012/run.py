@@ -58,7 +58,7 @@ def one_draw(data: pd.DataFrame, fold: np.ndarray, terms: str, options: dict[str
     mean, settled = left_out(formula, data, fold, options)
     counts = tg.metrics.concordance_counts(data["y"], mean, lower=data["lower"])
     within = [folds_own(data[fold == k], mean[fold == k]) for k in range(FOLDS)]
-    seen = fit(formula, data, options).predict(data)
+    seen = fit(formula, data, options).predict(data, "latent")
     return {
         "settled": settled,
         "rmse": tg.metrics.rmse(data["f"], mean),
@@ -105,7 +105,7 @@ def left_out(formula: str, data: pd.DataFrame, fold: np.ndarray, options: dict[s
     mean, settled = np.empty(len(data)), 0
     for k in range(FOLDS):
         results = fit(formula, data[fold != k], options)
-        mean[fold == k] = results.predict(data[fold == k])
+        mean[fold == k] = results.predict(data[fold == k], "latent")
         settled += bool(results.converged)
     return mean, settled
 

@@ -17,15 +17,15 @@ EACH = {"mae": "error of each row", "nlpd": "loss of each row"}
 
 def scores(res: Any, test: pd.DataFrame, upper: float = np.inf) -> dict[str, Any]:
     """Of new rows, with the standard error of the mean over them; ``upper`` is where predictions are clipped."""
-    f = res.predict(test, se=True)
+    f = res.predict(test, "latent", se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
     sd = np.hypot(f["se"], res.params["sigma"])
-    error = (f["mean"].clip(upper=upper) - time).abs()
+    error = (f["estimate"].clip(upper=upper) - time).abs()
     each = np.arange(len(test))  # a stratum a row
-    as_seen = tg.metrics.nlpd(time, f["mean"], sd, event=event, stratify=each).drop("all")
-    return _summary(error, as_seen, event, time, f["mean"]) | {
-        "nlpd_values": float(tg.metrics.nlpd(time, f["mean"], sd)),
-        "sd_of_mean": float(f["mean"].std()),
+    as_seen = tg.metrics.nlpd(time, f["estimate"], sd, event=event, stratify=each).drop("all")
+    return _summary(error, as_seen, event, time, f["estimate"]) | {
+        "nlpd_values": float(tg.metrics.nlpd(time, f["estimate"], sd)),
+        "sd_of_mean": float(f["estimate"].std()),
         "sigma": float(res.params["sigma"]),
     }
 
@@ -35,9 +35,9 @@ def scores_of_logs(res: Any, test: pd.DataFrame) -> dict[str, Any]:
     f = res.predict(test, "latent", se=True)
     time, event = test["time"], test["event"].to_numpy(bool)
     sd, each = np.hypot(f["se"], res.params["sigma"]), np.arange(len(test))
-    as_seen = tg.metrics.nlpd(np.log(time), f["mean"], sd, event=event, stratify=each).drop("all")
+    as_seen = tg.metrics.nlpd(np.log(time), f["estimate"], sd, event=event, stratify=each).drop("all")
     as_seen = as_seen.to_numpy() + np.where(event, np.log(time), 0.0)
-    median = np.exp(f["mean"])
+    median = np.exp(f["estimate"])
     return _summary((median - time).abs(), as_seen, event, time, median)
 
 

@@ -57,9 +57,9 @@ def fit_all(train: pd.DataFrame, drawn: bool) -> Iterator[tuple[str, Any]]:
 def scores(res: Any, test: pd.DataFrame, averaged: bool) -> dict[str, float]:
     """MAE of the clipped mean, and minus the log predictive density: over all rows and over those at a limit."""
     at_limit = (test["y"] <= test["lower"]) | (test["y"] >= test["upper"])
-    f = res.predict(test, se=True)
+    f = res.predict(test, "latent", se=True)
     sigma = float(res.params["sigma"])
-    y, mean, sd = test["y"], f["mean"], np.hypot(f["se"], sigma)
+    y, mean, sd = test["y"], f["estimate"], np.hypot(f["se"], sigma)
     error = (mean.clip(test["lower"], test["upper"]) - y).abs()
     nlpd = tg.metrics.nlpd(y, mean, sd, lower=test["lower"], upper=test["upper"], stratify=at_limit)
     if averaged:  # that of the mixture over hyper-parameters, not of its moments

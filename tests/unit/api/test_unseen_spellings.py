@@ -52,9 +52,9 @@ def test_an_unseen_group_has_its_prior(term, hyper):
     sd = res.hyperparameters[f"sd({name})"]
     assert sd > 0.1
     whole, without = res.predict(NEW, se=True), res.predict(NEW, se=True, exclude=name)
-    np.testing.assert_allclose(whole["mean"][UNSEEN], without["mean"][UNSEEN], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(whole["estimate"][UNSEEN], without["estimate"][UNSEEN], rtol=0, atol=1e-12)
     np.testing.assert_allclose(whole["se"][UNSEEN] ** 2, without["se"][UNSEEN] ** 2 + sd**2, rtol=1e-10)
-    assert np.abs(whole["mean"] - without["mean"])[~UNSEEN].min() > 1e-3
+    assert np.abs(whole["estimate"] - without["estimate"])[~UNSEEN].min() > 1e-3
 
     column = NEW["h" if "h" in term else "g"].to_numpy()
     shared = np.equal.outer(column, column) & np.logical_and.outer(UNSEEN, UNSEEN)

@@ -40,7 +40,7 @@ def test_predict_reads_dates(dated, tmp_path):
     assert main(["fit", FORMULA, files["dated.csv"], "--hyper", "maximize", "--save", files["fit.tgp"]]) == 0
     assert main(["predict", files["fit.tgp"], files["new.csv"], "--out", files["out.csv"]]) == 0
     expected = tg.fit(FORMULA, dated, hyper="maximize").predict(dated.head(3))
-    assert np.allclose(pd.read_csv(files["out.csv"])["latent"], expected)
+    assert np.allclose(pd.read_csv(files["out.csv"])["median"], expected)
 
 
 def test_dates_in_the_formula_of_the_noise_scale(dated, tmp_path):

@@ -67,7 +67,7 @@ def test_predictions_are_those_of_the_fit(case, suffix, saved, res, new, tmp_pat
 def test_without_out_the_table_is_printed(saved, res, new, tmp_path, capsys):
     assert main(["predict", str(saved), str(tmp_path / "new.csv"), "--interval", "0.95"]) == 0
     printed = pd.read_csv(io.StringIO(capsys.readouterr().out))
-    assert list(printed.columns) == ["mean", "se", "lower", "upper"]
+    assert list(printed.columns) == ["estimate", "se", "lower", "upper"]
     assert np.allclose(printed, res.predict(new, interval=0.95), equal_nan=True)
 
 

@@ -79,15 +79,15 @@ def test_coefficients_and_terms_are_those_beside_centred_curves(data, formula, m
     table = res.predict(what="terms", se=True)
     names = [term.name for term in res.parts.gp.terms]
     for name, K_t in zip(names, K, strict=True):
-        np.testing.assert_allclose(table[name, "mean"], K_t @ V @ (y - H @ b), atol=2e-3)
+        np.testing.assert_allclose(table[name, "estimate"], K_t @ V @ (y - H @ b), atol=2e-3)
         W = K_t @ V @ H
         spread = K_t - K_t @ V @ K_t + W @ S @ W.T
         np.testing.assert_allclose(table[name, "se"], np.sqrt(np.diag(spread)), rtol=5e-3)
-    total = table.xs("mean", axis=1, level="statistic").sum(axis=1)
+    total = table.xs("estimate", axis=1, level="statistic").sum(axis=1)
     np.testing.assert_allclose(total, res.predict(what="latent"), atol=1e-9)
     for name in names:
         without = res.predict(data, what="latent", exclude=name)
-        np.testing.assert_allclose(without, total - table[name, "mean"], atol=1e-9)
+        np.testing.assert_allclose(without, total - table[name, "estimate"], atol=1e-9)
 
 
 def test_levels_of_curves_without_group_coefficients_are_their_own(data):
@@ -95,7 +95,7 @@ def test_levels_of_curves_without_group_coefficients_are_their_own(data):
     point = res.parts.fitted.points[0]
     p = res.parts.fitted.n_linear
     np.testing.assert_array_equal(point.coefficients(p)[0], point.w[:p])
-    averages = res.predict(what="terms")["gp(x, by=g)", "mean"].groupby(data["g"]).mean()
+    averages = res.predict(what="terms")["gp(x, by=g)", "estimate"].groupby(data["g"]).mean()
     assert averages.abs().max() > 0.3
 
 

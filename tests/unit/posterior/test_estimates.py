@@ -70,7 +70,7 @@ def test_intervals_are_symmetric_on_the_scale_of_the_link(link):
     found = estimates(Normal(), np.diag([sd**2, 0.0]), False, linked, np.zeros(2)).statistics(question, 0.9, se=True)
     z = stats.norm.ppf(0.95)
     back = {"identity": lambda x: x, "log": np.exp, "logit": lambda x: 1.0 / (1.0 + np.exp(-x))}[link]
-    np.testing.assert_allclose(found["mean"], value)
+    np.testing.assert_allclose(found["estimate"], value)
     np.testing.assert_allclose(found["se"], sd * {"identity": 1.0, "log": value, "logit": value * (1.0 - value)}[link])
     np.testing.assert_allclose([found["lower"], found["upper"]], [back(linked - z * sd), back(linked + z * sd)])
 
@@ -79,7 +79,7 @@ def test_what_is_certain_stays_where_it_is():
     at = estimates(Normal(), np.eye(2), True, np.zeros(2), np.zeros(2))
     for above, value in ((True, 1.0), (False, 0.0)):
         found = at.statistics(probability(True, np.array([0.0, -3.0]), above=above), 0.95, se=True)
-        assert found["mean"].tolist() == found["lower"].tolist() == found["upper"].tolist() == [value] * 2
+        assert found["estimate"].tolist() == found["lower"].tolist() == found["upper"].tolist() == [value] * 2
         assert found["se"].tolist() == [0.0, 0.0]
     infinite = estimates(Logistic(), np.eye(2), True, np.zeros(2), np.log([0.5, 1.5])).statistics(
         mean(True), 0.9, se=True

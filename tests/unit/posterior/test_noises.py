@@ -159,8 +159,8 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
     mean, sd = 0.1 + 0.3 * rng.normal(size=(J, 4)), 0.4 * np.exp(0.2 * rng.normal(size=(J, 4)))
     seen = Seen(weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, laws, entry, exit)
     table = conditional_statistics(seen, 0.9, True)
-    assert np.allclose(table["mean"], conditional_mean(seen))
-    assert np.isclose(table["mean"][3], np.exp(0.3) if log_time else 0.3)
+    assert np.allclose(table["estimate"], conditional_mean(seen))
+    assert np.isclose(table["estimate"][3], np.exp(0.3) if log_time else 0.3)
     assert table["se"][3] == 0.0
     for i in range(3):
         g, w = [], []
@@ -176,7 +176,7 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
         centre = w @ g
         spread = np.sqrt(w @ (g - centre) ** 2)
         slack = 5 * spread * np.sqrt(np.sum(w * w))
-        assert abs(table["mean"][i] - centre) < slack
+        assert abs(table["estimate"][i] - centre) < slack
         assert abs(table["se"][i] - spread) < 3 * slack
         for end, p in (("lower", 0.05), ("upper", 0.95)):
             assert abs(w[g < table[end][i]].sum() - p) < 5 * np.sqrt(np.sum(w * w))
@@ -264,7 +264,7 @@ def test_fits_answer_every_question(fit):
     new = data.head(4)
     for what in ("latent", "median", "uncensored", "observed", "conditional"):
         table = res.predict(new, what, interval=0.9)
-        mean = table["mean"]
+        mean = table["estimate"]
         assert np.isfinite(table[np.isfinite(mean)].drop(columns="se")).all(axis=None)
         assert (table["lower"] <= table["upper"]).all()
     limits = res.predict(new, "quantile", q=[0.1, 0.6])

@@ -25,7 +25,7 @@ def test_curve_band_and_rows(curve):
     data = tg.datasets.simulate_groot_lucas()
     assert set(labels(ax)) == {"exact (18)", "left-censored (12)", "limit", "95% band", "posterior mean of f"}
     shown = line(ax, "posterior mean of f")
-    assert np.allclose(shown.get_ydata(), curve.predict({"x": shown.get_xdata()}))
+    assert np.allclose(shown.get_ydata(), curve.predict({"x": shown.get_xdata()}, "latent"))
     left = line(ax, "left-censored (12)")
     assert left.get_marker() == "v"
     assert np.allclose(left.get_ydata(), data["lower"][0])

@@ -19,7 +19,7 @@ def test_a_panel_for_each_term(lung):
     assert [ax.get_xlabel() for ax in axes] == ["ph_ecog", "sex", "age", "wt_loss"]
     age = axes[2].lines[1]
     grid = lung.model.data.frame.iloc[[0] * len(age.get_xdata())].assign(age=age.get_xdata())
-    assert np.allclose(age.get_ydata(), lung.predict(grid, "terms")[("gp(age)", "mean")])
+    assert np.allclose(age.get_ydata(), lung.predict(grid, "terms")[("gp(age)", "estimate")])
     points = axes[1].lines[1]
     effect = lung.params["C(sex)[T.2]"]
     assert np.allclose(points.get_ydata(), [0.0, effect])
@@ -63,7 +63,7 @@ def test_a_curve_and_band_for_each_level(grouped):
     for g, shown, band in zip("abc", curves, ax.collections, strict=True):
         new = pd.DataFrame({"x": shown.get_xdata(), "z": 0.0, "g": g, "h": 101})
         table = grouped.predict(new, "terms", interval=0.9)["gp(x, by=g)"]
-        assert np.allclose(shown.get_ydata(), table["mean"])
+        assert np.allclose(shown.get_ydata(), table["estimate"])
         assert np.isclose(band.get_paths()[0].vertices[:, 1].max(), table["upper"].max())
     names = {text.get_text(): text.get_color() for text in ax.texts}
     assert names == {g: shown.get_color() for g, shown in zip("abc", curves, strict=True)}
@@ -93,9 +93,9 @@ def test_slopes_are_drawn_at_one(grouped):
 def test_random_intercepts_in_order_with_names(grouped):
     axes = grouped.plot_terms(interval=0.8)
     assert len(axes) == 3
-    ax, table = axes[2], grouped.group_effects(interval=0.8).loc["re(h)"].sort_values("mean")
+    ax, table = axes[2], grouped.group_effects(interval=0.8).loc["re(h)"].sort_values("estimate")
     dots = next(item for item in ax.lines if item.get_marker() == "o")
-    assert np.array_equal(dots.get_ydata(), table["mean"])
+    assert np.array_equal(dots.get_ydata(), table["estimate"])
     bars = np.array([bar[:, 1] for bar in ax.collections[0].get_segments()])
     assert np.array_equal(bars, table[["lower", "upper"]])
     assert [label.get_text() for label in ax.get_xticklabels()] == [str(level) for level in table.index]
@@ -124,7 +124,7 @@ def test_two_inputs_are_a_surface(visits, term):
     assert np.array_equal(dots.get_ydata(), visits["x"])
     filled = ax.collections[0]
     z, x = np.meshgrid(*(np.linspace(visits[c].min(), visits[c].max(), 61) for c in ("z", "x")))
-    mean = res.predict({"z": z.ravel(), "x": x.ravel()}, "terms")[(term, "mean")]
+    mean = res.predict({"z": z.ravel(), "x": x.ravel()}, "terms")[(term, "estimate")]
     assert np.isclose(filled.zmax, mean.max())
     assert np.isclose(filled.zmin, mean.min())
     assert filled.levels[0] == -filled.levels[-1] <= mean.min()

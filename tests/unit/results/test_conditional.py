@@ -49,9 +49,9 @@ def test_against_draws(request, rng, fixture, size):
         f, y, sigma = draws_given_seen(seen, row, size, rng)
         y = np.exp(y) if seen.log else y
         mine = table.iloc[row]
-        assert abs(y.mean() - mine["mean"]) < 5 * y.std() / np.sqrt(size)
+        assert abs(y.mean() - mine["estimate"]) < 5 * y.std() / np.sqrt(size)
         g = truncated_mean(f, sigma, seen.lower[row], seen.upper[row], log_time=seen.log)
-        assert abs(g.mean() - mine["mean"]) < 5 * g.std() / np.sqrt(size) + 1e-6
+        assert abs(g.mean() - mine["estimate"]) < 5 * g.std() / np.sqrt(size) + 1e-6
         assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log else 0.02)
         for end, p in (("lower", 0.05), ("upper", 0.95)):
             assert abs((g < mine[end]).mean() - p) < 5 * np.sqrt(p * (1 - p) / size) + 2e-3
@@ -63,7 +63,7 @@ def test_exact_rows_return_the_response(averaged, mixed, ammonium):
         response = res.parts.training.response
         exact, lower, upper = response.lower == response.upper, response.lower, response.upper
         assert np.allclose(table[exact], np.column_stack([y[exact], 0 * y[exact], y[exact], y[exact]]))
-        inside = table[~exact]["mean"].to_numpy()
+        inside = table[~exact]["estimate"].to_numpy()
         assert ((inside > lower[~exact]) & (inside < upper[~exact])).all()
         assert (table[~exact]["se"] > 0).all()
         assert res.predict(what="conditional").name == "conditional"
@@ -108,8 +108,8 @@ def test_new_rows_reweigh_the_components(averaged, mixed):
         _, seen = seen_in_rows(averaged.parts, new)
     assert np.allclose(seen.weight.sum(axis=0), 1.0)
     assert not np.allclose(seen.weight, averaged.parts.fitted.weights[:, None])
-    assert table.loc["r2", "mean"] == 0.5
-    assert (table["lower"] <= table["mean"]).all()
+    assert table.loc["r2", "estimate"] == 0.5
+    assert (table["lower"] <= table["estimate"]).all()
     with pytest.raises(SpecError, match="'low'"):
         averaged.predict(mixed.drop(columns="low"), "conditional")
     with pytest.raises(SpecError, match="exclude="):
@@ -157,9 +157,9 @@ def test_two_ends_of_new_rows_are_read(mixed, response):
     new.loc[8, ["lo", "hi", "y"]] = np.nan
     f = res.predict(new, se=True)
     sd = np.hypot(f["se"], FIXED["sigma"])
-    ends = ((end[:8] - f["mean"][:8]) / sd[:8] for end in (lo, hi))
+    ends = ((end[:8] - f["estimate"][:8]) / sd[:8] for end in (lo, hi))
     with np.errstate(invalid="ignore"):
-        truth = np.where(kind[:8] == 0, y[:8], scipy.stats.truncnorm.mean(*ends, loc=f["mean"][:8], scale=sd[:8]))
+        truth = np.where(kind[:8] == 0, y[:8], scipy.stats.truncnorm.mean(*ends, loc=f["estimate"][:8], scale=sd[:8]))
     table = res.predict(new, "conditional")
     assert np.allclose(table[:8], truth, atol=1e-7)
     assert np.isnan(table[8])

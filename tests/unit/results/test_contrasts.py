@@ -81,7 +81,7 @@ def test_prediction_frame(averaged, mixed):
     mean = averaged.predict(new, "uncensored", interval=0.9)
     obs = averaged.predict(new, "quantile", q=[0.05, 0.95])
     assert np.allclose(frame, pd.concat([mean, obs], axis=1))
-    assert np.allclose(prediction.predicted_mean, mean["mean"])
+    assert np.allclose(prediction.predicted_mean, mean["estimate"])
     assert np.allclose(prediction.se_mean, mean["se"])
     assert np.allclose(prediction.conf_int(obs=True, alpha=0.1), obs)
     assert np.allclose(prediction.conf_int(alpha=0.1), mean[["lower", "upper"]])

@@ -86,7 +86,7 @@ def test_probabilities_and_quantiles_agree(averaged, ammonium):
 
 def test_far_limits_have_no_spread(averaged):
     table = averaged.predict(what="prob", below=[-1e6, 1e6], interval=0.95)
-    assert np.allclose(table[1e6]["mean"], 1.0)
+    assert np.allclose(table[1e6]["estimate"], 1.0)
     assert np.allclose(table.xs("se", axis=1, level="statistic"), 0.0)
 
 

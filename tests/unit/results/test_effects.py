@@ -86,7 +86,7 @@ def test_mcdonald_and_moffitts_fraction():
     res = tg.fit("y ~ x | censor(0)", data, fixed={"sigma": 1.0}, method="ep")
     row = pd.DataFrame({"x": [-0.4]})
     effect = res.marginal_effects("observed", row).iloc[0]
-    z = float(res.predict(row).iloc[0])
+    z = float(res.predict(row, "latent").iloc[0])
     ratio = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / ndtr(z)
     assert np.isclose(effect["dydx"], res.params["x"] * ndtr(z), rtol=2e-3)
     assert np.isclose(effect["intensive"] / effect["dydx"], 1 - z * ratio - ratio**2, rtol=2e-3)
@@ -104,7 +104,7 @@ def test_log_time_and_other_columns(lung, ammonium):
     res = tg.fit("time ~ bs(age, df=4) + C(sex) + m:age | censor(event=event)", data, family="lognormal", method="ep")
     table = res.marginal_effects()
     assert table.index.tolist() == [("age", "dy/dx"), ("sex", "2 - 1"), ("m", "True - False")]
-    expected = (res.predict(data.assign(m=True)) - res.predict(data.assign(m=False))).mean()
+    expected = (res.predict(data.assign(m=True), "latent") - res.predict(data.assign(m=False), "latent")).mean()
     assert np.isclose(table.loc[("m", "True - False"), "dydx"], expected)
     with pytest.raises(SpecError, match="limits"):
         res.marginal_effects("observed")
@@ -119,7 +119,9 @@ def test_weights_count(mixed):
     # a row that stands for three alike leaves no room for noise, so the noise is given
     res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, weights=weight, hyper="maximize", fixed={"sigma": 0.3})
     h = 1e-4
-    slope = (res.predict(mixed.assign(x=mixed["x"] + h)) - res.predict(mixed.assign(x=mixed["x"] - h))) / (2 * h)
+    slope = (
+        res.predict(mixed.assign(x=mixed["x"] + h), "latent") - res.predict(mixed.assign(x=mixed["x"] - h), "latent")
+    ) / (2 * h)
     assert np.isclose(res.get_margeff()["dydx"].iloc[0], np.average(slope, weights=weight), rtol=1e-3)
 
 

@@ -24,7 +24,7 @@ def fitted(request, wards):
 def test_a_row_for_each_group_as_in_the_terms(fitted, wards, interval):
     table = fitted.group_effects(interval=interval)
     assert table.index.names == ["term", "level"]
-    assert list(table.columns) == ["mean", "se", "lower", "upper"][: 4 if interval else 2]
+    assert list(table.columns) == ["estimate", "se", "lower", "upper"][: 4 if interval else 2]
     rows = fitted.predict(what="terms", interval=interval, se=True)
     for name, column in (("re(ward)", "ward"), ("crew", "team")):
         mine = table.loc[name]
@@ -47,8 +47,8 @@ def test_the_bar_and_log_time(lung):
     data = lung.dropna(subset=["inst"])
     res = tg.fit("time ~ age + (1 | inst) | censor(event=event)", data, family="lognormal", hyper="maximize")
     table = res.group_effects("re(inst)").loc["re(inst)"]
-    rows = res.predict(what="terms")[("re(inst)", "mean")]
-    assert np.allclose(table["mean"].loc[data["inst"]], rows)
+    rows = res.predict(what="terms")[("re(inst)", "estimate")]
+    assert np.allclose(table["estimate"].loc[data["inst"]], rows)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tobitgp.results.conditional import seen_in_training
 def test_posterior_agrees_with_predict(request, fixture):
     res = request.getfixturevalue(fixture)
     mean, covariance = res.posterior()
-    table = res.predict(se=True)
-    assert np.allclose(mean, table["mean"])
+    table = res.predict(what="latent", se=True)
+    assert np.allclose(mean, table["estimate"])
     assert np.allclose(np.sqrt(np.diag(covariance)), table["se"])
     assert list(covariance.index) == list(covariance.columns) == list(mean.index)
     assert np.linalg.eigvalsh(covariance).min() > -1e-8

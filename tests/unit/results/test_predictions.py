@@ -18,20 +18,20 @@ def test_new_none_is_the_training_data(request, mixed, fixture, what):
     data = tg.datasets.load("nh4") if fixture == "ammonium" else mixed
     a, b = res.predict(what=what, interval=0.9), res.predict(data, what, interval=0.9)
     pd.testing.assert_frame_equal(a, b)
-    assert list(a.columns) == ["mean", "se", "lower", "upper"]
-    assert (a["lower"] <= a["mean"]).all()
-    assert (a["mean"] <= a["upper"]).all()
+    assert list(a.columns) == ["estimate", "se", "lower", "upper"]
+    assert (a["lower"] <= a["estimate"]).all()
+    assert (a["estimate"] <= a["upper"]).all()
     assert (a["se"] > 0).all()
 
 
 def test_shapes_of_the_answer(averaged, mixed):
     value = averaged.predict(mixed.head(3))
     assert isinstance(value, pd.Series)
-    assert value.name == "latent"
+    assert value.name == "median"
     assert list(value.index) == ["r0", "r1", "r2"]
     with_se = averaged.predict(mixed.head(3), se=True)
-    assert list(with_se.columns) == ["mean", "se"]
-    assert np.array_equal(with_se["mean"], value)
+    assert list(with_se.columns) == ["estimate", "se"]
+    assert np.array_equal(with_se["estimate"], value)
 
 
 def test_latent_against_dense_algebra(maximised, mixed):
@@ -43,8 +43,8 @@ def test_latent_against_dense_algebra(maximised, mixed):
     A = A.common
     S = np.linalg.inv(point.factor.L @ point.factor.L.T)
     scale = gp.problem.units.scale
-    table = maximised.predict(mixed, se=True)
-    assert np.allclose(table["mean"], scale * (A @ point.w) + gp.known_mean(design))
+    table = maximised.predict(mixed, "latent", se=True)
+    assert np.allclose(table["estimate"], scale * (A @ point.w) + gp.known_mean(design))
     assert np.allclose(table["se"], scale * np.sqrt(np.einsum("nm,mk,nk->n", A, S, A) + d))
 
 
@@ -52,8 +52,8 @@ def test_linear_part_is_the_coefficients(tobin):
     res = tg.fit("durable ~ age + quant | censor(0)", tobin, method="ep")
     beta = res.params[["Intercept", "age", "quant"]].to_numpy()
     H = np.column_stack([np.ones(20), tobin["age"], tobin["quant"]])
-    table = res.predict(tobin, se=True)
-    assert np.allclose(table["mean"], H @ beta)
+    table = res.predict(tobin, "latent", se=True)
+    assert np.allclose(table["estimate"], H @ beta)
     V = res.cov_params().iloc[:3, :3].to_numpy()
     assert np.allclose(table["se"], np.sqrt(np.einsum("ni,ij,nj->n", H, V, H)))
 
@@ -66,7 +66,7 @@ def test_missing_inputs_and_dropped_rows_are_nan(mixed):
         res = tg.fit("y ~ gp(x) | censor(low, 1.4)", holed, hyper="maximize")
     own = res.predict(what="observed", interval=0.5)
     assert list(own.index) == list(mixed.index)
-    assert list(np.flatnonzero(own["mean"].isna())) == [3, 5]
+    assert list(np.flatnonzero(own["estimate"].isna())) == [3, 5]
     assert own.isna().all(axis=1).sum() == 2
     assert list(np.flatnonzero(res.predict(holed).isna())) == [3]
 
@@ -103,15 +103,16 @@ def test_order_of_rows_does_not_matter(averaged, mixed):
 
 
 def test_the_scales_agree_with_each_other(averaged, log_time):
-    assert np.allclose(averaged.predict(), averaged.predict(what="uncensored"))
+    assert np.allclose(averaged.predict(what="latent"), averaged.predict(what="uncensored"))
+    assert np.allclose(averaged.predict(), averaged.predict(what="latent"), atol=0.01)
     observed = averaged.predict(what="observed")
     assert (observed <= 1.4).all()
     assert (observed >= -0.6).all()
-    latent = log_time.predict(interval=0.95)
+    latent = log_time.predict(what="latent", interval=0.95)
     median = log_time.predict(what="median", interval=0.95)
     assert np.allclose(np.log(median[["lower", "upper"]]), latent[["lower", "upper"]])
-    assert np.allclose(np.log(median["mean"]), latent["mean"], atol=0.02)
-    assert (log_time.predict(what="uncensored") > median["mean"]).all()
+    assert np.allclose(np.log(median["estimate"]), latent["estimate"], atol=0.02)
+    assert (log_time.predict(what="uncensored") > median["estimate"]).all()
 
 
 def test_offset_moves_the_prediction(mixed):
@@ -155,7 +156,7 @@ def test_bad_intervals(averaged, interval):
 
 @pytest.mark.parametrize("what", ["Latent", "mean", 3, ["latent"], ""])
 def test_unknown_scales_are_listed(averaged, what):
-    with pytest.raises(SpecError, match="'latent', 'median', 'uncensored', 'observed'"):
+    with pytest.raises(SpecError, match="'median', 'latent', 'uncensored', 'observed'"):
         averaged.predict(what=what)
 
 
@@ -170,8 +171,8 @@ def test_nothing_left_to_learn():
     """Every coefficient fixed: f is known, and so is its interval."""
     data = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.1, 1.9, 3.2]})
     res = tg.fit("y ~ 0 + x | censor(0)", data, fixed={"x": 1.0, "sigma": 0.3}, method="ep")
-    table = res.predict(interval=0.95)
-    assert np.allclose(table[["mean", "lower", "upper"]], data[["x", "x", "x"]])
+    table = res.predict(what="latent", interval=0.95)
+    assert np.allclose(table[["estimate", "lower", "upper"]], data[["x", "x", "x"]])
     assert np.allclose(table["se"], 0.0)
     assert np.isfinite(res.predict(what="observed", interval=0.95)).all(axis=None)
 

@@ -338,7 +338,9 @@ def test_bands_of_regressions_are_those_of_draws(family, data):
     band = res.predict_survival_function(rows, times, interval=0.9)["p0"]
     prob = res.predict(rows, "prob", above=list(times), interval=0.9)
     for t, found in zip(times, band.itertuples(), strict=True):
-        np.testing.assert_allclose([found.mean, found.lower, found.upper], prob[t][["mean", "lower", "upper"]].iloc[0])
+        np.testing.assert_allclose(
+            [found.mean, found.lower, found.upper], prob[t][["estimate", "lower", "upper"]].iloc[0]
+        )
     H = res.predict_cumulative_hazard(rows, times, interval=0.9)["p0"]
     z = float(ndtri(0.95))
     se = np.log(H["upper"] / H["lower"]) / (2.0 * z) * H["mean"]
@@ -387,7 +389,9 @@ def test_means_are_integrals_over_the_posterior(fits, data, kind):
     point = res.predict(row, "prob", above=at, interval=0.8).iloc[0]
     band = res.predict_survival_function(row, [at], interval=0.8).iloc[0]
     mean, _, lower, upper = band
-    np.testing.assert_allclose(point[["mean", "lower", "upper"]], [mean, min(lower, mean), max(upper, mean)], rtol=1e-7)
+    np.testing.assert_allclose(
+        point[["estimate", "lower", "upper"]], [mean, min(lower, mean), max(upper, mean)], rtol=1e-7
+    )
     H = res.predict_cumulative_hazard(row, [at], interval=0.8).iloc[0]
     np.testing.assert_allclose(np.exp(-H), band.iloc[[0, 1, 3, 2]], rtol=1e-7)
 

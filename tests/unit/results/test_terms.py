@@ -21,14 +21,14 @@ def additive(mixed):
 
 
 def means(table):
-    return table.xs("mean", axis=1, level="statistic")
+    return table.xs("estimate", axis=1, level="statistic")
 
 
 def test_terms_add_up_to_latent(additive, averaged, ammonium):
     for res in (additive[0], averaged, ammonium):
         table = res.predict(what="terms", interval=0.9)
         assert table.columns.names == ["term", "statistic"]
-        assert np.allclose(means(table).sum(axis=1), res.predict(), atol=1e-10, rtol=0)
+        assert np.allclose(means(table).sum(axis=1), res.predict(what="latent"), atol=1e-10, rtol=0)
         assert list(table.columns.get_level_values(0).unique()) == [term.name for term in model_terms(res.parts)]
     names = list(means(additive[0].predict(what="terms")).columns)
     assert names == ["Intercept", "poly(z, 2)", "g", "gp(x)", "gp(t)", "offset"]
@@ -65,7 +65,7 @@ def test_bands_against_draws(averaged, rng, draws):
     effect = np.outer(z, parts.training.design.H[rows, 1])
     for draw, name in ((g, "gp(x)"), (effect, "z")):
         sd = draw.std(axis=0)
-        assert (np.abs(draw.mean(axis=0) - table[name]["mean"]) < 5 * sd / np.sqrt(draws)).all()
+        assert (np.abs(draw.mean(axis=0) - table[name]["estimate"]) < 5 * sd / np.sqrt(draws)).all()
         assert np.allclose(sd, table[name]["se"], rtol=0.02)
         for end, p in (("lower", 0.05), ("upper", 0.95)):
             share = (draw < table[name][end].to_numpy()).mean(axis=0)
@@ -76,30 +76,33 @@ def test_excluded_terms_are_zero(additive):
     res, data = additive
     table = means(res.predict(what="terms"))
     for name in ("poly(z, 2)", "g", "gp(x)", "gp(t)", "offset"):
-        rest = res.predict(exclude=[name])
+        rest = res.predict(what="latent", exclude=[name])
         assert np.allclose(rest, table.drop(columns=name).sum(axis=1), atol=1e-10)
-        assert np.allclose(res.predict(data, exclude=name), rest, atol=1e-10)
+        assert np.allclose(res.predict(data, "latent", exclude=name), rest, atol=1e-10)
         assert name not in res.predict(what="terms", exclude=name).columns.get_level_values(0)
-    both = res.predict(exclude=["gp(x)", "gp(t)"], se=True)
+    both = res.predict(what="latent", exclude=["gp(x)", "gp(t)"], se=True)
     assert (both["se"] > 0).all()
 
 
 def test_an_excluded_process_has_no_spread(maximised, mixed):
-    with_gp, without = maximised.predict(se=True), maximised.predict(se=True, exclude="gp(x)")
+    with_gp, without = (
+        maximised.predict(what="latent", se=True),
+        maximised.predict(what="latent", se=True, exclude="gp(x)"),
+    )
     q = term_nodes(maximised.parts, maximised.parts.training.design)["gp(x)"]
-    assert not np.allclose(with_gp["mean"], without["mean"])
-    assert np.allclose(with_gp["mean"] - without["mean"], q.mean[0])
+    assert not np.allclose(with_gp["estimate"], without["estimate"])
+    assert np.allclose(with_gp["estimate"] - without["estimate"], q.mean[0])
     mean, V = at_its_average(maximised, maximised.parts.training.design.H)
-    assert np.allclose(without["mean"], mean)
+    assert np.allclose(without["estimate"], mean)
     assert np.allclose(without["se"] ** 2, np.diag(V))
 
 
 def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mixed):
     table = averaged.predict(what="terms", se=True)
-    assert np.isclose(table[("gp(x)", "mean")].mean(), 0.0, atol=1e-10)
+    assert np.isclose(table[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
     assert np.isclose(table[("Intercept", "se")].iloc[0], averaged.bse["Intercept"])
     weighted = tg.fit("y ~ z + g + gp(x) | censor(low, 1.4)", mixed, weights=WEIGHTS, hyper="maximize")
-    part = weighted.predict(what="terms")[("gp(x)", "mean")]
+    part = weighted.predict(what="terms")[("gp(x)", "estimate")]
     assert np.isclose(np.average(part, weights=WEIGHTS), 0.0, atol=1e-10)
 
 
@@ -107,9 +110,9 @@ def test_a_process_beside_an_intercept_is_measured_from_its_average(averaged, mi
 def test_without_an_intercept_a_process_keeps_its_level(mixed, formula):
     res = tg.fit(f"{formula} | censor(low, 1.4)", mixed, hyper="maximize")
     table = means(res.predict(what="terms"))
-    assert np.allclose(table.sum(axis=1), res.predict(), atol=1e-10)
+    assert np.allclose(table.sum(axis=1), res.predict(what="latent"), atol=1e-10)
     assert abs(table["gp(x)"].mean()) > 0.1
-    only = res.predict(exclude="gp(x)")
+    only = res.predict(what="latent", exclude="gp(x)")
     assert np.allclose(only, table.drop(columns="gp(x)").sum(axis=1), atol=1e-10)
 
 
@@ -133,7 +136,7 @@ def test_shared_columns_are_still_needed(mixed):
     with pytest.raises(DataError, match="'x'"):
         res.predict({"z": [1.0]}, exclude="x")
     assert np.allclose(
-        res.predict(pd.DataFrame(index=[7, 8]), exclude=["x", "gp(x)"]),
+        res.predict(pd.DataFrame(index=[7, 8]), "latent", exclude=["x", "gp(x)"]),
         means(res.predict(what="terms"))["Intercept"].iloc[:2],
     )
 
@@ -150,7 +153,7 @@ def test_categories_codings_and_named_processes(mixed):
     res = tg.fit(formula, data, hyper="maximize")
     table = means(res.predict(what="terms"))
     assert list(table.columns) == ["Intercept", "C(k)", "g", "`a b`:g", "curve", "offset"]
-    assert np.allclose(table.sum(axis=1), res.predict(), atol=1e-10, rtol=0)
+    assert np.allclose(table.sum(axis=1), res.predict(what="latent"), atol=1e-10, rtol=0)
     for names, columns in ((["C(k)"], ["k"]), (["curve", "offset"], ["x"]), (["g", "`a b`:g"], ["g", "a b"])):
         assert np.allclose(res.predict(data.drop(columns=columns), exclude=names), res.predict(exclude=names))
     effects = res.marginal_effects()
@@ -160,6 +163,6 @@ def test_categories_codings_and_named_processes(mixed):
 
 def test_a_prior_of_the_intercept_leaves_processes_centred(mixed):
     res = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, priors={"Intercept": tg.Normal(0.0, 1.0)}, hyper="maximize")
-    assert np.isclose(res.predict(what="terms")[("gp(x)", "mean")].mean(), 0.0, atol=1e-10)
+    assert np.isclose(res.predict(what="terms")[("gp(x)", "estimate")].mean(), 0.0, atol=1e-10)
     known = tg.fit("y ~ gp(x) | censor(low, 1.4)", mixed, fixed={"Intercept": 0.3}, hyper="maximize")
     assert np.allclose(means(known.predict(what="terms"))["Intercept"], 0.3)

@@ -154,9 +154,11 @@ def test_survival_of_rows_has_their_noise(data):
     fit = tg.fit("Surv(t, event) ~ 0 + gp(x)", rows, family="lognormal", var_weights="w", fixed=KNOWN, inducing=None)
     f = fit.predict(what="latent", se=True)
     sd = np.hypot(f["se"], 0.4 * np.sqrt(data["w"].mean() / data["w"]))
-    want = norm.sf(np.log([0.5, 2.0])[:, None], f["mean"], sd)
+    want = norm.sf(np.log([0.5, 2.0])[:, None], f["estimate"], sd)
     np.testing.assert_allclose(fit.predict_survival_function(times=[0.5, 2.0]), want, atol=1e-6)
-    np.testing.assert_allclose(fit.predict_percentile(rows, p=0.2), np.exp(f["mean"] + norm.isf(0.2) * sd), rtol=1e-5)
+    np.testing.assert_allclose(
+        fit.predict_percentile(rows, p=0.2), np.exp(f["estimate"] + norm.isf(0.2) * sd), rtol=1e-5
+    )
     draws = np.log(fit.sample(draws=4000, rng=1))
     np.testing.assert_allclose(draws.std(axis=1), sd, rtol=0.08)
 

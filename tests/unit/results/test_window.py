@@ -48,7 +48,7 @@ def test_regressions_predict_means_inside_the_window(family):
         return shown(LAWS[family], eta, res.params["sigma"], *ends, log_time=log_time)
 
     table = res.predict(NEW, "observed", interval=0.95)
-    assert table["mean"].to_numpy() == pytest.approx([exact(x) for x in NEW["x"]], rel=1e-9)
+    assert table["estimate"].to_numpy() == pytest.approx([exact(x) for x in NEW["x"]], rel=1e-9)
     assert (table["lower"] > ends[0]).all()
     assert (table["upper"] < ends[2]).all()
     effect = res.marginal_effects("observed", at=NEW).iloc[0]
@@ -57,7 +57,7 @@ def test_regressions_predict_means_inside_the_window(family):
     assert effect["intensive"] + effect["extensive"] == pytest.approx(effect["dydx"], rel=1e-12)
     draws = res.sample(NEW, draws=2000, what="observed", rng=1).to_numpy()
     assert draws.min() > ends[0]
-    assert draws.mean(axis=1) == pytest.approx(table["mean"], abs=0.02 * (ends[1] - ends[0]))
+    assert draws.mean(axis=1) == pytest.approx(table["estimate"], abs=0.02 * (ends[1] - ends[0]))
 
 
 def test_standard_errors_inside_the_window_are_those_of_the_delta_method():
@@ -70,7 +70,7 @@ def test_standard_errors_inside_the_window_are_those_of_the_delta_method():
     b, steps = res.params.to_numpy(), 1e-5 * np.eye(3)
     G = np.column_stack([(mean(b + step) - mean(b - step)) / 2e-5 for step in steps])
     table = res.predict(NEW, "observed", se=True)
-    assert table["mean"].to_numpy() == pytest.approx(mean(b), rel=1e-12)
+    assert table["estimate"].to_numpy() == pytest.approx(mean(b), rel=1e-12)
     assert table["se"].to_numpy() == pytest.approx(np.sqrt(np.einsum("ij,jk,ik->i", G, res.cov_params(), G)), rel=1e-5)
 
 
@@ -87,9 +87,9 @@ def test_processes_average_the_mean_inside_the_window_over_f(family):
         values = [shown(LAWS[family], mean + sd * z, 0.6, *ends, log_time=log_time) for z in nodes]
         return np.average(np.transpose([values, np.square(values)]), axis=0, weights=weight)
 
-    moments = np.array([exact(m, s) for m, s in zip(f["mean"], f["se"], strict=True)])
+    moments = np.array([exact(m, s) for m, s in zip(f["estimate"], f["se"], strict=True)])
     table = res.predict(NEW, "observed", interval=0.9)
-    assert table["mean"].to_numpy() == pytest.approx(moments[:, 0], rel=1e-8)
+    assert table["estimate"].to_numpy() == pytest.approx(moments[:, 0], rel=1e-8)
     assert table["se"].to_numpy() == pytest.approx(np.sqrt(moments[:, 1] - moments[:, 0] ** 2), rel=1e-5)
     for end, z in (("lower", stats.norm.ppf(0.05)), ("upper", stats.norm.ppf(0.95))):  # the mean rises with f
         at = [shown(LAWS[family], m + z * s, 0.6, *ends, log_time=log_time) for m, s in f.to_numpy()]

@@ -97,7 +97,7 @@ def test_values_and_errors(which, fit, rng):
     }
     question, exact = cases[which]
     found = answer(fit, V, question)
-    np.testing.assert_allclose(np.ravel(found["mean"]), np.ravel(exact(fit.values)), rtol=1e-8)
+    np.testing.assert_allclose(np.ravel(found["estimate"]), np.ravel(exact(fit.values)), rtol=1e-8)
     slopes = differences(fit, lambda p: np.ravel(exact(p))[0])
     np.testing.assert_allclose(np.ravel(found["se"]), np.sqrt(slopes @ V @ slopes), rtol=1e-4)
 
@@ -130,10 +130,10 @@ def test_clipped_and_conditional_means_are_integrals(fit, rng):
     seen = Question(lambda y, *ends: y.conditional_mean(*ends), at=(low, high), bounds=(low, high))
     for question, exact in ((shown, lambda q: value(name, fit.k, q, clipped)), (seen, mean_inside)):
         found = answer(fit, V, question, plug_in=True)
-        np.testing.assert_allclose(found["mean"], exact(fit.values), rtol=1e-4)
+        np.testing.assert_allclose(found["estimate"], exact(fit.values), rtol=1e-4)
         slopes = differences(fit, exact)
         np.testing.assert_allclose(found["se"], np.sqrt(slopes @ V @ slopes), rtol=2e-2)
-    open_ends = answer(fit, V, observed(False, -free, free, -free, free), plug_in=True)["mean"]
+    open_ends = answer(fit, V, observed(False, -free, free, -free, free), plug_in=True)["estimate"]
     mean_of_all = value(name, fit.k, fit.values, lambda law: np.atleast_1d(law.mean()))
     np.testing.assert_allclose(open_ends, mean_of_all, rtol=1e-6)
 
@@ -156,7 +156,7 @@ def test_errors_are_those_of_the_covariance(rng):
     fit = fit_mixture(y, y, k=1, method=EMCM())
     found = answer(fit, linear_response(fit, y, y), mean(False), level=0.95)
     np.testing.assert_allclose(found["se"], y.std() / np.sqrt(50), rtol=1e-3)
-    np.testing.assert_allclose(found["upper"] - found["mean"], 1.959964 * found["se"], rtol=1e-6)
+    np.testing.assert_allclose(found["upper"] - found["estimate"], 1.959964 * found["se"], rtol=1e-6)
 
 
 def test_parameters_that_are_not_determined_leave_nan_only_where_they_matter(rng):
@@ -191,7 +191,7 @@ def test_bands_of_far_survival_are_those_of_its_logarithm(sds):
     np.testing.assert_allclose(cumulative["se"], error, rtol=1e-5)
     hazard = answer(fit, V, CURVES["hazard"](False, at))
     inside = error_of(lambda x, *law: st.norm.logpdf(x, *law) - st.norm.logsf(x, *law))
-    np.testing.assert_allclose(hazard["se"] / hazard["mean"], inside, rtol=1e-3)
+    np.testing.assert_allclose(hazard["se"] / hazard["estimate"], inside, rtol=1e-3)
 
 
 def test_what_is_certain_has_no_error():
@@ -200,4 +200,4 @@ def test_what_is_certain_has_no_error():
     V = linear_response(fit, y, y)
     for of, certain in (("survival", 1.0), ("cumulative_hazard", 0.0)):
         at = answer(fit, V, CURVES[of](True, np.zeros(1)), level=0.9)
-        assert [at[name][0] for name in ("mean", "se", "lower", "upper")] == [certain, 0.0, certain, certain]
+        assert [at[name][0] for name in ("estimate", "se", "lower", "upper")] == [certain, 0.0, certain, certain]

@@ -175,7 +175,7 @@ def test_observed_means_lie_between_the_limits(res):
     rng = np.random.default_rng(0)
     draws = np.clip(res.parts.fit.plug_in().rvs(400_000, rng), -4, 4)
     found = res.predict(NEW, "observed", interval=0.9)
-    np.testing.assert_allclose(found["mean"], draws.mean(), atol=4 * draws.std() / np.sqrt(400_000))
+    np.testing.assert_allclose(found["estimate"], draws.mean(), atol=4 * draws.std() / np.sqrt(400_000))
     assert found["lower"].ge(-4).all()
     assert found["upper"].le(4).all()
     unknown = tg.fit("Surv(y, e) ~ mixture(1)", {"y": [1.0, 2.0, 4.0], "e": [1, 1, 0]}, family="exponential")

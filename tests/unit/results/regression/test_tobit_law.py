@@ -19,8 +19,8 @@ def scaled(mixed):
 
 def test_posterior_agrees_with_predict_and_with_the_covariance_of_the_estimates(scaled, mixed):
     mean, covariance = scaled.posterior(mixed)
-    band = scaled.predict(mixed, se=True)
-    np.testing.assert_allclose(mean, band["mean"], rtol=1e-12)
+    band = scaled.predict(mixed, "latent", se=True)
+    np.testing.assert_allclose(mean, band["estimate"], rtol=1e-12)
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), band["se"], rtol=1e-10)
     H = np.column_stack([np.ones(len(mixed)), mixed["g"] == "b", mixed["z"]])
     V = scaled.cov_params().loc[["Intercept", "g[T.b]", "z"], ["Intercept", "g[T.b]", "z"]]
@@ -42,10 +42,10 @@ def test_new_responses_have_the_moments_of_the_law(mixed, family):
     res = tg.fit("y ~ z | censor(low, 1.4)", mixed, family=family)
     new, law = mixed.head(4), res.parts.law
     y = res.sample(new, DRAWS, rng=2)
-    latent = res.predict(new, se=True)
+    latent = res.predict(new, "latent", se=True)
     log_sd = res.bse["sigma"] / res.params["sigma"]
     variance = latent["se"] ** 2 + res.params["sigma"] ** 2 * law.variance * np.exp(2 * log_sd**2)
-    mean = latent["mean"] + law.mean * res.params["sigma"] * np.exp(log_sd**2 / 2)
+    mean = latent["estimate"] + law.mean * res.params["sigma"] * np.exp(log_sd**2 / 2)
     assert (np.abs(y.mean(axis=1) - mean) < 4.5 * np.sqrt(variance / DRAWS) + 0.02 * log_sd).all()
     np.testing.assert_allclose(y.var(axis=1), variance, rtol=0.08)
 

@@ -33,7 +33,7 @@ def test_moments_of_tobin(res):
     """R's crch and AER: latent mean, mean as recorded, probability of being positive."""
     recorded = load("tobin_tobit.json")["moments_training_rows"]
     table = pd.DataFrame(recorded["values"], columns=recorded["cols"])
-    np.testing.assert_allclose(res.predict(), table["mean_latent"], rtol=1e-5)
+    np.testing.assert_allclose(res.predict(what="latent"), table["mean_latent"], rtol=1e-5)
     np.testing.assert_allclose(res.predict(what="observed"), table["mean_recorded"], rtol=1e-5)
     np.testing.assert_allclose(res.predict(what="prob", above=0.0), table["prob_uncensored"], rtol=1e-5)
 
@@ -69,9 +69,9 @@ def test_predictions_of_lung_as_survreg(complete):
     new = pd.DataFrame(case["newdata"])
     table = case["predict_newdata"]["response"]
     # survreg's "response" is exp(eta): the quantile that the noise crosses at 0.
-    ours = np.exp(res.predict(new, se=True))
-    np.testing.assert_allclose(ours["mean"], table["fit"], rtol=1e-5)
-    np.testing.assert_allclose(ours["mean"] * np.log(ours["se"]), table["se"], rtol=1e-4)
+    ours = np.exp(res.predict(new, "latent", se=True))
+    np.testing.assert_allclose(ours["estimate"], table["fit"], rtol=1e-5)
+    np.testing.assert_allclose(ours["estimate"] * np.log(ours["se"]), table["se"], rtol=1e-4)
     rows = np.array(case["residual_rows_1based"]) - 1
     for kind, name in (("deviance", "deviance"),):
         np.testing.assert_allclose(res.residuals(kind).to_numpy()[rows], case["residuals"][name], rtol=1e-5)
@@ -108,11 +108,11 @@ def at_parameters(res, theta):
 
 def test_terms_add_up_and_can_be_left_out(mixed_fit, mixed):
     table = mixed_fit.predict(what="terms", interval=0.9)
-    means = table.xs("mean", axis=1, level="statistic")
-    np.testing.assert_allclose(means.sum(axis=1), mixed_fit.predict(), rtol=0, atol=1e-10)
-    rest = mixed_fit.predict(mixed, exclude="z")
+    means = table.xs("estimate", axis=1, level="statistic")
+    np.testing.assert_allclose(means.sum(axis=1), mixed_fit.predict(what="latent"), rtol=0, atol=1e-10)
+    rest = mixed_fit.predict(mixed, "latent", exclude="z")
     np.testing.assert_allclose(rest, means.drop(columns="z").sum(axis=1), rtol=0, atol=1e-10)
-    assert np.allclose(mixed_fit.predict(mixed.drop(columns="z"), exclude="z"), rest)
+    assert np.allclose(mixed_fit.predict(mixed.drop(columns="z"), "latent", exclude="z"), rest)
     np.testing.assert_allclose(table[("z", "se")], mixed["z"].abs() * mixed_fit.bse["z"])
     with pytest.raises(DataError, match="'g'"):
         mixed_fit.predict(mixed.drop(columns="g"), exclude="g")  # the noise scale uses it too
@@ -123,7 +123,7 @@ def test_rows_and_their_labels(mixed_fit, mixed):
     holed.loc[holed.index[2], "x"] = np.nan
     ours = mixed_fit.predict(holed, "observed", interval=0.9)
     assert list(ours.index) == list(mixed.index)
-    assert ours["mean"].isna().to_numpy().nonzero()[0].tolist() == [2]
+    assert ours["estimate"].isna().to_numpy().nonzero()[0].tolist() == [2]
     assert (ours["lower"].dropna() >= mixed["low"][ours["lower"].notna()] - 1e-12).all()
     many = mixed_fit.predict(mixed.head(3), "quantile", q=[0.1, 0.9], interval=0.5)
     assert many.columns.names == ["value", "statistic"]
@@ -135,7 +135,7 @@ def test_rows_and_their_labels(mixed_fit, mixed):
 
 
 def test_imputation_is_the_truncated_mean(res, tobin):
-    eta, sigma = res.predict(), res.params["sigma"]
+    eta, sigma = res.predict(what="latent"), res.params["sigma"]
     filled = res.predict(what="conditional")
     seen = tobin["durable"] > 0
     np.testing.assert_array_equal(filled[seen], tobin.loc[seen, "durable"])
@@ -143,7 +143,7 @@ def test_imputation_is_the_truncated_mean(res, tobin):
     np.testing.assert_allclose(filled[~seen], truth, rtol=1e-8)
     np.testing.assert_allclose(res.predict(tobin, "conditional"), filled)
     band = res.predict(what="conditional", interval=0.9)
-    np.testing.assert_allclose(band["mean"], filled)
+    np.testing.assert_allclose(band["estimate"], filled)
     assert (band.loc[seen, "se"] == 0.0).all()
     assert (band.loc[~seen, "upper"] <= 0.0).all()
     with pytest.raises(SpecError, match="exclude"):

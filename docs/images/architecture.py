@@ -1,0 +1,107 @@
+"""Draw the rooms of the package and what they import, from the code: ``python docs/images/architecture.py``.
+
+Writes architecture.svg beside this file. Layers are those of the import contract in pyproject.toml. An arrow points from
+a room to one that it imports; an import that a chain of others implies is left out, and so are the modules that all
+rooms share.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tobitgp"
+SHARED = {"errors", "files", "typing", "options"}
+ARRAYS = {
+    "posterior",
+    "inference",
+    "regression",
+    "mixture",
+    "likelihoods",
+    "priors",
+    "engines",
+    "distributions",
+    "numerics",
+}
+
+
+def read_layers() -> list[list[str]]:
+    """Rooms, those that import first."""
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    named = [[room for room in layer.split(" : ") if room not in SHARED] for layer in contract["layers"]]
+    return [layer for layer in named if layer]
+
+
+def files(room: str) -> list[Path]:
+    """Modules of a room."""
+    return sorted((PACKAGE / room).rglob("*.py")) or [PACKAGE / f"{room}.py"]
+
+
+def imported(room: str) -> set[str]:
+    """Rooms that a room imports."""
+    found = set()
+    for path in files(room):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tobitgp"):
+                names = [node.module or ""] if node.module != "tobitgp" else [f"tobitgp.{n.name}" for n in node.names]
+                found |= {name.split(".")[1] for name in names}
+    return found
+
+
+def direct(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
+    """Imports that no chain of other imports implies."""
+
+    def reached(room: str) -> set[str]:
+        return graph[room].union(*map(reached, graph[room]))
+
+    return {(a, b) for a in graph for b in graph[a] if not any(b in reached(c) for c in graph[a] - {b})}
+
+
+def draw(layers: list[list[str]], edges: set[tuple[str, str]]) -> plt.Figure:
+    """Boxes in rows, the highest layer first."""
+    figure, ax = plt.subplots(figsize=(8, 0.72 * len(layers)), layout="constrained")
+    at = {
+        room: ((i + 1) / (len(layer) + 1) * 3 + 0.35 * (k % 2) - 0.17, -k)
+        for k, layer in enumerate(layers)
+        for i, room in enumerate(layer)
+    }
+    boxes = {}
+    for room, place in at.items():
+        lines = sum(len(path.read_text().splitlines()) for path in files(room))
+        colour = "#dbe9f6" if room in ARRAYS else "#f3f3f3"
+        label = (
+            f"{room}\n{len(files(room))} files, {lines:,} lines" if len(files(room)) > 1 else f"{room}\n{lines:,} lines"
+        )
+        box = {"boxstyle": "round,pad=0.4", "facecolor": colour, "edgecolor": "#777777", "linewidth": 0.7}
+        boxes[room] = ax.text(*place, label, ha="center", va="center", fontsize=7.5, bbox=box, zorder=3)
+    ax.set(xlim=(0.3, 2.7), ylim=(0.6 - len(layers), 0.6))
+    ax.axis("off")
+    figure.canvas.draw()  # boxes have their sizes from here on
+    for a, b in sorted(edges):
+        ends = {"patchA": boxes[a].get_bbox_patch(), "patchB": boxes[b].get_bbox_patch()}
+        look = {"arrowstyle": "-|>", "color": "#4d7ea8", "linewidth": 0.8, "connectionstyle": "arc3,rad=0.12"}
+        ax.annotate("", at[b], at[a], arrowprops=look | ends, zorder=2)
+    return figure
+
+
+def main() -> None:
+    """Read, reduce, draw, write."""
+    layers = read_layers()
+    depth = {room: k for k, layer in enumerate(layers) for room in layer}
+    # Methods of results import what draws, prints or saves them when they are called: against the arrows, not drawn.
+    graph = {room: {other for other in imported(room) if depth.get(other, 0) > depth[room]} for room in depth}
+    plt.rcParams["svg.hashsalt"] = "tobitgp"
+    target = Path(__file__).with_suffix(".svg")
+    draw(layers, direct(graph)).savefig(target, metadata={"Date": None})
+    print(target.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
