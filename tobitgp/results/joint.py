@@ -15,8 +15,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
 from tobitgp.numerics.draws import generator
-from tobitgp.results.conditional import response_of_rows
-from tobitgp.results.rows import Asked, Limits, ask
+from tobitgp.results.rows import Asked, Limits, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:

@@ -29,10 +29,9 @@ from tobitgp.numerics.normal_mixture import average, total_sd
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.deviance import deviance
-from tobitgp.results.conditional import seen_in_training
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
-from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.estimates import rows_at
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.rows import Asked, ask

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import Design
-from tobitgp.data.response import UNKNOWN_LIMITS
-from tobitgp.data.table import read_table
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.response import UNKNOWN_LIMITS, build_response, unknown_rows
+from tobitgp.data.spellings import spell_numbers
+from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import SpecError
 from tobitgp.results.terms import check_levels, fill_columns, find_terms, without
 from tobitgp.results.views import Source
@@ -118,3 +119,48 @@ def mean_limits(parts: Source) -> Limits:
     """Weighted means of the limits and windows of the training rows, as one row."""
     _check_known(parts)
     return Limits(*(np.full(1, end) for end in (*parts.facts.mean_limits, *parts.facts.mean_window)))
+
+
+SEEN_ROLES = ("response", "event", "bound", "limit", "window")
+
+
+def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
+    """Rows of new data in which something is known of the response."""
+    table = what_was_seen(parts, new)
+    return asked.among(~unknown_rows(parts.spec, table)[asked.usable])
+
+
+def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
+    """Columns of the response, the censoring and the window, which what is ``asked`` needs."""
+    names = parts.spec.names(*SEEN_ROLES)
+    lacking = [name for name in names if name not in set(column_names(new))]
+    if lacking:
+        raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
+    spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
+    return read_table(spelled, names)
+
+
+def response_of_rows(parts: Source, new: Frame | None, asked: Asked) -> tuple[Asked, CensoredResponse]:
+    """Rows of whose response something is known, those of the training data by default, and what that is."""
+    if new is None:
+        return asked, parts.rows.response
+    asked = with_response(parts, new, asked)
+    table = what_was_seen(parts, new).take(asked.usable)
+    return asked, build_response(parts.spec, table, np.ones(table.n))
+
+
+class Scored(NamedTuple):
+    """Rows of which something is known."""
+
+    asked: Asked  # the m rows
+    response: CensoredResponse  # of these
+
+
+def read_scored(parts: Source, df: Frame) -> Scored:
+    """Read what is known of new rows, their windows too."""
+    table = what_was_seen(parts, df, "score()")
+    asked = with_response(parts, df, ask(parts, df))
+    if not asked.usable.any():
+        raise SpecError("score() needs rows of which something is known, and these data have none.")
+    table = table.take(asked.usable)
+    return Scored(asked, build_response(parts.spec, table, np.ones(table.n)))

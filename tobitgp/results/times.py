@@ -1,9 +1,14 @@
-"""Times of survival in lifelines' words: percentiles, means, and how well they order rows."""
+"""Times of survival in lifelines' words: percentiles, means, and how well they order rows.
+
+How well a fit predicts new rows: their log likelihood, and the order of their times.
+
+Times of survival in lifelines' words: percentiles, means, and how well they order rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,12 +16,41 @@ import pandas as pd
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.errors import SpecError
 from tobitgp.results.predict import is_dask
-from tobitgp.results.scores import NO_ORDER, check_score, concordance
 from tobitgp.results.survival import percentile_series, refuse_dask, restricted_table, rows_of
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, BoolArray, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
+
+SCORES = ("log_likelihood", "concordance_index")
+NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
+
+
+class Scores(NamedTuple):
+    """What rows of which something is known score."""
+
+    known: BoolArray  # (n_data,), which rows these are, m of them
+    lower: Array  # (m,), what is known of the response
+    upper: Array  # (m,), what is known of the response
+    entry: Array  # (m,), from when on it could have been seen
+    values: Array  # (m,), log likelihoods, or predicted medians
+
+
+def check_score(scoring_method: Any) -> str:
+    """Name of a score."""
+    if not isinstance(scoring_method, str) or scoring_method not in SCORES:
+        raise SpecError(
+            f"scoring_method={scoring_method!r} is not offered; choose one of {', '.join(map(repr, SCORES))}."
+        )
+    return scoring_method
+
+
+def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:
+    """Share of the pairs of rows, followed at one time, whose order is known that predicted medians put in order."""
+    from tobitgp.metrics import concordance_index
+
+    return concordance_index(None, median, lower=lower, upper=upper, entry=entry, weights=weight)
+
 
 Excluded = str | Sequence[str]
 

@@ -25,7 +25,6 @@ from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.rowless import mixture_without_rows, process_without_rows, regression_without_rows
 from tobitgp.results.views import Parts
 from tobitgp.storage.archive import read_arrays, read_document, write_archive
 from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
@@ -42,7 +41,6 @@ class Kind:
 
     name: str
     parts: type  # dataclass of what such a fit was made from and what it found
-    without_rows: Callable[[Any], Any]  # parts -> parts without anything that has an entry for each training row
     check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
     results: Callable[[Any], Any]  # parts -> results
 
@@ -55,9 +53,9 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("process", Parts, process_without_rows, check_process, GPResults.from_parts),
-        Kind("regression", RegressionParts, regression_without_rows, check_regression, RegressionResults),
-        Kind("mixture", MixtureParts, mixture_without_rows, check_mixture, MixtureResults),
+        Kind("process", Parts, check_process, GPResults.from_parts),
+        Kind("regression", RegressionParts, check_regression, RegressionResults),
+        Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
 }
 
@@ -76,7 +74,7 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
     """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
     kind = kind_of(parts)
-    rowless, arrays = kind.without_rows(parts), list[np.ndarray[Any, Any]]()
+    rowless, arrays = parts.without_rows(), list[np.ndarray[Any, Any]]()
     specification = plain_spec(parts.spec, parts.facts.names)
     codec = fit_codec(parts.spec, parts.state.levels)
     document = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,13 +14,13 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.mixture import MixtureFit, held_parameters, linear_response, posterior_covariance, rows_of
+from tobitgp.mixture import MixtureFit, held_parameters, intervals, linear_response, posterior_covariance, rows_of
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.model import Bayes
+from tobitgp.results.estimates import CovKind
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
 
-CovKind = Literal["linear_response", "vb"]
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 
 
@@ -56,6 +56,10 @@ class MixtureParts(Source):
     def bayes(self) -> bool:
         """Whether there is a posterior; point estimates otherwise."""
         return isinstance(self.fit.model, Bayes)
+
+    def without_rows(self) -> MixtureParts:
+        """Parts that answer the same about new rows; their covariance is noted first."""
+        return replace(self, covariance=covariance_of(self), training=None, covariates=None)
 
 
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
@@ -111,3 +115,41 @@ def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
             f"what depends on them, are NaN.{remedy}"
         )
     return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEstimates:
+    """The p parameters."""
+
+    fit: MixtureFit
+    V: Array  # (p, p), covariance of the values; NaN where these rows do not determine a parameter
+
+    @property
+    def value(self) -> Array:
+        """Estimates, (p,)."""
+        return self.fit.values
+
+    @property
+    def cross(self) -> float:
+        """Covariance with linear coefficients, of which there are none."""
+        return 0.0
+
+    def errors(self) -> Array:
+        """Standard errors, (p,); 0 for the weight of a single component."""
+        return np.sqrt(np.diag(self.V))
+
+    def z_values(self) -> Array:
+        """NaN: zero is no value to test."""
+        return np.full(len(self.value), np.nan)
+
+    def p_values(self) -> Array:
+        """NaN, as ``z_values``."""
+        return np.full(len(self.value), np.nan)
+
+    def covariance(self) -> Array:
+        """The matrix V."""
+        return self.V
+
+    def interval(self, alpha: float) -> Array:
+        """Ends (p, 2); see :func:`tobitgp.mixture.covariance.intervals`."""
+        return intervals(self.fit, self.V, 1.0 - alpha)

@@ -23,10 +23,9 @@ from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import read_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question, observed
-from tobitgp.results.conditional import what_was_seen
 from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
-from tobitgp.results.rows import Asked, Limits, ask
+from tobitgp.results.rows import Asked, Limits, ask, what_was_seen
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, BoolArray, Frame

@@ -17,18 +17,16 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
 from tobitgp.results.compare import rank_table
-from tobitgp.results.estimates import Linear
-from tobitgp.results.mixture import estimates, questions
-from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of, errors_in_words, training_ends
+from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.mixture import questions
+from tobitgp.results.mixture.parts import MixtureEstimates, MixtureParts, covariance_of, errors_in_words, training_ends
 from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
 from tobitgp.results.rows import ask
-from tobitgp.results.scores import NO_ORDER, Scores
 from tobitgp.results.survival import TimeRows
-from tobitgp.results.views import COUNTS
+from tobitgp.results.times import NO_ORDER, Scores
 from tobitgp.typing import Array, Frame
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
@@ -82,12 +80,22 @@ class MixtureResults(Results):
 
     @property
     def _rest(self) -> MixtureEstimates:
-        return self._estimates("linear_response")
+        return self._estimates(None)[1]
 
-    def _estimates(self, kind: CovKind) -> MixtureEstimates:
+    def _estimates(self, kind: CovKind | None) -> tuple[Linear, MixtureEstimates]:
+        kind = "linear_response" if kind is None else kind
         default = isinstance(kind, str) and kind == "linear_response"
         parts = self._with_covariance if default else self._parts
-        return MixtureEstimates(parts.fit, covariance_of(parts, kind))
+        return NO_LINEAR, MixtureEstimates(parts.fit, covariance_of(parts, kind))
+
+    def _testable(self, kind: CovKind | None) -> tuple[Linear, list[str]]:
+        found = self._estimates(kind)[1]
+        return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
+
+    def _summary(self, alpha: float, kind: CovKind | None) -> Any:
+        from tobitgp.report.mixture_summary import summarise_mixture
+
+        return summarise_mixture(self, alpha, kind)
 
     @property
     def _with_covariance(self) -> MixtureParts:
@@ -142,11 +150,6 @@ class MixtureResults(Results):
         return float(len(self._parts.fit.names) - 1)
 
     @property
-    def df_resid(self) -> float:
-        """Residual degrees of freedom, ``nobs - df_model``."""
-        return self.nobs - self.df_model
-
-    @property
     def elbo(self) -> float:
         """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
 
@@ -178,27 +181,6 @@ class MixtureResults(Results):
     def llf(self) -> float:
         """Log likelihood of the response in nats, by ``method="em"``: (EM1) of the theory pages; NaN of a posterior."""
         return self._parts.fit.log_likelihood
-
-    @property
-    def aic(self) -> float:
-        """``2 k - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
-
-        References
-        ----------
-        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
-        716-723.
-        """
-        return 2.0 * (self.df_model - self.llf)
-
-    @property
-    def bic(self) -> float:
-        """``k log nobs - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
-
-        References
-        ----------
-        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
-        """
-        return self.df_model * float(np.log(self.nobs)) - 2.0 * self.llf
 
     @property
     def converged(self) -> bool:
@@ -259,12 +241,6 @@ class MixtureResults(Results):
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
-    conf_int = estimates.conf_int
-    cov_params = estimates.cov_params
-    t_test = estimates.t_test
-    wald_test = estimates.wald_test
-    summary_frame = estimates.summary_frame
-    summary = estimates.summary
     sample = questions.sample
     plot = plot_components = questions.plot_components
     plot_evidence = questions.plot_evidence
@@ -320,13 +296,11 @@ class MixtureResults(Results):
         at_once = np.full(len(lower), -np.inf)
         return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))
 
-    def __repr__(self) -> str:
-        parts, counts = self._parts, self._parts.facts.counts
-        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
-        value = f"log evidence {self.log_evidence:.2f} (elbo)" if parts.bayes else f"log likelihood {self.llf:.2f}"
-        return (
-            f"MixtureResults: {parts.spec.formula.strip()}\n"
-            f"  {parts.family.name}, {self.n_components} component{'s' * (self.n_components > 1)}, "
-            f"method {self.method}: {counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
-            f"  {value}, {'converged' if self.converged else 'NOT converged'}"
-        )
+    @property
+    def _family_in_words(self) -> str:
+        k = self.n_components
+        return f"{self._parts.family.name}, {k} component{'s' * (k > 1)}"
+
+    @property
+    def _criterion_in_words(self) -> str:
+        return f"{super()._criterion_in_words}{' (elbo)' * self._parts.bayes}"

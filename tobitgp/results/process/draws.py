@@ -22,8 +22,8 @@ from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs
-from tobitgp.results.conditional import seen_in_training
 from tobitgp.results.joint import JointLaw, draw_within
+from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray

@@ -16,6 +16,7 @@ import pandas as pd
 from tobitgp.data.partitions import PiecesData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import warn_copies
+from tobitgp.data.training_summary import make_facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
@@ -28,7 +29,8 @@ from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.rowless import process_results
+from tobitgp.results.terms import columns_together, with_typical_groups
+from tobitgp.results.views import Parts, named_columns
 from tobitgp.typing import Frame
 
 
@@ -55,7 +57,10 @@ def fit_process(
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
         warn_copies(read.design, read.response, fitted.effective)
     if isinstance(read, PiecesData):
-        return process_results(spec, read, model, fitted, columns)
+        names = named_columns([spec], dict.fromkeys(columns))
+        facts = make_facts(read.state, read.found, read.counts, names, read.examples, columns_together(read.state))
+        facts = with_typical_groups(facts, read.state, read.found.groups)
+        return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
     return GPResults(spec, read, model, fitted, data)
 
 

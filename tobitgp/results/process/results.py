@@ -22,20 +22,22 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import changes, joint, output
-from tobitgp.results.conditional import seen_in_rows
+from tobitgp.results import effects, joint, output
 from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
-from tobitgp.results.groups import group_table, with_typical_groups
-from tobitgp.results.predict import check_alpha
 from tobitgp.results.process.draws import ProcessDraws, ProcessLaw, draw_process
-from tobitgp.results.process.nodes import answer, nodes_of, term_nodes
+from tobitgp.results.process.posterior import (
+    answer,
+    group_table,
+    nodes_of,
+    process_likelihoods,
+    seen_in_rows,
+    term_nodes,
+)
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked
-from tobitgp.results.scores import Scored, process_likelihoods
-from tobitgp.results.terms import columns_together
+from tobitgp.results.rows import Asked, Scored
+from tobitgp.results.terms import columns_together, with_typical_groups
 from tobitgp.results.views import (
     Parts,
-    describe,
     keep_covariates,
     named_columns,
 )
@@ -164,23 +166,8 @@ class GPResults(Results):
         return float(self._parts.fitted.effective)
 
     @property
-    def df_resid(self) -> float:
-        """Residual degrees of freedom, ``nobs - df_model``."""
-        return self.nobs - self.df_model
-
-    @property
     def llf(self) -> float:
         """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
-        return float("nan")
-
-    @property
-    def aic(self) -> float:
-        """NaN, as ``llf``."""
-        return float("nan")
-
-    @property
-    def bic(self) -> float:
-        """NaN, as ``llf``."""
         return float("nan")
 
     @property
@@ -235,40 +222,6 @@ class GPResults(Results):
         return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
 
     # -- tables -------------------------------------------------------------------------------------------------------
-
-    def summary(self, alpha: float = 0.05) -> Any:
-        """Tables to read or to paste into a report.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals.
-
-        Returns
-        -------
-        statsmodels.iolib.summary.Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
-        >>> print(res.summary().tables[2])
-        ==============================================================================
-                         coef     std err          z     P>|z|       [0.025     0.975]
-        ------------------------------------------------------------------------------
-        Intercept      5.4076      9.1464      0.591     0.554     -12.5191    23.3342
-        age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
-        ==============================================================================
-        """
-        from tobitgp.report.process_summary import summarise_process
-
-        return summarise_process(self, check_alpha(alpha))
 
     def plot_evidence(self, ax: Any = None) -> Any:
         """Log posterior density of the hyper-parameters after each stage of the search.
@@ -373,19 +326,20 @@ class GPResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
 
-    def _without_rows(self) -> GPResults:
-        from tobitgp.results.rowless import process_without_rows
+    def _summary(self, alpha: float, kind: Any) -> Any:
+        from tobitgp.report.process_summary import summarise_process
 
-        return GPResults.from_parts(process_without_rows(self._parts))
+        self._estimates(kind)
+        return summarise_process(self, alpha)
+
+    def _without_rows(self) -> GPResults:
+        return GPResults.from_parts(self._parts.without_rows())
 
     posterior = joint.posterior
     sample = joint.sample
-    marginal_effects = changes.marginal_effects
-    get_margeff = changes.marginal_effects
+    marginal_effects = effects.marginal_effects
+    get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
     plot = output.plot
     plot_terms = output.plot_terms
     plot_residuals = output.plot_residuals
-
-    def __repr__(self) -> str:
-        return describe(self._parts, self.evidence_kind)

@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import Design
+from tobitgp.data.arrays import CensoredResponse, Design
 from tobitgp.data.outcome import outcome
+from tobitgp.diagnostics.draws import log_jacobian
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import maximise
 from tobitgp.regression.influence import dfbeta, dfbetas
-from tobitgp.results.conditional import response_of_rows
 from tobitgp.results.regression.parts import RegressionParts, known_scale, model_arguments
-from tobitgp.results.rows import ask
+from tobitgp.results.rows import Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.typing import Array, Frame
 
@@ -121,3 +122,23 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
         change = dfbetas(change, again.inverse_information)
     names = [f"log({name})" if name in ("sigma", "df") else name for name in parts.names]
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)
+
+
+def estimate_likelihoods(parts: RegressionParts, rows: Scored) -> Array:
+    """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
+    return row_likelihoods(rows_at(parts, rows.asked.design), rows.response)
+
+
+def row_likelihoods(rows: LocationScale, response: CensoredResponse) -> Array:
+    """Log likelihood of each row, within its window, in the units of the response; (n,)."""
+    known = outcome(response, log_time=rows.log)
+    low, high, first, last = (
+        (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
+    )
+    exact = known.exact
+    values = np.empty(len(low))
+    values[exact] = rows.noise.logpdf(low[exact]) - np.log(rows.scale[exact])
+    values[~exact] = log_mass(rows.noise, low[~exact], high[~exact])
+    windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
+    values[windowed] -= log_mass(rows.noise, first[windowed], last[windowed])
+    return values + log_jacobian(known, log_time=rows.log)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,11 @@ class RegressionParts(Source):
     def llf(self) -> float:
         """Log likelihood of the response as written."""
         return self.maximum.log_likelihood + self.log_jacobian
+
+    def without_rows(self) -> RegressionParts:
+        """Parts that answer the same about new rows; what only the training rows could tell is noted first."""
+        maximum = replace(self.maximum, scores=None)
+        return replace(self, maximum=maximum, llnull=null_likelihood(self), training=None, covariates=None)
 
 
 def linear_estimates(parts: RegressionParts) -> Linear:

@@ -1,0 +1,326 @@
+r"""The posterior of a process in rows: of all rows, of each without its own response, and of its groups.
+
+The posterior of a fitted process in rows: weighted normals of f, and the noise that goes with each.
+
+What was seen of rows, and the posterior of a process in them without themselves.
+
+The predictive law of each training row without its own word, from the sites of a Gaussian posterior.
+
+The cavity of row n is the posterior with one copy of its site taken out, and
+
+.. math:: p(y_n | y_{-n}, \theta) \approx \int p(y_n | f_n)\, q_{-n}(f_n)\, df_n,
+
+the normaliser that expectation propagation forms in each row: (EP1), (CHK2) and (CHK3) of the theory pages. It is exact
+where the posterior is, as for Gaussian values without censoring. With sites of Laplace's method or of variational
+inference the formula is the same, its cavity that of another approximation.
+
+References
+----------
+.. [1] M. Opper and O. Winther, "Gaussian processes for classification: mean-field algorithms", Neural Computation 12
+   (2000).
+.. [2] A. Vehtari, T. Mononen, V. Tolvanen, T. Sivula and O. Winther, "Bayesian leave-one-out cross-validation
+   approximations for Gaussian latent variable models", JMLR 17(103) (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tobitgp.data.arrays import CensoredResponse, Design, Groups
+from tobitgp.data.outcome import Outcome, outcome
+from tobitgp.diagnostics.draws import log_jacobian
+from tobitgp.distributions.base import Distribution
+from tobitgp.engines import map_independent, row_chunks, single_blas_thread
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.inference.ep import cavity
+from tobitgp.inference.method import Marginals
+from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.site_updates import CHUNK_ROWS
+from tobitgp.likelihoods.censoring_noise import Spread
+from tobitgp.posterior.nodes import Nodes
+from tobitgp.posterior.questions import QUESTIONS, Question
+from tobitgp.posterior.seen import Seen, log_predictive
+from tobitgp.priors.block import Inputs
+from tobitgp.results.estimates import linear_posterior
+from tobitgp.results.predict import check_level
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
+from tobitgp.results.terms import OFFSET, model_terms
+from tobitgp.results.views import Parts
+from tobitgp.typing import Array, Frame
+
+MIN_CHUNK, MAX_CHUNK = 128, 1024
+HEAVY = 100_000
+
+
+def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> Nodes:
+    """Posterior of f in all rows of a design, (PRE1), in the user's units."""
+    inputs, known = parts.gp.inputs(design), parts.gp.known_mean(design)
+    made = [_nodes(parts, design, inputs, known, rows, skip) for rows in row_chunks(0, len(known), CHUNK_ROWS)]
+    if len(made) == 1:
+        return made[0]
+    J = len(parts.fitted.points)
+    mean, sd = (np.concatenate([np.empty((J, 0)), *(getattr(one, k) for one in made)], axis=1) for k in ("mean", "sd"))
+    return Nodes(parts.fitted.weights, mean, sd, noise_sds(parts, design), parts.gp.family.log_time, noises(parts))
+
+
+def _nodes(
+    parts: Parts, design: Design, inputs: Sequence[Inputs], known: Array, rows: slice, skip: frozenset[int]
+) -> Nodes:
+    """Posterior of f in some rows."""
+    points, scale = parts.fitted.points, parts.gp.problem.units.scale
+    here = [at.rows(rows) for at in inputs]
+    mean, sd = np.empty((2, len(points), len(known[rows])))
+    for j, point in enumerate(points):
+        A, d = point.features(here, skip)
+        mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
+    sigma = noise_sds(parts, design)
+    sigma = sigma if sigma.shape[1] == 1 else sigma[:, rows]
+    mean, sd = known[rows] + scale * mean, scale * sd
+    return Nodes(parts.fitted.weights, mean, sd, sigma, parts.gp.family.log_time, noises(parts))
+
+
+def noise_sds(parts: Parts, design: Design | None = None) -> Array:
+    """Noise scales (J, 1), or (J, n) where rows differ, in the user's units."""
+    sigma = parts.gp.problem.units.scale * np.array([[point.sigma] for point in parts.fitted.points])
+    return sigma if design is None or design.spread is None else sigma * design.spread
+
+
+def noises(parts: Parts) -> tuple[Distribution, ...]:
+    """Distribution of the noise at every design point."""
+    return tuple(parts.gp.family.law_at(point.theta) for point in parts.fitted.points)
+
+
+def answer(
+    parts: Parts, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
+) -> list[dict[str, Array]]:
+    """Statistics of questions, a chunk of rows at a time; (n,) each."""
+    design = asked.design
+    n, inputs, known = len(design.H), parts.gp.inputs(design), parts.gp.known_mean(design)
+
+    def chunk(rows: slice) -> list[dict[str, Array]]:
+        nodes = _nodes(parts, design, inputs, known, rows, asked.skip)
+        return [nodes.statistics(question.take(rows), level, se=se) for question in questions]
+
+    size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
+    work = n * len(parts.fitted.points) * max(parts.fitted.n_features, 1)
+    with single_blas_thread():
+        made = map_independent(chunk, list(row_chunks(0, n, size)) or [slice(0, 0)], heavy=work > HEAVY)
+    return [
+        {name: np.concatenate([one[k][name] for one in made]) for name in made[0][k]} for k in range(len(questions))
+    ]
+
+
+def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> dict[str, Nodes]:
+    """Posterior of each term in every row, in the user's units; they add up to f."""
+    fitted, gp, n = parts.fitted, parts.gp, len(design.H)
+    linear = linear_posterior(fitted, gp)
+    inputs, sigma = gp.inputs(design), noise_sds(parts)
+    out: dict[str, Nodes] = {}
+    for term in model_terms(parts):
+        mean, sd = np.zeros((len(fitted.points), n)), np.zeros((len(fitted.points), n))
+        if term.columns:
+            at = list(term.columns)
+            H = design.H[:, at]
+            mean = linear.mean[:, at] @ H.T
+            V = linear.covariance[:, at][:, :, at]
+            sd = np.sqrt(np.maximum(np.einsum("ni,jik,nk->jn", H, V, H, optimize=True), 0.0))
+        elif term.block is not None and term.block not in skip:
+            mean, sd = process_moments(parts, inputs, term.block)
+        elif term.name == OFFSET:
+            mean += design.offset
+        out[term.name] = Nodes(fitted.weights, mean, sd, sigma, gp.family.log_time)
+    return out
+
+
+def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
+    """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
+    points, scale, n = parts.fitted.points, parts.gp.problem.units.scale, len(inputs[block].X)
+    mean, sd = np.empty((len(points), n)), np.empty((len(points), n))
+    for j, point in enumerate(points):
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            A, d = point.term_features([at.rows(rows) for at in inputs], block)
+            mean[j, rows] = scale * A.times(point.w)
+            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
+    return mean, sd
+
+
+def seen_in_training(parts: Parts) -> Seen:
+    """Training rows: the cavity of each."""
+    fitted, gp, response = parts.fitted, parts.gp, parts.rows.response
+    design, units, order = parts.rows.design, gp.problem.units, gp.problem.order
+    inputs, base = gp.inputs(design), gp.known_mean(design)
+    J, n = len(fitted.points), len(base)
+    mean, sd = np.empty((J, n)), np.empty((J, n))
+    for j, point in enumerate(fitted.points):
+        lambda1, lambda2 = np.empty(n), np.empty(n)
+        lambda1[order] = point.sites.lambda1
+        lambda2[order] = point.sites.lambda2
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            A, d = point.features([at.rows(rows) for at in inputs])
+            m, v_p = A.times(point.w), point.factor.variance(A)
+            copies = np.maximum(response.weight[rows], 1.0)  # a site of less than a copy goes as a whole
+            v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
+            mean[j, rows] = base[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
+            sd[j, rows] = units.scale * np.sqrt(v_c + d)
+    nodes = Nodes(fitted.weights, mean, sd, noise_sds(parts, design), gp.family.log_time, noises(parts))
+    return _seen(nodes, outcome(response, log_time=gp.family.log_time))
+
+
+def seen_in_rows(parts: Parts, new: Frame | None) -> tuple[Asked, Seen]:
+    """Rows without themselves: cavities of training rows, the predictive distribution of new ones.
+
+    Components are weighted by what they say of a new row inside its window.
+    """
+    asked = ask(parts, new)
+    if new is None:
+        return asked, seen_in_training(parts)
+    asked, response = response_of_rows(parts, new, asked)
+    seen = predicted_rows(parts, response, asked)
+    log_weight = log_predictive(seen)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    return asked, replace(seen, weight=weight / weight.sum(axis=0))
+
+
+def predicted_rows(parts: Parts, response: CensoredResponse, asked: Asked) -> Seen:
+    """New rows under the posterior as it stands, and what was seen of them."""
+    known = outcome(response, log_time=parts.gp.family.log_time, labels=asked.labels.to_numpy())
+    return _seen(nodes_of(parts, asked.design), known)
+
+
+def _seen(nodes: Nodes, known: Outcome) -> Seen:
+    weight = np.repeat(nodes.weight[:, None], nodes.mean.shape[1], axis=1)
+    ends = known.lower, known.upper, nodes.log, nodes.noises, known.entry, known.exit
+    return Seen(weight, nodes.mean, nodes.sd, nodes.sigma, *ends)
+
+
+def process_likelihoods(parts: Parts, rows: Scored) -> Array:
+    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
+    seen = predicted_rows(parts, rows.response, rows.asked)
+    values = np.logaddexp.reduce(log_predictive(seen), axis=0)
+    known = outcome(rows.response, log_time=seen.log)
+    return values + log_jacobian(known, log_time=seen.log)
+
+
+def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:
+    """Random intercepts, a row for each group; see ``GPResults.group_effects``."""
+    level = check_level(interval)
+    tables, keys = [], []
+    for t in _chosen(parts, term):
+        levels = parts.state.group_levels[t]
+        assert levels is not None
+        block = t + (parts.gp.linear is not None)
+        moments = process_moments(parts, parts.gp.inputs(_one_row_each(parts, t)), block)
+        nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
+        tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
+        keys += [(parts.gp.terms[t].name, item) for item in levels]
+    return pd.concat(tables).set_axis(pd.MultiIndex.from_tuples(keys, names=["term", "level"]))
+
+
+def _chosen(parts: Parts, term: Any) -> list[int]:
+    """Places of random intercepts among the processes."""
+    names = {item.name: t for t, item in enumerate(parts.gp.terms) if not item.factors}
+    if not names:
+        raise SpecError("This model has no random intercepts; re(g) in the formula gives one to each level of g.")
+    if term is None:
+        return list(names.values())
+    if term not in names:
+        listed = ", ".join(map(repr, names))
+        raise SpecError(
+            f"term={term!r} names no random intercepts{nearest(str(term), list(names))}; this model has {listed}."
+        )
+    return [names[term]]
+
+
+def _one_row_each(parts: Parts, t: int) -> Design:
+    """Rows that differ in nothing but the group of one process."""
+    levels, centres = parts.state.group_levels, parts.gp.problem.units.x_centre
+    n = len(levels[t] or ())
+    codes = [np.arange(n) if k == t else np.zeros(n, dtype=np.intp) for k in range(len(levels))]
+    groups = tuple(
+        None if known is None else Groups(code, len(known)) for code, known in zip(codes, levels, strict=True)
+    )
+    X = tuple(np.tile(centre, (n, 1)) for centre in centres)
+    return Design(np.zeros((n, len(parts.gp.columns))), parts.gp.columns, X, np.zeros(n), groups)
+
+
+_HEAVY = 100_000
+
+
+class Predicted(NamedTuple):
+    """Log predictive density or probability of n rows at J design points, of the response as written, (J, n) each.
+
+    ``without`` is that of one copy of a row under the posterior without it, ``within`` that under the posterior.
+    """
+
+    without: Array
+    within: Array
+
+
+class LeftOut(NamedTuple):
+    """Rows left out, averaged over the design points, (n,) each."""
+
+    elpd: Array  # (n,), log predictive density of each row without it
+    within: Array  # (n,), that with it
+    share: Array  # (n,)
+
+
+def predict_left_out(parts: Parts) -> Predicted:
+    """Rows without their own word at every design point, in the order of the data."""
+    problem, fitted = parts.gp.problem, parts.fitted
+    J = len(fitted.points)
+    work = problem.n * J * max(fitted.n_features, 1)
+    with single_blas_thread():
+        found = map_independent(lambda point: _at_point(parts, point), fitted.points, heavy=work > _HEAVY)
+    without, within = np.empty((J, problem.n)), np.empty((J, problem.n))
+    known = outcome(parts.rows.response, log_time=parts.family.log_time)
+    shift = log_jacobian(known, log_time=parts.family.log_time) - np.where(
+        known.exact, np.log(problem.units.scale), 0.0
+    )
+    for j, pair in enumerate(found):
+        without[j, problem.order], within[j, problem.order] = pair
+    return Predicted(without + shift, within + shift)
+
+
+def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
+    """In the order of the problem, standardised."""
+    problem, inputs = parts.gp.problem, parts.gp.prior.inputs
+    likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
+    without, within, start = np.empty(problem.n), np.empty(problem.n), 0
+    for kind in problem.rows:
+        for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
+            rows = kind[slice(span.start - start, span.stop - start)]
+            A, d = point.features([at.rows(span) for at in inputs])
+            lambda1, lambda2 = point.sites.lambda1[span], point.sites.lambda2[span]
+            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1, lambda2)
+            _, v_c, mu_c = cavity(q, rows.weight)
+            without[span] = likelihood.tilted(rows, mu_c, v_c + d, point.sigma).log_Z
+            within[span] = likelihood.tilted(rows, q.m, q.v_p + d, point.sigma).log_Z
+        start += len(kind)
+    return without, within
+
+
+def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:
+    r"""Average over design points as the hyper-parameters are known without the row.
+
+    The posterior without row n weights point j by :math:`w_{jn} \propto w_j / p(y_n | y_{-n}, \theta_j)`, so that,
+    (PRE9) of the theory pages,
+
+    .. math:: p(y_n | y_{-n}) = \sum_j w_{jn}\, p(y_n | y_{-n}, \theta_j)
+              = 1 \Big/ \sum_j \frac{w_j}{p(y_n | y_{-n}, \theta_j)}.
+
+    ``share`` is :math:`1 / \sum_j w_{jn}^2 / w_j`, the effective sample size of the new weights relative to the old.
+
+    Shapes: weight (J,).
+    """
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(weight)[:, None]
+    raised = log_weight - predicted.without
+    total = np.logaddexp.reduce(raised, axis=0)
+    share = np.exp(-np.logaddexp.reduce(2.0 * (raised - total) - log_weight, axis=0))
+    return LeftOut(-total, np.logaddexp.reduce(log_weight + predicted.within, axis=0), np.minimum(share, 1.0))
