@@ -22,7 +22,7 @@ from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
 from tobitgp.regression.deviance import deviance
 from tobitgp.regression.influence import dfbeta
-from tobitgp.results.regression.estimates import row_covariance
+from tobitgp.results.regression.parts import row_covariance
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")
 RTOL, SE_RTOL = 1e-5, 1e-4

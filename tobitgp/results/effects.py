@@ -27,8 +27,7 @@ from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, 
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
 from tobitgp.results.process.posterior import nodes_of
-from tobitgp.results.regression.estimates import distributions_at, predictors, scale_design
-from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
 from tobitgp.results.rows import Limits, mean_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -146,7 +145,7 @@ def _regression_effect(
 
 def _side(parts: RegressionParts, design: Design) -> Side:
     eta, tau = predictors(parts, design)
-    rest = [np.full_like(tau, np.log(parts.law.shape))] if parts.family.estimate_df else []
+    rest = [np.full_like(tau, np.log(parts.noise.shape))] if parts.family.estimate_df else []
     return Side(design.H - parts.centre, scale_design(parts, design), (eta, tau, *rest))
 
 

@@ -99,62 +99,17 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Hyper:
-    """The k hyper-parameters: their maximum, and the moments of their logarithms."""
+class Transformed:
+    """The m hyper-parameters of a process or parameters of the noise of a regression, close to normal in ``theta``."""
 
-    value: Array  # (k,), at the maximum; natural scale, the user's units
-    log_mean: Array  # (k,), posterior mean of the logarithm
-    log_covariance: Array  # (k, k), zero where fixed, and at a bound
-    log_skew: Array  # (k,), between -1 and 1, zero where they are not integrated over
-    fixed: BoolArray  # (k,)
-
-    @property
-    def log_sd(self) -> Array:
-        """Standard errors of the logarithms, (k,): zero where fixed, NaN at a bound, where there is no curvature."""
-        return np.sqrt(np.diag(nan_at_bounds(self.log_covariance, self.fixed)))
-
-    @property
-    def cross(self) -> float:
-        """Covariance with the linear coefficients: none is formed."""
-        return 0.0
-
-    def z_values(self) -> Array:
-        """NaN: zero is no value to test."""
-        return np.full(len(self.value), np.nan)
-
-    def p_values(self) -> Array:
-        """NaN, as ``z_values``."""
-        return np.full(len(self.value), np.nan)
-
-    def covariance(self) -> Array:
-        """Covariance (k, k) of the values by the delta method."""
-        return np.asarray(np.outer(self.value, self.value) * nan_at_bounds(self.log_covariance, self.fixed))
-
-    def errors(self) -> Array:
-        """``value x log_sd``, (k,)."""
-        return np.asarray(self.value * self.log_sd)
-
-    def interval(self, alpha: float) -> Array:
-        """Quantiles by Cornish and Fisher's expansion of the logarithm's, (HYP12), (k, 2)."""
-        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
-        steps = z + np.outer(self.log_skew, z**2 - 1.0) / 6.0
-        return np.exp(self.log_mean[:, None] + self.log_sd[:, None] * steps)
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleEstimates:
-    """The m parameters of the noise of a regression, normal in ``theta``."""
-
-    theta: Array  # (m,), log sigma or the coefficients of its formula, and log df
+    value: Array  # (m,), on the scale of the report
+    theta: Array  # (m,), logarithms, or coefficients of a formula of log sigma
     theta_covariance: Array  # (m, m), zero where fixed, and at a bound
     theta_cross: Array  # (m, p), covariances with the linear coefficients
     positive: BoolArray  # (m,), reported as ``exp(theta)``; the others, coefficients of log sigma, as they are
     fixed: BoolArray  # (m,)
-
-    @property
-    def value(self) -> Array:
-        """On the scale of the report, (m,)."""
-        return np.where(self.positive, np.exp(np.where(self.positive, self.theta, 0.0)), self.theta)
+    theta_mean: Array  # (m,), mean of theta; its estimate where it is not integrated over
+    theta_skew: Array  # (m,), between -1 and 1, zero where it is not integrated over
 
     @property
     def slope(self) -> Array:
@@ -189,9 +144,10 @@ class ScaleEstimates:
         return np.asarray(np.outer(self.slope, self.slope) * nan_at_bounds(self.theta_covariance, self.fixed))
 
     def interval(self, alpha: float) -> Array:
-        """Normal in theta, (m, 2)."""
-        reach = float(-ndtri(0.5 * alpha)) * self.theta_sd
-        ends = np.column_stack([self.theta - reach, self.theta + reach])
+        """Quantiles by Cornish and Fisher's expansion of those of theta, (HYP12), (m, 2); normal without skewness."""
+        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
+        steps = z + np.outer(self.theta_skew, z**2 - 1.0) / 6.0
+        ends = self.theta_mean[:, None] + self.theta_sd[:, None] * steps
         with np.errstate(over="ignore"):
             return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
 
@@ -201,12 +157,13 @@ def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
     return V + np.diag(np.where(~fixed & (np.diag(V) == 0.0), np.nan, 0.0))
 
 
-def hyper_estimates(fitted: FittedGP) -> Hyper:
+def hyper_estimates(fitted: FittedGP) -> Transformed:
     """Values at the maximum, with moments by design points on two spheres, otherwise by the curvature."""
     parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
     value = parameters.values(fitted.points[0].theta)
     with np.errstate(divide="ignore"):
-        mean, V, skew = np.log(value), fitted.log_covariance.copy(), np.zeros(len(value))
+        theta = np.log(value)
+    mean, V, skew = theta.copy(), fitted.log_covariance.copy(), np.zeros(len(theta))
     if fitted.has_moments:
         step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
         away = step - weight @ step
@@ -215,7 +172,8 @@ def hyper_estimates(fitted: FittedGP) -> Hyper:
         mean[free] += weight @ step
         third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
         skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
-    return Hyper(value, mean, V, skew, ~free)
+    cross = np.zeros((len(theta), fitted.n_linear))
+    return Transformed(value, theta, V, cross, np.ones(len(theta), dtype=bool), ~free, mean, skew)
 
 
 def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:

@@ -233,7 +233,7 @@ def likelihood_ratio(whole: RegressionResults, part: RegressionResults) -> WaldR
 
 def _why_not_nested(whole: RegressionParts, part: RegressionParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
-    one, two = whole.law, part.law
+    one, two = whole.noise, part.noise
     same_df = whole.family.estimate_df or one.shape_name is None or one == two
     if type(one) is not type(two) or whole.family.log_time != part.family.log_time or not same_df:
         return f"its family is {part.family.name}, or has other degrees of freedom"

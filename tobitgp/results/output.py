@@ -1,13 +1,4 @@
-"""Figures, files, pages and other programs' tables of a fit.
-
-Figures of a fit: curves, terms and residuals.
-
-Fits as files and as pages, as users ask for them.
-
-What the package maketables asks of a fitted model, as numbers and names.
-
-Its ``ETable`` puts fits of several packages side by side and rounds their numbers.
-"""
+"""Figures, files, pages and other programs' tables of a fit."""
 
 from __future__ import annotations
 
@@ -120,6 +111,40 @@ def plot_residuals(results: Any) -> Any:
     from tobitgp.report.residuals import plot_residuals
 
     return plot_residuals(results)
+
+
+def plot_evidence(results: Results, ax: Any = None) -> Any:
+    """Log posterior density of the hyper-parameters after each stage of the search.
+
+    Of a mixture the evidence of the numbers of components tried, or of one number the ascent of its bound.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, or the fit has no history.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> ax = res.plot_evidence()
+    >>> ax.get_ylabel()
+    'log posterior density'
+    """
+    from tobitgp.report.mixture_plots import plot_mixture_evidence
+    from tobitgp.report.residuals import plot_evidence
+
+    draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence
+    return draw(results, ax)
 
 
 PAGES = (".html", ".htm")

@@ -32,8 +32,7 @@ from tobitgp.regression.deviance import deviance
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
-from tobitgp.results.regression.estimates import rows_at
-from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray
 

@@ -20,9 +20,9 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, estimates, hypothesis_tests, output, prediction, times
+from tobitgp.results import curves, estimates, hypothesis_tests, joint, output, prediction, times
 from tobitgp.results.estimates import CovKind, Linear
-from tobitgp.results.joint import JointLaw
+from tobitgp.results.joint import JointPosterior
 from tobitgp.results.predict import predict_table
 from tobitgp.results.rows import Asked, Scored, ask, read_scored
 from tobitgp.results.survival import TimeRows, Times
@@ -162,7 +162,16 @@ class Results:
         return predict_table(self, new, what, **options)
 
     @property
-    def _joint(self) -> JointLaw:
+    def _drawn(self) -> tuple[str, ...]:
+        """What ``sample`` draws."""
+        return joint.DRAWN
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        """Rows that can be drawn, and draws (n, draws) of them together."""
+        return joint.draw_rows(self, new, draws, what, exclude, rng)
+
+    @property
+    def _joint(self) -> JointPosterior:
         """What is known of rows together."""
         raise NotImplementedError
 
@@ -221,6 +230,7 @@ class Results:
     wald_test = hypothesis_tests.wald_test
 
     predict = prediction.predict
+    sample = joint.sample
     get_prediction = prediction.get_prediction
     residuals = prediction.residuals
 

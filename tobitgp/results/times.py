@@ -161,7 +161,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     Returns
     -------
     Series
-        A mean for each row, on the scale of the response; infinite or NaN where the law has none.
+        A mean for each row, on the scale of the response; infinite or NaN where the distribution has none.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
 
     References
     ----------
-    The mean of the law (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
+    The mean of the distribution (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
 
     Examples
     --------
@@ -186,7 +186,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     """
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
-    return pd.Series(rows.spread(rows.law.mean()), index=rows.index, name="expectation")
+    return pd.Series(rows.spread(rows.times.mean()), index=rows.index, name="expectation")
 
 
 def predict_restricted_mean(
@@ -259,7 +259,7 @@ def concordance_index(results: Results) -> float:
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
     entry = results.parts.rows.response.entry
-    return concordance(rows_of(results, None).law.percentile(0.5, None), *results._training_ends(), entry)
+    return concordance(rows_of(results, None).times.percentile(0.5, None), *results._training_ends(), entry)
 
 
 def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
@@ -290,7 +290,7 @@ def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *
 
     References
     ----------
-    Minus (MET12) of the theory pages with the predictive law in place of the normal one; (MET2) for the
+    Minus (MET12) of the theory pages with the predictive distribution in place of the normal one; (MET2) for the
     concordance.
 
     Examples

@@ -11,20 +11,29 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.check import mixture_findings
-from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
+from tobitgp.numerics.draws import generator
+from tobitgp.results import output
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import CovKind, Linear
-from tobitgp.results.mixture import questions
-from tobitgp.results.mixture.parts import MixtureEstimates, MixtureParts, covariance_of, errors_in_words, training_ends
+from tobitgp.results.mixture.parts import (
+    ComponentDraws,
+    MixtureEstimates,
+    MixtureParts,
+    covariance_of,
+    draw_components,
+    draw_rows,
+    errors_in_words,
+    training_ends,
+)
 from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
-from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
-from tobitgp.results.rows import ask
+from tobitgp.results.rows import Asked, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER, Scores
 from tobitgp.typing import Array, Frame
@@ -241,10 +250,67 @@ class MixtureResults(Results):
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
-    sample = questions.sample
-    plot = plot_components = questions.plot_components
-    plot_evidence = questions.plot_evidence
-    plot_residuals = questions.plot_residuals
+    plot_evidence = output.plot_evidence
+
+    def plot_components(self, ax: Any = None) -> Any:
+        """The mixture and its components over the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_components()
+        >>> len(ax.get_legend_handles_labels()[1])
+        5
+        """
+        from tobitgp.report.mixture_plots import plot_components
+
+        return plot_components(self, training_ends(self._parts), ax)
+
+    plot = plot_components
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """Quantile residuals against normal quantiles, with a 95% envelope.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_residuals()
+        >>> ax.get_xlabel()
+        'normal quantile'
+        """
+        from tobitgp.report.mixture_plots import plot_scores
+
+        return plot_scores(self, ax)
 
     @property
     def predictive(self) -> Predictive:
@@ -270,6 +336,22 @@ class MixtureResults(Results):
     def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
         bands = check_flag("se", options["se"]) or options["interval"] is not None
         return predict_mixture(self._with_covariance if bands else self._parts, new, what, **options)
+
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "observed", "conditional")
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        asked, limits, ends = ask(self._parts, new, exclude), None, None
+        size = read_draws(draws, rows=len(asked.index))
+        if what == "observed":
+            limits = asked.limits()
+        if what == "conditional":
+            lower, upper, known = ends_of_rows(self._parts, new, asked)
+            asked, ends = asked.among(known), (lower, upper)
+        stream, V = generator(rng), covariance_of(self._with_covariance)
+        y = draw_rows(self._parts.fit, V, int(asked.usable.sum()), size, stream, ends)
+        return asked, y if limits is None else np.clip(y, limits.lower[:, None], limits.upper[:, None])
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)

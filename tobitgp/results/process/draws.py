@@ -1,9 +1,4 @@
-"""Draws from the posterior of a process in several rows together.
-
-The posterior of a process in several rows together: a mixture over the design points of its hyper-parameters.
-
-Draws from the posterior of a process: design point, features, what the features leave of f.
-"""
+"""Draws from the posterior of a process in several rows together: design point, features, what these leave of f."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.draws import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs
-from tobitgp.results.joint import JointLaw, draw_within
+from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
@@ -30,7 +25,7 @@ from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLaw(JointLaw):
+class JointProcess(JointPosterior):
     """Of f in several rows."""
 
     parts: Parts
@@ -53,7 +48,7 @@ class ProcessLaw(JointLaw):
 
     @property
     def of_training_rows(self) -> bool:
-        """What was seen of a new row says something of f, which the posterior has not heard."""
+        """What was seen of a new row says something of f, on which the posterior is not conditioned."""
         return True
 
     def draw(
@@ -103,9 +98,9 @@ class ProcessLaw(JointLaw):
 
 
 def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
-    """What rows may have been, (n, draws), given how f stands in its posterior law at a design point.
+    """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
 
-    That law is normal, the rows' f together; given what was seen of a row alone its f is not. Orders of the one are
+    There the f of all rows are normal together; given what was seen of a row alone its f is not. Orders of the one are
     taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
     """
     out = np.repeat(seen.lower[:, None], scores.shape[1], axis=1)

@@ -1,9 +1,4 @@
-"""From the rows of a formula to a fitted Gaussian process, or to its evidence at given hyper-parameters.
-
-From the rows of a formula to a fitted Gaussian process.
-
-The evidence of a process at hyper-parameters that are given.
-"""
+"""From the rows of a formula to a fitted Gaussian process, or to its evidence at given hyper-parameters."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
 r"""The posterior of a process in rows: of all rows, of each without its own response, and of its groups.
 
-The posterior of a fitted process in rows: weighted normals of f, and the noise that goes with each.
-
-What was seen of rows, and the posterior of a process in them without themselves.
-
-The predictive law of each training row without its own word, from the sites of a Gaussian posterior.
-
 The cavity of row n is the posterior with one copy of its site taken out, and
 
 .. math:: p(y_n | y_{-n}, \theta) \approx \int p(y_n | f_n)\, q_{-n}(f_n)\, df_n,
@@ -271,7 +265,7 @@ class LeftOut(NamedTuple):
 
 
 def predict_left_out(parts: Parts) -> Predicted:
-    """Rows without their own word at every design point, in the order of the data."""
+    """Rows left out at every design point, in the order of the data."""
     problem, fitted = parts.gp.problem, parts.fitted
     J = len(fitted.points)
     work = problem.n * J * max(fitted.n_features, 1)

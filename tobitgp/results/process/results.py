@@ -23,8 +23,8 @@ from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.results import effects, joint, output
-from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
-from tobitgp.results.process.draws import ProcessDraws, ProcessLaw, draw_process
+from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
+from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
 from tobitgp.results.process.posterior import (
     answer,
     group_table,
@@ -109,12 +109,8 @@ class GPResults(Results):
         return linear_posterior(self._parts.fitted, self._parts.gp)
 
     @cached_property
-    def _hyper(self) -> Hyper:
+    def _rest(self) -> Transformed:
         return hyper_estimates(self._parts.fitted)
-
-    @property
-    def _rest(self) -> Hyper:
-        return self._hyper
 
     @property
     def _columns(self) -> Sequence[str]:
@@ -127,7 +123,7 @@ class GPResults(Results):
     @property
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
-        return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
+        return dict(zip(self._parts.fitted.parameters.names, self._rest.value.tolist(), strict=True))
 
     @property
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
@@ -223,35 +219,6 @@ class GPResults(Results):
 
     # -- tables -------------------------------------------------------------------------------------------------------
 
-    def plot_evidence(self, ax: Any = None) -> Any:
-        """Log posterior density of the hyper-parameters after each stage of the search.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit has no history.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
-        >>> ax = res.plot_evidence()
-        >>> ax.get_ylabel()
-        'log posterior density'
-        """
-        from tobitgp.report.residuals import plot_evidence
-
-        return plot_evidence(self, ax)
-
     def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Random intercepts, a row for each group of the training data.
 
@@ -296,8 +263,8 @@ class GPResults(Results):
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
-    def _joint(self) -> ProcessLaw:
-        return ProcessLaw(self._parts)
+    def _joint(self) -> JointProcess:
+        return JointProcess(self._parts)
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return nodes_of(self._parts, asked.design, asked.skip)
@@ -336,10 +303,10 @@ class GPResults(Results):
         return GPResults.from_parts(self._parts.without_rows())
 
     posterior = joint.posterior
-    sample = joint.sample
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
+    plot_evidence = output.plot_evidence
     plot = output.plot
     plot_terms = output.plot_terms
     plot_residuals = output.plot_residuals

@@ -17,11 +17,19 @@ from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.influence import PseudoR2, pseudo_r2
 from tobitgp.results import effects, joint, output
-from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hypothesis_tests import WaldResults
-from tobitgp.results.regression.draws import EstimateDraws, EstimateLaw, draw_estimates
-from tobitgp.results.regression.estimates import conditional_table, estimate_likelihoods, estimates_of, term_estimates
-from tobitgp.results.regression.parts import RegressionParts, linear_estimates, null_likelihood, scale_estimates
+from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
+from tobitgp.results.regression.parts import (
+    RegressionParts,
+    conditional_table,
+    estimate_likelihoods,
+    estimates_of,
+    linear_estimates,
+    null_likelihood,
+    scale_estimates,
+    term_estimates,
+)
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.typing import Array, Frame
@@ -70,7 +78,7 @@ class RegressionResults(Results):
         return linear_estimates(self._parts)
 
     @cached_property
-    def _rest(self) -> ScaleEstimates:
+    def _rest(self) -> Transformed:
         return scale_estimates(self._parts)
 
     @property
@@ -234,15 +242,15 @@ class RegressionResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.estimates import influence_table
+        from tobitgp.results.regression.parts import influence_table
 
         return influence_table(self._parts, scaled=scaled)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
-    def _joint(self) -> EstimateLaw:
-        return EstimateLaw(self._parts)
+    def _joint(self) -> JointEstimates:
+        return JointEstimates(self._parts)
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
         return estimates_of(self._parts, asked.design, bands=bands)
@@ -279,7 +287,6 @@ class RegressionResults(Results):
         return RegressionResults(replace(self._parts, training=None, covariates=None))
 
     posterior = joint.posterior
-    sample = joint.sample
     marginal_effects = effects.marginal_effects
     get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
