@@ -1,9 +1,4 @@
-"""Tests of linear hypotheses, and between fitted regressions.
-
-Hypotheses about linear coefficients.
-
-Tests between fitted regressions; (REG10) of the theory pages.
-"""
+"""Tests of linear hypotheses, and between fitted regressions; (REG10) of the theory pages."""
 
 from __future__ import annotations
 

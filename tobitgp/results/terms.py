@@ -1,9 +1,4 @@
-"""The additive terms of a fit and the groups of its processes: their names, their part of f, how to leave them out.
-
-The additive terms of a fit: their names, their part of f, and how to leave them out.
-
-Groups of a fit: the levels of ``by=`` and ``re()``, and random intercepts as a table.
-"""
+"""The additive terms of a fit and the groups of its processes: their names, their part of f, how to leave them out."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Times of survival in lifelines' words: percentiles, means, and how well they order rows.
-
-How well a fit predicts new rows: their log likelihood, and the order of their times.
-
-Times of survival in lifelines' words: percentiles, means, and how well they order rows.
-"""
+"""Times of survival in lifelines' words: percentiles, means, and how well they order rows."""
 
 from __future__ import annotations
 
