@@ -202,39 +202,39 @@ def _aliased(text: str, alias: dict[str, str]) -> str:
 _SPANNED, _LOCAL = 1e-8, 1e-6
 
 
-def likelihood_ratio(whole: RegressionResults, part: RegressionResults) -> WaldResults:
+def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
-    if getattr(part, "evidence_kind", None) != "loglik":
-        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(part).__name__}.")
-    if held_rows(whole.parts) is None or held_rows(part.parts) is None:
+    if getattr(smaller, "evidence_kind", None) != "loglik":
+        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
+    if held_rows(larger.parts) is None or held_rows(smaller.parts) is None:
         remedy = "tg.compare(by='aic') needs none"
         raise SpecError(
             f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; {remedy}."
         )
-    check_same_rows({"this model": subject_of(whole), "the other": subject_of(part)})
-    df = int(whole.parts.maximum.free.sum() - part.parts.maximum.free.sum())
-    why = _why_not_nested(whole.parts, part.parts)
+    check_same_rows({"this model": subject_of(larger), "the other": subject_of(smaller)})
+    df = int(larger.parts.maximum.free.sum() - smaller.parts.maximum.free.sum())
+    why = _why_not_nested(larger.parts, smaller.parts)
     if why or df < 1:
         why = why or "it has as many free parameters, or more"
         raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
-    gain = whole.llf - part.llf
-    if not (np.isfinite(gain) and whole.converged and part.converged):
+    gain = larger.llf - smaller.llf
+    if not (np.isfinite(gain) and larger.converged and smaller.converged):
         raise SpecError("One of the fits has not converged, and its likelihood is no maximum.")
-    if gain < -_LOCAL * max(1.0, abs(whole.llf)):
+    if gain < -_LOCAL * max(1.0, abs(larger.llf)):
         raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
     statistic = max(2.0 * gain, 0.0)
     return WaldResults(statistic, df, float(chdtrc(df, statistic)))
 
 
-def _why_not_nested(whole: RegressionParts, part: RegressionParts) -> str:
+def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
-    one, two = whole.noise, part.noise
-    same_df = whole.family.estimate_df or one.shape_name is None or one == two
-    if type(one) is not type(two) or whole.family.log_time != part.family.log_time or not same_df:
-        return f"its family is {part.family.name}, or has other degrees of freedom"
-    if not _spans(*_location(whole), *_location(part)):
+    one, two = larger.noise, smaller.noise
+    same_df = larger.family.estimate_df or one.shape_name is None or one == two
+    if type(one) is not type(two) or larger.family.log_time != smaller.family.log_time or not same_df:
+        return f"its family is {smaller.family.name}, or has other degrees of freedom"
+    if not _spans(*_location(larger), *_location(smaller)):
         return "its linear terms are no case of these"
-    if not _spans(*_scale(whole), *_scale(part)):
+    if not _spans(*_scale(larger), *_scale(smaller)):
         return "its noise scale is no case of this one's"
     return ""
 

@@ -186,7 +186,7 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def report(results: Results, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-    """Write one page of HTML: what was modelled, tables, pictures, diagnostics, versions.
+    """Write one page of HTML: what was modelled, tables, figures, diagnostics, versions.
 
     The page needs no other file and no network, and reads well on a phone. Names from the data are escaped. Of a
     fit without training rows it says what it cannot show.

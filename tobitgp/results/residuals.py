@@ -55,7 +55,7 @@ def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None
     if isinstance(parts, MixtureParts):
         of, offered = _residuals_of_mixtures, _OF_MIXTURES
     if not isinstance(kind, str) or kind not in offered:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, offered))}.")
+        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
     asked = ask(parts)
     uniform = random_points(rng, len(asked.usable))[asked.usable] if kind == "quantile" else np.zeros(0)
     return pd.Series(asked.spread(of(parts, asked, kind, uniform)), index=asked.index, name=kind)

@@ -84,12 +84,12 @@ class Results:
     @property
     def _columns(self) -> Sequence[str]:
         """Names of linear coefficients."""
-        raise NotImplementedError
+        return tuple(self._parts.state.linear.columns)
 
     @property
     def _names(self) -> list[str]:
         """Names of all parameters."""
-        raise NotImplementedError
+        return list(self._parts.names)
 
     def _criterion(self) -> tuple[str, str]:
         """What the fit is compared by, and its value in words."""

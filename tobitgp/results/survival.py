@@ -213,8 +213,8 @@ def left_area(times: Times, t: float, after: Array | None) -> Array:
         knots = [np.clip(times.percentile(p, after), 0.0, t) for p in _BREAKS]
     start = np.zeros(len(knots[0])) if after is None else after
     if times.discrete:
-        whole = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]
-        knots = list(np.clip(whole, 0.0, t).T)
+        counts = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]
+        knots = list(np.clip(counts, 0.0, t).T)
     ends = np.zeros_like(start), np.full_like(start, t)
     breaks = np.stack([ends[0], *(np.nan_to_num(knot, nan=t) for knot in knots), ends[1]], axis=1)
     alive = 0.0 if after is None else times.survive(after[:, None])

@@ -35,7 +35,7 @@ def check_score(scoring_method: Any) -> str:
     """Name of a score."""
     if not isinstance(scoring_method, str) or scoring_method not in SCORES:
         raise SpecError(
-            f"scoring_method={scoring_method!r} is not offered; choose one of {', '.join(map(repr, SCORES))}."
+            f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
         )
     return scoring_method
 

@@ -132,14 +132,14 @@ def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.
 
 
 def named_columns(parts: Iterable[LinearPart], data: Frame | None) -> list[str]:
-    """Columns of the data that formulas name or ``.`` stands for, in the order of the data."""
+    """Columns of the data that formulas name or ``.`` means, in the order of the data."""
     present = [] if data is None else column_names(data)
     used = dict.fromkeys(name for part in parts for name in columns_of(part, present))
     return [*(name for name in present if name in used), *(name for name in used if name not in present)]
 
 
 def columns_of(part: LinearPart, columns: Sequence[str]) -> list[str]:
-    """Columns that a formula names or ``.`` stands for: those among some in their order, then all others."""
+    """Columns that a formula names or ``.`` means: those among some in their order, then all others."""
     names = part.names()
     found = [name for name in columns if name in names or (isinstance(name, str) and mentions(part.formula, name))]
     return [*found, *(name for name in names if name not in found)]

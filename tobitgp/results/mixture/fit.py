@@ -273,7 +273,7 @@ class MixtureStream:
         if weights is not None and not isinstance(weights, str):
             raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
         if not isinstance(missing, str) or missing not in ("drop", "raise"):
-            raise SpecError(f"missing={missing!r} is not offered; choose 'drop' or 'raise'.")
+            raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
         self._method = SVBCM() if method is None else method

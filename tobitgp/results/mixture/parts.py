@@ -68,6 +68,11 @@ class MixtureParts(Source):
         return self.fit.model.family
 
     @property
+    def names(self) -> list[str]:
+        """Weights, then parameters of the components."""
+        return list(self.fit.names)
+
+    @property
     def bayes(self) -> bool:
         """Whether there is a posterior; point estimates otherwise."""
         return isinstance(self.fit.model, Bayes)
@@ -104,7 +109,7 @@ def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
 def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Array:
     """Covariance of all parameters, (p, p)."""
     if not isinstance(kind, str) or kind not in COV_KINDS:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, COV_KINDS))}.")
+        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, COV_KINDS))}.")
     if kind == "vb":
         if not parts.bayes:
             raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
@@ -187,11 +192,6 @@ class ComponentDraws(Draws):
     def size(self) -> int:
         """S."""
         return len(self.weights)
-
-    @property
-    def names(self) -> list[str]:
-        """Weights, then parameters of the components."""
-        return list(self.parts.fit.names)
 
     def parameters(self) -> Array:
         """As ``params`` has them, (S, p)."""

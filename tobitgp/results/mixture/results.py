@@ -80,14 +80,6 @@ class MixtureResults(Results):
         return NO_LINEAR
 
     @property
-    def _columns(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def _names(self) -> list[str]:
-        return list(self._parts.fit.names)
-
-    @property
     def _rest(self) -> MixtureEstimates:
         return self._estimates(None)[1]
 

@@ -150,16 +150,11 @@ class ProcessDraws(Draws):
         """S."""
         return len(self.point)
 
-    @property
-    def names(self) -> list[str]:
-        """Linear columns, then hyper-parameters."""
-        return self.parts.names
-
     def parameters(self) -> Array:
         """Linear coefficients, and hyper-parameters at the draw's design point, (S, k)."""
         fitted, gp = self.parts.fitted, self.parts.gp
         p = fitted.n_linear
-        out = np.empty((self.size, len(self.names)))
+        out = np.empty((self.size, len(self.parts.names)))
         for j, point in enumerate(fitted.points):
             at = self.point == j
             out[at, p:] = fitted.parameters.values(point.theta)
@@ -221,7 +216,7 @@ def draw_process(
 ) -> ProcessDraws:
     """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
     training = training_rows(parts, question)
-    refuse_side_noises(parts, question)
+    refuse_censoring_noises(parts, question)
     stream, seeds = streams(len(training.labels), rng)
     fitted = parts.fitted
     chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
@@ -234,8 +229,8 @@ def draw_process(
     return ProcessDraws(parts, known, point, tuple(w), seeds)
 
 
-def refuse_side_noises(parts: Parts, question: str) -> None:
-    """Refuse fits whose censored rows have noise of their own."""
+def refuse_censoring_noises(parts: Parts, question: str) -> None:
+    """Refuse fits with censoring noise."""
     found = parts.fitted.parameters
     noises = [
         value
@@ -244,7 +239,7 @@ def refuse_side_noises(parts: Parts, question: str) -> None:
     ]
     if any(noises):
         raise SpecError(
-            f"The side noises of bound='local' make a likelihood that is no density, of which {question} has no "
+            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
             "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )
 

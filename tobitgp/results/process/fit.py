@@ -42,10 +42,10 @@ def fit_process(
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
     """Fit a formula under a prior, with processes or without."""
-    plan, model, whole = build_model(spec, read, family, given, method, settings)
+    plan, model, all_rows = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
-    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
@@ -67,7 +67,7 @@ def build_model(
     method: Method,
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
-    """Standardise the rows: the plan, the model on them, or on a sample of rows in pieces, and then all of these."""
+    """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
     if isinstance(read, PiecesData):
         return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
@@ -103,9 +103,9 @@ def evidence_at(
     gradient: bool,
 ) -> Evidence:
     """Evidence where ``given.fixed`` has all hyper-parameters."""
-    plan, model, whole = build_model(spec, read, family, given, method, settings)
+    plan, model, all_rows = build_model(spec, read, family, given, method, settings)
     _check_all_given(model)
-    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     found = evaluate(task, method, settings, gradient=gradient)
     plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))

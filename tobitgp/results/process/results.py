@@ -113,14 +113,6 @@ class GPResults(Results):
         return hyper_estimates(self._parts.fitted)
 
     @property
-    def _columns(self) -> Sequence[str]:
-        return self._parts.gp.columns
-
-    @property
-    def _names(self) -> list[str]:
-        return self._parts.names
-
-    @property
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
         return dict(zip(self._parts.fitted.parameters.names, self._rest.value.tolist(), strict=True))
@@ -196,15 +188,15 @@ class GPResults(Results):
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended at a maximum and the posterior settled there."""
+        """Whether the search ended at a maximum and the posterior converged there."""
         return bool(self._parts.fitted.trace.converged)
 
     @property
     def fit_history(self) -> pd.DataFrame:
         """Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
 
-        Evaluations of the evidence in the stage, sweeps over the rows for them, log posterior density after it.
-        ``"another maximum"`` is where another start ended, a valley away; its evaluations are those of the search.
+        Evaluations of the evidence in the stage, passes over the data for them, log posterior density after it.
+        ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)

@@ -103,11 +103,6 @@ class EstimateDraws(Draws):
         """S."""
         return self.change.shape[1]
 
-    @property
-    def names(self) -> list[str]:
-        """Coefficients, then parameters of the noise."""
-        return self.parts.names
-
     def parameters(self) -> Array:
         """Coefficients of the columns as written, sigma and df on their natural scale, (S, k)."""
         parts, p = self.parts, len(self.parts.columns)

@@ -81,14 +81,6 @@ class RegressionResults(Results):
     def _rest(self) -> Transformed:
         return scale_estimates(self._parts)
 
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return self._parts.columns
-
-    @property
-    def _names(self) -> list[str]:
-        return self._parts.names
-
     # -- the fit ------------------------------------------------------------------------------------------------------
 
     @property
@@ -201,8 +193,8 @@ class RegressionResults(Results):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data)
-        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
+        >>> larger = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> larger.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
         from tobitgp.results.hypothesis_tests import likelihood_ratio

@@ -496,7 +496,7 @@ def test_the_band_of_a_constant_hazard_is_the_same_at_every_time():
     """The posterior of the hazard is Gamma(a, b), by the predictive hazard a / (b + t); bands are normal in its log."""
     res = tg.fit("y ~ mixture(1)", {"y": np.random.default_rng(3).exponential(1.0, 10)}, family="exponential")
     found = res.predict_hazard(times=[0.0, 5.0, 20.0], interval=0.95)[0]
-    first, second, _ = found["estimate"]
+    first, second, _ = found["mean"]
     b = 5.0 * second / (first - second)
     for name, order in [("median", 0.5), ("lower", 0.025), ("upper", 0.975)]:
         np.testing.assert_allclose(found[name], st.gamma(first * b, scale=1.0 / b).ppf(order), rtol=0.12)
