@@ -21,7 +21,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.parameter_options import Given, read_mapping
+from tobitgp.inference.parameters import Given, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod

@@ -14,7 +14,7 @@ from tobitgp.engines import LocalPieces
 from tobitgp.formula import parse_formula
 from tobitgp.inference.assembly import assemble_pieces, gather_parts, know_rows
 from tobitgp.inference.model import plan_rows
-from tobitgp.inference.parameter_options import Given as Asked
+from tobitgp.inference.parameters import Given as Asked
 from tobitgp.likelihoods import resolve_family
 
 

@@ -1,9 +1,4 @@
-"""The linear part: columns straight from the data where that is all, else by formulaic.
-
-The linear part: columns straight from the data where that is all, else by formulaic.
-
-Rows of data in pieces that teach formulaic as much as all rows would.
-"""
+"""The linear part: columns straight from the data where that is all, else by formulaic."""
 
 from __future__ import annotations
 

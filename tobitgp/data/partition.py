@@ -1,9 +1,4 @@
-"""What is done with one partition of the data, wherever it is, and what it tells of all.
-
-What the columns of data in pieces hold, and one piece's columns made to fit.
-
-What is done with one piece of the data, wherever it is, and what it tells of the whole.
-"""
+"""What is done with one partition of the data, wherever it is, and what it tells of all."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""A specification and a data frame become the arrays of the training rows.
-
-Rows of one shape after one another.
-
-Which rows of the data are used, and what is known of their response: counted where the rows are.
-
-ModelSpec + data frame -> the arrays of the training rows.
-"""
+"""A specification and a data frame become the arrays of the training rows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Where the rows of a fit come from: data in memory, Parquet files, or partitions on a cluster.
-
-Where the rows of a fit come from: pieces of a table, in memory, in files or on a cluster.
-
-Parquet files as a table in pieces, none of it read before it is asked for.
-
-What may be given as data, and how it is read: in memory as it is, all else in pieces.
-"""
+"""Where the rows of a fit come from: data in memory, Parquet files, or partitions on a cluster."""
 
 from __future__ import annotations
 

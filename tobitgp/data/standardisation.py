@@ -13,7 +13,7 @@ from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, 
 from tobitgp.data.moments import Moments, ResponseMoments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
-from tobitgp.numerics.censored_normal import known_range
+from tobitgp.numerics.normal import known_range
 from tobitgp.typing import Array, IntArray
 
 
@@ -113,7 +113,7 @@ def measure_rows(piece: KnownRows) -> Measured:
 
 
 def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `tobitgp.numerics.censored_normal.known_range`, of rows with what is known of them taken away.
+    """As `tobitgp.numerics.normal.known_range`, of rows with what is known of them taken away.
 
     Shapes: centre, mean (p,).
     """

@@ -1,9 +1,4 @@
-"""Columns of a user's data, each typed once; the data themselves are never modified.
-
-Dates and durations as numbers of days.
-
-Columns of a user's data, each typed once; the data themselves are never modified.
-"""
+"""Columns of a user's data, each typed once; the data themselves are never modified."""
 
 from __future__ import annotations
 

@@ -180,8 +180,8 @@ def plot_predictive_check(
     >>> ax.get_xlabel()
     'time'
     """
+    from tobitgp.report.axes import response_name
     from tobitgp.report.residuals import plot_predictive_check
-    from tobitgp.report.text import response_name
 
     rows = training_rows(results.parts, "plot_predictive_check()")
     ends = results._training_ends()

@@ -16,9 +16,9 @@ import pandas as pd
 
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.numerics.psis import good_shape, smooth
-from tobitgp.results.process.cavity import average_left_out, predict_left_out
+from tobitgp.numerics.sampling import good_shape, smooth
 from tobitgp.results.process.draws import refuse_side_noises
+from tobitgp.results.process.nodes import average_left_out, predict_left_out
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray

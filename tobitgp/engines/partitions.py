@@ -1,9 +1,4 @@
-"""Functions over the partitions of rows, in this process or on a dask cluster.
-
-An ordered collection of things that may live elsewhere: what a computation over many rows is written against.
-
-Pieces that live on the workers of a dask cluster.
-"""
+"""Functions over the partitions of rows, in this process or on a dask cluster."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import search
 from tobitgp.inference.model import GPModel, Plan, block_inputs, make_plan, scale_problem
-from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.likelihoods import Family
 from tobitgp.priors.kernel_block import all_inputs

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from tobitgp.engines import LocalPieces, add_up
-from tobitgp.inference.layout import block_slopes
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior
+from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread

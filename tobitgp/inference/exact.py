@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Problem
-from tobitgp.numerics.orthant_probability import normal_in_box
+from tobitgp.numerics.quadrature import normal_in_box
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.linear import DenseBlock

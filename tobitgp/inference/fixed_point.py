@@ -10,14 +10,13 @@ import numpy as np
 from tobitgp.engines import Pieces, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.posterior import Gaussian, Layout, Posterior, lay_out
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.anderson import weights
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
+from tobitgp.numerics.linear_algebra import weights
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.typing import Array
 

@@ -28,13 +28,16 @@ from tobitgp.data.standardisation import (
 from tobitgp.engines import LocalPieces, Pieces
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.parameter_options import Given, check_names, linear_means, read_parameters
 from tobitgp.inference.parameters import (
     DF,
     SIDE_NOISES,
     SIGMA,
+    Given,
     HyperParameter,
     Parameters,
+    check_names,
+    linear_means,
+    read_parameters,
     term_covariance,
     term_parameters,
 )

@@ -10,6 +10,7 @@ import pandas as pd
 from tobitgp.errors import DataError
 from tobitgp.metrics.curves import (
     Interpolation,
+    censoring_times,
     default_times,
     read_landmark,
     read_test_curves,
@@ -17,7 +18,6 @@ from tobitgp.metrics.curves import (
     survival_since,
 )
 from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
-from tobitgp.metrics.weights import censoring_times
 from tobitgp.numerics.nonparametric import kaplan_meier
 from tobitgp.typing import Array
 

@@ -9,7 +9,9 @@ import pandas as pd
 
 from tobitgp.errors import DataError
 from tobitgp.metrics.curves import (
+    CensoringTimes,
     Interpolation,
+    censoring_times,
     default_times,
     read_landmark,
     read_test_curves,
@@ -17,7 +19,6 @@ from tobitgp.metrics.curves import (
     survival_since,
 )
 from tobitgp.metrics.read import RightCensored, read_both
-from tobitgp.metrics.weights import CensoringTimes, censoring_times
 from tobitgp.typing import Array
 
 

@@ -23,8 +23,7 @@ from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_numbe
 from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
-from tobitgp.numerics.draws import generator
-from tobitgp.numerics.weights import words_for_heavy
+from tobitgp.numerics.sampling import generator, words_for_heavy
 from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000

@@ -17,7 +17,7 @@ from tobitgp.distributions.convolution import BEYOND, HALF_LOG_2PI, plus_normal,
 from tobitgp.distributions.location_scale import FAR, LocationScale
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.weighted_sum import WeightedSum
-from tobitgp.numerics.normal_mixture import average, exponential_sd, total_sd
+from tobitgp.numerics.normal import average, exponential_sd, total_sd
 from tobitgp.numerics.quadrature import integrals
 from tobitgp.posterior.clipped_normal import smoothed_variance
 from tobitgp.posterior.questions import Question, Rows

@@ -1,9 +1,5 @@
 """The standardised problem that is maximised; known coefficients become offsets.
 
-Known coefficients become offsets.
-
-The standardised problem that is maximised.
-
 With H = Q R, columns of Q orthonormal, and b0 the least-squares fit of the rows' mid-points and limits, the working
 response is (y - offset - Q b0) / scale, its location Q b. Nothing that follows depends on the units of the response
 or the columns.

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, closing_what_fails, given_or_new
+from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, as_label, closing_what_fails, given_or_new, response_name
 from tobitgp.report.plots import draw_numbers
 from tobitgp.report.residuals import draw_envelope
 from tobitgp.report.survival import draw_kaplan_meier, time_grid
-from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from tobitgp.results.changes import SLOPE, STEP, Change, Rows, changes, rows_at
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
 from tobitgp.results.process.nodes import nodes_of
-from tobitgp.results.regression.estimates import distributions_at, predictors, scale_design
-from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
 from tobitgp.results.rows import Limits, mean_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array

@@ -1,11 +1,5 @@
 """Figures, files, pages and other programs' tables of a fit.
 
-Figures of a fit: curves, terms and residuals.
-
-Fits as files and as pages, as users ask for them.
-
-What the package maketables asks of a fitted model, as numbers and names.
-
 Its ``ETable`` puts fits of several packages side by side and rounds their numbers.
 """
 

@@ -1,9 +1,4 @@
-"""Predictions as tables, in memory or in the partitions of dask: rows, questions, their statistics.
-
-Predictions in the partitions of a dask DataFrame, made when they are asked for.
-
-Predictions of processes and regressions as tables: rows -> questions -> their statistics.
-"""
+"""Predictions as tables, in memory or in the partitions of dask: rows, questions, their statistics."""
 
 from __future__ import annotations
 

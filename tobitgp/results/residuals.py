@@ -24,17 +24,15 @@ from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.mixture import impute
-from tobitgp.numerics.draws import random_points
-from tobitgp.numerics.normal_mixture import average, total_sd
+from tobitgp.numerics.normal import average, total_sd
+from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
-from tobitgp.regression.deviance import deviance
+from tobitgp.regression.residuals import deviance
 from tobitgp.results.conditional import seen_in_training
-from tobitgp.results.mixture.parts import MixtureParts, training_ends
-from tobitgp.results.mixture.predict import finite_mean
+from tobitgp.results.mixture.predict import MixtureParts, finite_mean, training_ends
 from tobitgp.results.process.nodes import nodes_of
-from tobitgp.results.regression.estimates import rows_at
-from tobitgp.results.regression.parts import RegressionParts
+from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray
 

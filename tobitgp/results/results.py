@@ -20,13 +20,13 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.results import curves, output, prediction, times
-from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
+from tobitgp.results.hypotheses import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.joint import JointLaw
 from tobitgp.results.predict import check_alpha, predict_table
 from tobitgp.results.rows import Asked, ask
-from tobitgp.results.scores import Scored, Scores, read_scored
 from tobitgp.results.survival import TimeRows, Times
+from tobitgp.results.times import Scored, Scores, read_scored
 from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
 from tobitgp.typing import Array, Frame
 

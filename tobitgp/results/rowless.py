@@ -16,7 +16,7 @@ from tobitgp.inference.model import GPModel
 from tobitgp.inference.posterior import NO_SITES
 from tobitgp.priors.prior import Prior
 from tobitgp.results.groups import with_typical_groups
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of
+from tobitgp.results.mixture.predict import MixtureParts, covariance_of
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts, null_likelihood
 from tobitgp.results.terms import columns_together

@@ -16,7 +16,7 @@ from tobitgp.data.row_arguments import by_label
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.monotone_roots import area
+from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, observed

@@ -22,7 +22,7 @@ from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 from tobitgp.mixture.weibull import WeibullDistribution
 from tobitgp.mixture.weights import Dirichlet
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 
 Ends = tuple[np.ndarray, np.ndarray]
 METHODS = ("EM", "VB", "EMCM", "VBCM")

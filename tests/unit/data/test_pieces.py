@@ -106,7 +106,7 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
     from tobitgp.inference.assembly import assemble_pieces
-    from tobitgp.inference.parameter_options import Given as Asked
+    from tobitgp.inference.parameters import Given as Asked
     from tobitgp.likelihoods import FAMILIES
 
     formula = "y ~ z + re(g) + gp(x) | censor(-0.6, 1.2)"

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.mixture import MixtureFit, intervals
-from tobitgp.results.contrasts import ContrastResults, WaldResults, contrast, wald
 from tobitgp.results.estimates import Linear
-from tobitgp.results.mixture.parts import CovKind
+from tobitgp.results.hypotheses import ContrastResults, WaldResults, contrast, wald
+from tobitgp.results.mixture.predict import CovKind
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.views import FRAME_COLUMNS
 from tobitgp.typing import Array
@@ -54,7 +54,7 @@ class MixtureEstimates:
         return self.V
 
     def interval(self, alpha: float) -> Array:
-        """Ends (p, 2); see :func:`tobitgp.mixture.covariance.intervals`."""
+        """Ends (p, 2); see :func:`tobitgp.mixture.fitted.intervals`."""
         return intervals(self.fit, self.V, 1.0 - alpha)
 
 

@@ -1,9 +1,4 @@
-"""Fit a mixture to the rows of a formula, all at once or as they arrive.
-
-Fit a mixture to the rows of a formula: its options, checked, and the best number of components.
-
-A mixture that learns from rows as they arrive.
-"""
+"""Fit a mixture to the rows of a formula, all at once or as they arrive."""
 
 from __future__ import annotations
 
@@ -44,8 +39,8 @@ from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method
 from tobitgp.mixture.model import State
 from tobitgp.mixture.weights import Weights
-from tobitgp.numerics.draws import generator
-from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.mixture.predict import MixtureParts, Tried, known_ends
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.views import COUNTS, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame

@@ -15,8 +15,8 @@ from tobitgp.errors import SpecError
 from tobitgp.mixture import MixtureFit, Predictive, held_parameters
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import draw_between
-from tobitgp.numerics.draws import generator
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of, training_ends
+from tobitgp.numerics.sampling import generator
+from tobitgp.results.mixture.predict import MixtureParts, covariance_of, training_ends
 from tobitgp.results.rows import ask
 from tobitgp.typing import Array, Frame
 

@@ -20,14 +20,22 @@ from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import Linear
 from tobitgp.results.mixture import estimates, questions
 from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.parts import CovKind, MixtureParts, covariance_of, errors_in_words, training_ends
-from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
+from tobitgp.results.mixture.predict import (
+    CovKind,
+    MixtureParts,
+    covariance_of,
+    ends_of_rows,
+    errors_in_words,
+    predict_mixture,
+    times_of_rows,
+    training_ends,
+)
 from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
 from tobitgp.results.rows import ask
-from tobitgp.results.scores import NO_ORDER, Scores
 from tobitgp.results.survival import TimeRows
+from tobitgp.results.times import NO_ORDER, Scores
 from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array, Frame
 

@@ -1,9 +1,4 @@
-"""Draws from the posterior of a process in several rows together.
-
-The posterior of a process in several rows together: a mixture over the design points of its hyper-parameters.
-
-Draws from the posterior of a process: design point, features, what the features leave of f.
-"""
+"""Draws from the posterior of a process in several rows together."""
 
 from __future__ import annotations
 
@@ -19,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.row_terms import log_likelihoods
-from tobitgp.numerics.draws import open_uniform
+from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs
 from tobitgp.results.conditional import seen_in_training

@@ -1,9 +1,4 @@
-"""From the rows of a formula to a fitted Gaussian process, or to its evidence at given hyper-parameters.
-
-From the rows of a formula to a fitted Gaussian process.
-
-The evidence of a process at hyper-parameters that are given.
-"""
+"""From the rows of a formula to a fitted Gaussian process, or to its evidence at given hyper-parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from tobitgp.inference.assembly import assemble_pieces
 from tobitgp.inference.fit import evaluate, fit_gp
 from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.model import GPModel, Plan, plan_rows
-from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family

@@ -31,14 +31,9 @@ from tobitgp.results.process.draws import ProcessDraws, ProcessLaw, draw_process
 from tobitgp.results.process.nodes import answer, nodes_of, term_nodes
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
-from tobitgp.results.scores import Scored, process_likelihoods
 from tobitgp.results.terms import columns_together
-from tobitgp.results.views import (
-    Parts,
-    describe,
-    keep_covariates,
-    named_columns,
-)
+from tobitgp.results.times import Scored, process_likelihoods
+from tobitgp.results.views import Parts, describe, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
 
 

@@ -1,9 +1,4 @@
-"""Draws from the normal distribution of a regression's estimates, in several rows together.
-
-The law of the estimates of a regression in several rows together: normal, as for large samples.
-
-Draws of the parameters of a regression from the normal law of their estimates.
-"""
+"""Draws from the normal distribution of a regression's estimates, in several rows together."""
 
 from __future__ import annotations
 
@@ -17,12 +12,11 @@ from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, stre
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.row_terms import log_likelihoods
-from tobitgp.numerics.draws import open_uniform
+from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.covariance import hide, normal_root
 from tobitgp.results.joint import JointLaw, draw_within
-from tobitgp.results.regression.estimates import predictors, scale_design
-from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts
+from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 

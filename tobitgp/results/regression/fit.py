@@ -22,7 +22,7 @@ from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.engines import LocalPieces, Store
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameter_options import check_names, read_mapping
+from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
 from tobitgp.regression.covariance import KINDS

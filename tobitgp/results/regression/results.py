@@ -16,17 +16,24 @@ from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.regression.influence import PseudoR2, pseudo_r2
+from tobitgp.regression.residuals import PseudoR2, pseudo_r2
 from tobitgp.results import changes, joint, output
-from tobitgp.results.contrasts import WaldResults
 from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results.hypotheses import WaldResults
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.draws import EstimateDraws, EstimateLaw, draw_estimates
-from tobitgp.results.regression.estimates import conditional_table, estimates_of, term_estimates
-from tobitgp.results.regression.parts import RegressionParts, linear_estimates, null_likelihood, scale_estimates
+from tobitgp.results.regression.parts import (
+    RegressionParts,
+    conditional_table,
+    estimates_of,
+    linear_estimates,
+    null_likelihood,
+    scale_estimates,
+    term_estimates,
+)
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked
-from tobitgp.results.scores import Scored, estimate_likelihoods
+from tobitgp.results.times import Scored, estimate_likelihoods
 from tobitgp.results.views import COUNTS, RATIO_COLUMNS
 from tobitgp.typing import Array, Frame
 
@@ -227,7 +234,7 @@ class RegressionResults(Results):
         >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
-        from tobitgp.results.regression.hypotheses import likelihood_ratio
+        from tobitgp.results.hypotheses import likelihood_ratio
 
         return likelihood_ratio(self, other)
 
@@ -337,7 +344,7 @@ class RegressionResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.estimates import influence_table
+        from tobitgp.results.regression.parts import influence_table
 
         return influence_table(self._parts, scaled=scaled)
 
