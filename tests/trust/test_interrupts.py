@@ -23,7 +23,7 @@ def began(*rest):
 JOBS = {
     "in memory": "while True: tg.fit(FORMULA, data, progress=began)",
     "in pieces": """
-import tobitgp.engines.spill as spill
+import tobitgp.engines.partitions as spill
 spill.LIMIT = 1000
 data.to_parquet("d.parquet", row_group_size=3000)
 while True: tg.fit(FORMULA, "d.parquet", progress=began)

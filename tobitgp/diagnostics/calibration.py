@@ -9,7 +9,7 @@ import numpy as np
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.errors import SpecError
-from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.results.joint import draw_inside
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Array

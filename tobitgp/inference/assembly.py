@@ -22,7 +22,7 @@ from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows, RowPartition, cut_parts, examples
 from tobitgp.likelihoods import Family
 from tobitgp.priors.kernel_block import all_inputs
-from tobitgp.priors.linear import LinearPrior
+from tobitgp.priors.prior import LinearPrior
 from tobitgp.typing import Array, IntArray
 
 

@@ -45,8 +45,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, Inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
-from tobitgp.priors.linear import FLAT, WEAK, DenseBlock, LinearPrior, default_sd
-from tobitgp.priors.prior import Prior
+from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300

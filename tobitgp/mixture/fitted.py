@@ -32,7 +32,7 @@ from tobitgp.mixture.model import Bayes, Model, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
 from tobitgp.mixture.weights import DirichletProcess
-from tobitgp.numerics.log_arithmetic import weighted
+from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray, IntArray
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.numerics.normal import normal_quantile, total_sd
-from tobitgp.regression.covariance import hide
+from tobitgp.regression.maximum import hide
 from tobitgp.typing import Array, BoolArray
 
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations

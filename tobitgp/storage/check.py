@@ -17,7 +17,7 @@ from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
-from tobitgp.regression.covariance import KINDS
+from tobitgp.regression.maximum import KINDS
 from tobitgp.results.mixture.predict import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults

@@ -32,8 +32,7 @@ from tobitgp.numerics.arrow import Factor
 from tobitgp.priors.block import Grouping
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
-from tobitgp.priors.linear import DenseFeatures, LinearPrior
-from tobitgp.priors.prior import Prior
+from tobitgp.priors.prior import DenseFeatures, LinearPrior, Prior
 from tobitgp.regression import Maximum
 from tobitgp.results.mixture.predict import Tried
 from tobitgp.storage.archive import Codec, Hook, MalformedError, fits

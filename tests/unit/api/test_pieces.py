@@ -49,7 +49,7 @@ def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     for i in range(3):
         frame.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
@@ -86,7 +86,7 @@ def test_all_rows_induce_though_a_sample_is_searched(frame, tmp_path):
 
 def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(tg.errors.SpecError, match="names 'sgma'"):
         tg.fit(FORMULA, tmp_path / "rows.parquet", fixed={"sgma": 1.0})
@@ -94,7 +94,7 @@ def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
 
 
 def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     frame.to_parquet(tmp_path / "rows.parquet")
     with tg.Model(FORMULA, tmp_path) as model:
         first, second = (model.fit(method="laplace", hyper="maximize") for _ in range(2))
@@ -151,7 +151,7 @@ def test_maximum_likelihood_of_partitions_is_that_of_memory(frame, tmp_path, mon
         data.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     if kind == "files":
         source = tmp_path
-        monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+        monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     else:
         source = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=4)
     here, there = (tg.fit(formula, rows, method="mle", **options) for rows in (data, source))

@@ -273,6 +273,6 @@ def summary(results: MixtureResults, alpha: float = 0.05, kind: CovKind = "linea
     shape[2]             1.3916           0.1682           1.0981           1.7635
     ==============================================================================
     """
-    from tobitgp.report.mixture_summary import summarise_mixture
+    from tobitgp.report.mixture import summarise_mixture
 
     return summarise_mixture(results, check_alpha(alpha), kind)

@@ -264,7 +264,7 @@ def plot_components(results: MixtureResults, ax: Any = None) -> Any:
     >>> len(ax.get_legend_handles_labels()[1])
     5
     """
-    from tobitgp.report.mixture_plots import plot_components
+    from tobitgp.report.mixture import plot_components
 
     return plot_components(results, training_ends(results._parts), ax)
 
@@ -294,7 +294,7 @@ def plot_evidence(results: MixtureResults, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'accepted pass of the last ascent'
     """
-    from tobitgp.report.mixture_plots import plot_mixture_evidence
+    from tobitgp.report.mixture import plot_mixture_evidence
 
     return plot_mixture_evidence(results, ax)
 
@@ -324,6 +324,6 @@ def plot_residuals(results: MixtureResults, ax: Any = None) -> Any:
     >>> ax.get_xlabel()
     'normal quantile'
     """
-    from tobitgp.report.mixture_plots import plot_scores
+    from tobitgp.report.mixture import plot_scores
 
     return plot_scores(results, ax)

@@ -1,4 +1,4 @@
-r"""The posterior of a process in rows: as it is, without a row itself, and given what was seen of it.
+r"""The posterior of a process in rows: as it is, and without a row itself.
 
 The cavity of row n is the posterior with one copy of its site taken out, and
 

@@ -261,7 +261,7 @@ class GPResults(Results):
         age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
         ==============================================================================
         """
-        from tobitgp.report.process_summary import summarise_process
+        from tobitgp.report.summaries import summarise_process
 
         return summarise_process(self, check_alpha(alpha))
 

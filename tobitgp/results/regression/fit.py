@@ -25,7 +25,7 @@ from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
-from tobitgp.regression.covariance import KINDS
+from tobitgp.regression.maximum import KINDS
 from tobitgp.regression.working import Designs, split
 from tobitgp.results.regression.parts import (
     DF,

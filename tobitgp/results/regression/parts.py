@@ -22,7 +22,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
-from tobitgp.regression.covariance import hide
+from tobitgp.regression.maximum import hide
 from tobitgp.regression.residuals import dfbeta, dfbetas
 from tobitgp.results.conditional import response_of_rows
 from tobitgp.results.estimates import Linear, ScaleEstimates

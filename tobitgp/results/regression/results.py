@@ -307,7 +307,7 @@ class RegressionResults(Results):
         age           -0.1413      0.1905     -0.742     0.458      -0.5147     0.2321
         ==============================================================================
         """
-        from tobitgp.report.regression_summary import summarise_regression
+        from tobitgp.report.summaries import summarise_regression
 
         return summarise_regression(self, check_alpha(alpha))
 
