@@ -125,11 +125,6 @@ class Model:
         self._family = choose_family(family, spec)
         if spec.mixture is not None:
             refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
-            if source is not None:
-                raise SpecError(
-                    "A mixture needs all rows in memory, and these data are partitioned: give a DataFrame, or the "
-                    "partitions one after the other to tg.MixtureStream."
-                )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
@@ -402,9 +397,9 @@ class Model:
         with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
             return fit_components(
                 self.spec,
-                self.training,
+                self._read,
                 self._family,
-                self._source,
+                dict.fromkeys(self._columns) if isinstance(self._read, PiecesData) else self._source,
                 method=method,
                 priors=asked.priors,
                 rng=asked.rng,

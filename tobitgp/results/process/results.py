@@ -311,7 +311,7 @@ class GPResults(Results):
         Returns
         -------
         DataFrame
-            Index ``(term, level)``, columns ``mean, se, lower, upper``.
+            Index ``(term, level)``, columns ``estimate, se, lower, upper``.
 
         Raises
         ------
@@ -328,10 +328,10 @@ class GPResults(Results):
         >>> data = {"y": [1.0, 1.4, 3.1, 2.9, 2.2, 1.8], "ward": ["a", "a", "b", "b", "c", "c"]}
         >>> res = tg.fit("y ~ re(ward)", data, fixed={"sd(re(ward))": 1.0, "sigma": 0.3})
         >>> res.group_effects("re(ward)").round(2).reset_index()
-               term level  mean   se  lower  upper
-        0  re(ward)     a -0.83  0.6  -2.01   0.35
-        1  re(ward)     b  0.89  0.6  -0.28   2.07
-        2  re(ward)     c -0.06  0.6  -1.24   1.11
+               term level  estimate   se  lower  upper
+        0  re(ward)     a     -0.83  0.6  -2.01   0.35
+        1  re(ward)     b      0.89  0.6  -0.28   2.07
+        2  re(ward)     c     -0.06  0.6  -1.24   1.11
         """
         return group_table(self._parts, term, interval)
 

@@ -119,40 +119,41 @@ def fit_partitions(
             f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
             "cov_type='nonrobust'."
         )
-    if not isinstance(data.pieces, LocalPieces):
-        raise SpecError(
-            "Maximum likelihood is not available on a dask cluster: leave out engine=, and the partitions are read by "
-            "this process one after the other."
-        )
     scale = data.state.scale
     scale_columns = () if scale is None else scale.linear.columns
     coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, data.columns, scale_columns, family)
     pieces = data.pieces.at([i for i, size in enumerate(data.pieces.collect(_rows_of)) if size])
+    store = data.store or Store()
+    if not isinstance(pieces, LocalPieces):  # on a cluster, whose workers would wait for each other in every iteration
+        pieces = LocalPieces([store.keep("fetched", pieces.at([i]).collect(_itself)[0]) for i in range(len(pieces))])
     centre = np.zeros(len(data.columns))
     if _takes_up_means(data.columns, coefficients):
         total, weight = (np.sum(each, axis=0) for each in zip(*pieces.collect(_weighted_sums), strict=True))
         centre = total / weight
         centre[data.columns.index("Intercept")] = 0.0
-    rows = pieces.map(_modelled, family, centre, coefficients, gamma, data.store)
+    rows = pieces.map(_modelled, family, centre, coefficients, gamma, store)
     n, exact, bounded, log_jacobian = (sum(each) for each in zip(*rows.collect(_counts), strict=True))
     known_sigma = SIGMA in (fixed or {}) or family.known_sigma is not None
     _warn_one_exact(n, exact, bounded, known_scale=known_sigma)
-    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": data.store}
+    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": store}
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
     _warn_of(maximum)
     llnull = float("nan")
     if "Intercept" in data.columns:
-        null = maximise_partitions(pieces.map(_intercept_only, family, gamma, data.store), **search)
+        null = maximise_partitions(pieces.map(_intercept_only, family, gamma, store), **search)
         llnull = null.log_likelihood + log_jacobian if null.converged else float("nan")
-    if data.store is not None:
-        for stage in ("modelled", "sorted", "rotated", "chunks"):
-            data.store.forget(stage)
+    for stage in ("fetched", "modelled", "sorted", "rotated", "chunks"):
+        store.forget(stage)
     names = named_columns([part.spec for part in data.state.parts], dict.fromkeys(columns))
     facts = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
     V, lost = covariance(maximum), unidentified(maximum)
     return RegressionResults(
         RegressionParts(spec, data.state, facts, family, maximum, V, lost, centre, cov_type, log_jacobian, llnull)
     )
+
+
+def _itself(piece: RowPiece) -> RowPiece:
+    return piece
 
 
 def _rows_of(piece: RowPiece) -> int:
@@ -164,7 +165,7 @@ def _weighted_sums(piece: RowPiece) -> tuple[Array, float]:
 
 
 def _modelled(
-    piece: RowPiece, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store | None
+    piece: RowPiece, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store
 ) -> tuple[Outcome, Designs]:
     """Rows of a partition on the scale that is modelled, with their columns."""
     with naming(piece.place):
@@ -173,10 +174,10 @@ def _modelled(
     W = np.ones((n, 1)) if scale is None else scale.W
     noise = piece.design.log_noise
     made = rows, split(piece.design.H - centre, W, offset, np.zeros(n) if noise is None else noise, coefficients, gamma)
-    return made if store is None else store.keep("modelled", made)
+    return store.keep("modelled", made)
 
 
-def _intercept_only(piece: RowPiece, family: Family, gamma: Array, store: Store | None) -> tuple[Outcome, Designs]:
+def _intercept_only(piece: RowPiece, family: Family, gamma: Array, store: Store) -> tuple[Outcome, Designs]:
     design = replace(piece.design, H=np.ones((len(piece.labels), 1)))
     return _modelled(replace(piece, design=design), family, np.zeros(1), np.array([np.nan]), gamma, store)
 

@@ -162,7 +162,7 @@ def test_every_row_has_the_same_law(res):
     np.testing.assert_allclose(res.predict(NEW, "prob", below=1.0), law.cdf(1.0))
     table = res.predict(NEW, "prob", above=[0.0, 1.0], interval=0.9)
     assert table.columns.names == ["value", "statistic"]
-    np.testing.assert_allclose(table[(1.0, "mean")], law.sf(1.0))
+    np.testing.assert_allclose(table[(1.0, "estimate")], law.sf(1.0))
     one = res.parts.fit.plug_in()
     middle, reach = logit(one.sf(1.0)), ndtri(0.95) * table[(1.0, "se")] / (one.sf(1.0) * one.cdf(1.0))
     np.testing.assert_allclose(logit(table[(1.0, "upper")]), middle + reach)
@@ -187,7 +187,7 @@ def test_conditional_means_are_what_was_seen(res, arrays):
     found = res.predict(NEW, "conditional", interval=0.9)
     lower, upper = np.array([-np.inf, 0.5, 4.0]), np.array([-4.0, 0.5, np.inf])
     mean, _ = impute(res.parts.fit, lower, upper)
-    np.testing.assert_allclose(found["mean"], [*mean, np.nan])
+    np.testing.assert_allclose(found["estimate"], [*mean, np.nan])
     assert found.loc["b"].tolist() == [0.5, 0.0, 0.5, 0.5]
     assert found.loc["d"].isna().all()
     assert (found.loc[["a", "c"], "se"] > 0).all()
