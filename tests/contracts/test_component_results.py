@@ -79,7 +79,7 @@ def test_laws_agree_with_each_other(family, method, data):
     assert (law.cdf(law.ppf(law.cdf(x))) >= law.cdf(x) - 1e-9).all()
     table = res.predict({"a": [0]}, "prob", above=list(x), interval=0.9)
     for value in x:
-        np.testing.assert_allclose(table[(value, "mean")], law.sf(value), rtol=1e-12)
+        np.testing.assert_allclose(table[(value, "estimate")], law.sf(value), rtol=1e-12)
     survival = res.predict_survival_function(times=x, interval=0.9)[0]
     np.testing.assert_allclose(survival["mean"], law.sf(x), rtol=1e-9)
     np.testing.assert_allclose(survival["lower"], [table[(value, "lower")].iloc[0] for value in x], rtol=1e-6)

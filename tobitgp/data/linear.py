@@ -260,7 +260,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
             continue
         remedy = _remedy(syntax, node, name)
         if remedy:
-            what = f"{syntax.text(node)} learns from all rows at once, and these data come in pieces"
+            what = f"{syntax.text(node)} learns from all rows at once, and these data are partitioned"
             raise SpecError(f"{what}; write {remedy}")
         if name in _SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))

@@ -44,7 +44,7 @@ EXAMPLES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PiecesData:
-    """Everything a fit needs from data in pieces."""
+    """Everything a fit needs from partitioned data."""
 
     pieces: Pieces  # some may be without rows
     columns: tuple[str, ...]  # of the linear part
@@ -109,7 +109,7 @@ def _check_weights(what: str, name: Any, columns: Sequence[Any]) -> None:
     if name is None:
         return
     if not isinstance(name, str):
-        raise SpecError(f"{what}= of data in pieces is the name of one of their columns.")
+        raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
     if name not in columns:
         raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(columns))}")
 

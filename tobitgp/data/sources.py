@@ -67,7 +67,7 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table in pieces."""
+    """A partitioned table."""
 
     columns: tuple[Any, ...]  # their names
     choose: Callable[[Sequence[str]], Pieces]  # column names -> Pieces of Loader

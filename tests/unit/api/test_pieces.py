@@ -181,8 +181,8 @@ def test_partitions_without_a_maximum_say_so(frame, tmp_path):
 def test_mixtures_of_partitions_are_those_of_memory(request, frame, tmp_path, monkeypatch, kind, method):
     engine = request.getfixturevalue("client") if kind == "cluster" else None
     source = frame if engine else partitioned(kind, frame, tmp_path, monkeypatch)
-    limit = " | censor(upper=1.2)" if method != "em" else ""
-    formula, asked = f"y ~ mixture(range(1, 3)){limit}", {"weights": "w", "method": method, "rng": 1}
+    numbers = 1 if method == "em" else "range(1, 3)"  # maximum likelihood lets a second component shrink to a point
+    formula, asked = f"y ~ mixture({numbers}) | censor(upper=1.2)", {"weights": "w", "method": method, "rng": 1}
     here, there = tg.fit(formula, frame, **asked), tg.fit(formula, source, engine=engine, **asked)
     np.testing.assert_allclose(there.params, here.params, atol=SAME)
     np.testing.assert_allclose(there.bse, here.bse, atol=SAME)

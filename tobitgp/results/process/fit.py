@@ -62,7 +62,7 @@ def build_model(
     method: Method,
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
-    """Standardise the rows: the plan, the model on them, or on a sample of rows in pieces, and then all of these."""
+    """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
     if isinstance(read, PiecesData):
         return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
