@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.partitions import PiecesData, prepare_pieces
+from tobitgp.data.partitions import PartitionedData, prepare_partitions
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.response import warn_unmet_limits
 from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
@@ -132,7 +132,7 @@ class Model:
         if var_weights is not None:
             refuse_var_weights(self._family)
             options["var_weights"] = var_weights
-        self._read: TrainingData | PiecesData
+        self._read: TrainingData | PartitionedData
         if source is None:
             self._read = prepare(spec, data, **options)
             frame = keep_covariates(self._read.state.spec, self._read, data)
@@ -141,7 +141,10 @@ class Model:
             response = self._read.response
             limits: Any = (response.limit_lower, response.limit_upper)
         else:
-            self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
+            self._read, frame = (
+                prepare_partitions(spec, source, store=Store() if source.here else None, **options),
+                None,
+            )
             limits = self._read.found.mean_limits
         warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
@@ -157,7 +160,7 @@ class Model:
 
     def __exit__(self, *error: object) -> None:
         """Remove what was kept of partitioned data."""
-        if isinstance(self._read, PiecesData) and self._read.store is not None:
+        if isinstance(self._read, PartitionedData) and self._read.store is not None:
             self._read.store.close()
 
     @property
@@ -168,7 +171,7 @@ class Model:
     @property
     def training(self) -> TrainingData:
         """The rows used, as the rooms below hand them on."""
-        if isinstance(self._read, PiecesData):
+        if isinstance(self._read, PartitionedData):
             raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self._read
 
@@ -331,7 +334,7 @@ class Model:
         )
 
     def _refuse_closed(self) -> None:
-        if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
+        if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
                 "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
                 "that, or make another tg.Model."
@@ -358,7 +361,7 @@ class Model:
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked)
         assert isinstance(self._family, Family)
-        if isinstance(self._read, PiecesData):
+        if isinstance(self._read, PartitionedData):
             with breakdown_in_words(), progress_bar(asked.progress) as on_step:
                 results = fit_partitions(
                     self.spec,
@@ -399,7 +402,7 @@ class Model:
                 self.spec,
                 self._read,
                 self._family,
-                dict.fromkeys(self._columns) if isinstance(self._read, PiecesData) else self._source,
+                dict.fromkeys(self._columns) if isinstance(self._read, PartitionedData) else self._source,
                 method=method,
                 priors=asked.priors,
                 rng=asked.rng,

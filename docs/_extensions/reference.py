@@ -27,7 +27,7 @@ _ELSEWHERE = {
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
     "Evidence": "tobitgp.results.process.fit.Evidence",
     "Finding": "tobitgp.diagnostics.residual_tests.Finding",
-    "KHat": "tobitgp.diagnostics.draws.KHat",
+    "KHat": "tobitgp.diagnostics.k_hat.KHat",
     "LOO": "tobitgp.diagnostics.elpd.LOO",
     "ModelView": "tobitgp.results.views.ModelView",
     "Posterior": "tobitgp.results.joint.Posterior",

@@ -22,7 +22,7 @@ ANSWERS = (
     "tobitgp.results.prediction.PredictionResults",
     "tobitgp.diagnostics.residual_tests.Check",
     "tobitgp.diagnostics.residual_tests.Finding",
-    "tobitgp.diagnostics.draws.KHat",
+    "tobitgp.diagnostics.k_hat.KHat",
     "tobitgp.diagnostics.elpd.LOO",
     "tobitgp.diagnostics.elpd.WAIC",
     "tobitgp.results.views.ModelView",

@@ -270,7 +270,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
 def representatives(part: LinearPart, table: Table) -> BoolArray:
     """Rows with every level of the factors in a linear part, and the ends of what its splines are of.
 
-    Those of the representatives of several pieces put together are representatives of them all.
+    Those of the representatives of several partitions put together are representatives of them all.
 
     Gives (n,).
     """

@@ -113,7 +113,7 @@ class Counted(NamedTuple):
         return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond), self.open.merge(other.open))
 
     def inside(self, place: str) -> Counted:
-        """The same, rows named as those of a piece."""
+        """The same, rows named as those of a partition."""
         return self._replace(beyond=self.beyond.inside(place), open=self.open.inside(place))
 
     def judge(self, missing: Literal["drop", "raise"]) -> None:

@@ -1,4 +1,4 @@
-"""Chunks of rows, and independent pieces of work on threads."""
+"""Chunks of rows, and independent partitions of work on threads."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.engines import LocalPieces, add_up
+from tobitgp.engines import LocalPartitions, add_up
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import Sites
 from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
@@ -117,7 +117,7 @@ Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
 
 def sites_of(posterior: Posterior) -> Sites:
     """Sites in the problem's order; none of rows that lie elsewhere."""
-    if not isinstance(posterior.rows, LocalPieces):
+    if not isinstance(posterior.rows, LocalPartitions):
         return NO_SITES
     return Sites(*_in_order(posterior.rows.collect(final_sites)))
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tobitgp.engines import Pieces
+from tobitgp.engines import Partitions
 from tobitgp.inference.partitioned import Sites
 from tobitgp.numerics.arrow import Factor, Loadings, OwnColumns, Slope
 from tobitgp.priors.block import BlockAt, Features, Inputs
@@ -178,7 +178,7 @@ class Posterior:
     sweeps: int
     residual: float  # root mean square of the last standardised site changes
     converged: bool
-    states: Pieces | None = None  # the rows and their sites, while the fit lasts
+    states: Partitions | None = None  # the rows and their sites, while the fit lasts
     sites: Sites = NO_SITES  # of all rows in the problem's order
     levels: tuple[tuple[Array, Array], ...] = ()  # of each block: mean features (L, m), weights (L, p)
 
@@ -193,7 +193,7 @@ class Posterior:
         return Gaussian(self.w, self.factor)
 
     @property
-    def rows(self) -> Pieces:
+    def rows(self) -> Partitions:
         """The rows at hand while the fit lasts."""
         assert self.states is not None
         return self.states

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.data.arrays import Problem
-from tobitgp.data.partitions import PiecesData
+from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.training_summary import make_facts
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import FittedGP
@@ -24,7 +24,7 @@ from tobitgp.results.views import Parts, named_columns
 
 
 def process_results(
-    spec: ModelSpec, data: PiecesData, model: GPModel, fitted: FittedGP, columns: Sequence[str]
+    spec: ModelSpec, data: PartitionedData, model: GPModel, fitted: FittedGP, columns: Sequence[str]
 ) -> GPResults:
     """Results of a process."""
     names = named_columns([spec], dict.fromkeys(columns))

@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partition import RowPiece
-from tobitgp.data.partitions import PiecesData
+from tobitgp.data.partition import DataPartition
+from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.data.training_summary import make_facts, remember
-from tobitgp.engines import LocalPieces
+from tobitgp.engines import LocalPartitions
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
@@ -126,7 +126,7 @@ def read_mixture_priors(
 
 def fit_components(
     spec: ModelSpec,
-    training: TrainingData | PiecesData,
+    training: TrainingData | PartitionedData,
     family: Family,
     data: Frame,
     *,
@@ -142,16 +142,16 @@ def fit_components(
     """
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
-    pieces = training.pieces if isinstance(training, PiecesData) else LocalPieces([training])
-    ends = pieces.collect(_ends, spec, family)
+    partitions = training.partitions if isinstance(training, PartitionedData) else LocalPartitions([training])
+    ends = partitions.collect(_ends, spec, family)
     lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
     seed = rng if rng is None or not isinstance(rng, np.random.Generator) else int(rng.integers(2**32))
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
-    covariates = None if isinstance(training, PiecesData) else keep_covariates(spec, training, data)
+    covariates = None if isinstance(training, PartitionedData) else keep_covariates(spec, training, data)
     names = named_columns([spec], data)
-    if isinstance(training, PiecesData):
+    if isinstance(training, PartitionedData):
         facts = make_facts(training.state, training.found, training.counts, names, training.examples)
     else:
         facts = remember(training, names, covariates)
@@ -166,10 +166,10 @@ def fit_components(
             weights=weights,
             prior=prior,
             rng=seed,
-            labels=None if isinstance(training, PiecesData) else training.labels,
+            labels=None if isinstance(training, PartitionedData) else training.labels,
         )
         parts = MixtureParts(spec, training.state, facts, fit)
-        if isinstance(training, PiecesData):
+        if isinstance(training, PartitionedData):
             parts = replace(parts, covariance=linear_response(fit, lower, upper, weight))
         else:
             parts = replace(parts, training=training, covariates=covariates)
@@ -182,7 +182,7 @@ def fit_components(
     return best
 
 
-def _ends(rows: TrainingData | RowPiece, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
+def _ends(rows: TrainingData | DataPartition, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
     """Ends and weights of rows, (n,) each."""
     return *known_ends(spec, family, rows.response), rows.response.weight
 

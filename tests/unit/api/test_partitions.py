@@ -1,4 +1,4 @@
-"""Fits to data in pieces, here and on a cluster, are those of the same rows in memory."""
+"""Fits to partitioned data, here and on a cluster, are those of the same rows in memory."""
 
 import gc
 import os
@@ -93,7 +93,7 @@ def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
-def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
+def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
     monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     frame.to_parquet(tmp_path / "rows.parquet")
     with tg.Model(FORMULA, tmp_path) as model:
