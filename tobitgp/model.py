@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.partitions import PiecesData, prepare_pieces
+from tobitgp.data.partitions import PartitionedData, prepare_partitions
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.response import warn_unmet_limits
 from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
@@ -21,7 +21,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.inference import Method
 from tobitgp.inference.fitted import Settings, Step
-from tobitgp.inference.parameter_options import Given, read_mapping
+from tobitgp.inference.parameters import Given, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture.methods import Method as MixtureMethod
@@ -125,11 +125,6 @@ class Model:
         self._family = choose_family(family, spec)
         if spec.mixture is not None:
             refuse_with_mixture({"sigma": sigma, "var_weights": var_weights})
-            if source is not None:
-                raise SpecError(
-                    "A mixture needs all rows in memory, and these data are partitioned: give a DataFrame, or the "
-                    "partitions one after the other to tg.MixtureStream."
-                )
         scale = None if sigma is None else parse_scale_formula(sigma, columns, functions, beside=spec)
         spec = replace(spec, scale=scale)
         options: dict[str, Any] = {"scale": scale, "weights": weights, "missing": missing, "censored": censored}
@@ -137,7 +132,7 @@ class Model:
         if var_weights is not None:
             refuse_var_weights(self._family)
             options["var_weights"] = var_weights
-        self._read: TrainingData | PiecesData
+        self._read: TrainingData | PartitionedData
         if source is None:
             self._read = prepare(spec, data, **options)
             frame = keep_covariates(self._read.state.spec, self._read, data)
@@ -146,7 +141,10 @@ class Model:
             response = self._read.response
             limits: Any = (response.limit_lower, response.limit_upper)
         else:
-            self._read, frame = prepare_pieces(spec, source, store=Store() if source.here else None, **options), None
+            self._read, frame = (
+                prepare_partitions(spec, source, store=Store() if source.here else None, **options),
+                None,
+            )
             limits = self._read.found.mean_limits
         warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
@@ -162,7 +160,7 @@ class Model:
 
     def __exit__(self, *error: object) -> None:
         """Remove what was kept of partitioned data."""
-        if isinstance(self._read, PiecesData) and self._read.store is not None:
+        if isinstance(self._read, PartitionedData) and self._read.store is not None:
             self._read.store.close()
 
     @property
@@ -173,7 +171,7 @@ class Model:
     @property
     def training(self) -> TrainingData:
         """The rows used, as the rooms below hand them on."""
-        if isinstance(self._read, PiecesData):
+        if isinstance(self._read, PartitionedData):
             raise SpecError("The data are partitioned, and their rows are not kept together.")
         return self._read
 
@@ -336,7 +334,7 @@ class Model:
         )
 
     def _refuse_closed(self) -> None:
-        if isinstance(self._read, PiecesData) and self._read.store is not None and self._read.store.closed:
+        if isinstance(self._read, PartitionedData) and self._read.store is not None and self._read.store.closed:
             raise SpecError(
                 "What this model kept of its partitioned data was removed at the end of its with statement; fit within "
                 "that, or make another tg.Model."
@@ -363,7 +361,7 @@ class Model:
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked)
         assert isinstance(self._family, Family)
-        if isinstance(self._read, PiecesData):
+        if isinstance(self._read, PartitionedData):
             with breakdown_in_words(), progress_bar(asked.progress) as on_step:
                 results = fit_partitions(
                     self.spec,
@@ -402,9 +400,9 @@ class Model:
         with breakdown_in_words(), progress_bar(asked.progress, shown) as on_step:
             return fit_components(
                 self.spec,
-                self.training,
+                self._read,
                 self._family,
-                self._source,
+                dict.fromkeys(self._columns) if isinstance(self._read, PartitionedData) else self._source,
                 method=method,
                 priors=asked.priors,
                 rng=asked.rng,

@@ -22,7 +22,7 @@ WIDTH = 88
 _ELSEWHERE = {
     "Check": "tobitgp.diagnostics.residual_tests.Check",
     "Concordance": "tobitgp.metrics.Concordance",
-    "ContrastResults": "tobitgp.results.hypothesis_tests.ContrastResults",
+    "ContrastResults": "tobitgp.results.hypotheses.ContrastResults",
     "DCalibration": "tobitgp.metrics.DCalibration",
     "DynamicAUC": "tobitgp.metrics.DynamicAUC",
     "Evidence": "tobitgp.results.process.fit.Evidence",
@@ -34,7 +34,7 @@ _ELSEWHERE = {
     "PredictionResults": "tobitgp.results.prediction.PredictionResults",
     "Predictive": "tobitgp.mixture.predictive.Predictive",
     "WAIC": "tobitgp.diagnostics.elpd.WAIC",
-    "WaldResults": "tobitgp.results.hypothesis_tests.WaldResults",
+    "WaldResults": "tobitgp.results.hypotheses.WaldResults",
 }
 
 

@@ -1,6 +1,6 @@
 """Draw the rooms of the package and what they import, from the code: ``python docs/images/architecture.py``.
 
-Writes architecture.svg beside this file. Layers are those of the import contract in pyproject.toml. An arrow points from
+Writes architecture.svg beside this file. Layers are those of the import contract in pyproject.toml. An arrow leads from
 a room to one that it imports; an import that a chain of others implies is left out, and so are the modules that all
 rooms share.
 """

@@ -81,7 +81,7 @@ def test_laws_agree_with_each_other(family, method, data):
     for value in x:
         np.testing.assert_allclose(table[(value, "estimate")], law.sf(value), rtol=1e-12)
     survival = res.predict_survival_function(times=x, interval=0.9)[0]
-    np.testing.assert_allclose(survival["estimate"], law.sf(x), rtol=1e-9)
+    np.testing.assert_allclose(survival["mean"], law.sf(x), rtol=1e-9)
     np.testing.assert_allclose(survival["lower"], [table[(value, "lower")].iloc[0] for value in x], rtol=1e-6)
     np.testing.assert_allclose(
         res.predict_cumulative_hazard(times=x)[0], law.cumulative_hazard(x), rtol=1e-9, atol=1e-12

@@ -10,7 +10,7 @@ from support.variational import FullCovariance, whitened
 
 from tobitgp.inference import METHODS
 from tobitgp.inference.evidence import lower_bound
-from tobitgp.priors.linear import DenseBlock
+from tobitgp.priors.prior import DenseBlock
 
 PRIOR, SIGMA = np.log([1.2, 0.6]), 0.3
 THETA = np.append(PRIOR, np.log(SIGMA))

@@ -47,10 +47,10 @@ def test_size_of_chunks_and_kept_features(data, name, rows, copies, monkeypatch)
     whole = settled(data, name)
     monkeypatch.setattr(site_updates, "CHUNK_ROWS", rows)
     monkeypatch.setattr(fixed_point, "CACHE_BYTES", copies * 16 * whole[0].layout.row_features * 8)
-    pieces = settled(data, name)
-    assert len(chunks(pieces[0])) > len(chunks(whole[0]))
-    assert {(bool(chunk.kept), chunk.for_slopes) for chunk in chunks(pieces[0])} == {(copies > 0, copies > 1)}
-    assert_same(pieces, whole)
+    partitions = settled(data, name)
+    assert len(chunks(partitions[0])) > len(chunks(whole[0]))
+    assert {(bool(chunk.kept), chunk.for_slopes) for chunk in chunks(partitions[0])} == {(copies > 0, copies > 1)}
+    assert_same(partitions, whole)
 
 
 def chunks(posterior):
@@ -61,9 +61,9 @@ def chunks(posterior):
 def test_size_of_parts(data, name, rows, monkeypatch):
     whole = settled(data, name)
     monkeypatch.setattr(partitioned, "PART_ROWS", rows)
-    pieces = settled(data, name)
-    assert len(pieces[0].rows) > len(whole[0].rows) == 1
-    assert_same(pieces, whole)
+    partitions = settled(data, name)
+    assert len(partitions[0].rows) > len(whole[0].rows) == 1
+    assert_same(partitions, whole)
 
 
 def test_warm_and_cold_start(data, name):

@@ -7,7 +7,7 @@ from support.mixtures import NAMES, problem, random_rows
 
 from tobitgp.mixture import EMCM, VBCM, Dirichlet, DirichletProcess, fit_mixture
 from tobitgp.mixture.ascent import Stop, chunks_of, climb, evaluate
-from tobitgp.mixture.covariance import linear_response, posterior_covariance
+from tobitgp.mixture.fitted import linear_response, posterior_covariance
 from tobitgp.mixture.model import State
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import starts

@@ -14,7 +14,7 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.posterior.clipped_normal import smoothed_variance
+from tobitgp.posterior.nodes import smoothed_variance
 from tobitgp.posterior.questions import CURVES
 
 CLOSE = 1e-10

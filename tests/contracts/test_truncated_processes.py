@@ -63,6 +63,6 @@ def test_late_entry(family):
         found[method] = res
     truth = 0.5 + np.sin(6.0 * rows["x"])
     for res in found.values():
-        assert np.sqrt(np.mean((res.predict(rows) - truth) ** 2)) < 0.3
+        assert np.sqrt(np.mean((res.predict(rows, "latent") - truth) ** 2)) < 0.3
         assert res.log_evidence == pytest.approx(found["ep"].log_evidence, abs=0.5)
     assert found["vi"].log_evidence <= found["ep"].log_evidence + 0.01

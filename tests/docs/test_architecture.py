@@ -1,4 +1,4 @@
-"""The page on the architecture: what it shows is what comes out, and it names every room."""
+"""The page on the architecture shows what comes out and names every room; files that pages name are there."""
 
 import doctest
 import re
@@ -18,3 +18,10 @@ def test_the_way_of_one_number():
 def test_every_room_is_named():
     rooms = {path.parent.name for path in (CHECKOUT / "tobitgp").glob("*/__init__.py")} - {"numerics", "datasets"}
     assert {room for room in rooms if f"`{room}`" not in PAGE} == set()
+
+
+def test_files_that_pages_name_are_there():
+    pages = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "benchmarks").rglob("*.md")]
+    named = {path for page in pages for path in re.findall(r"tobitgp/[\w/]+\.py", page.read_text(encoding="utf-8"))}
+    assert len(named) > 40
+    assert {path for path in named if not (CHECKOUT / path).exists()} == set()

@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| .*[^\\]\| (?P<here>.*) \|$")
 
 
 def here(page):
-    """Pieces of code in the last column of a page's table."""
+    """Partitions of code in the last column of a page's table."""
     rows = [ROW.match(line) for line in page.read_text(encoding="utf-8").splitlines()]
     cells = [row["here"].replace("\\|", "|") for row in rows if row and row["here"] != "here"]
     return [

@@ -20,8 +20,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import covariance, maximise
-from tobitgp.regression.deviance import deviance
-from tobitgp.regression.influence import dfbeta
+from tobitgp.regression.residuals import deviance, dfbeta
 from tobitgp.results.regression.parts import row_covariance
 
 COLUMNS = ("age", "yearsmarried", "religiousness", "occupation", "rating")

@@ -42,7 +42,7 @@ SLOW = {
     "demo to a file": (["demo", "--plot", "a.png"], ["a.png"]),
     "all reports": ([*CURVE, "--report", "a.html", "--save", "a.tgp", "--plot", "a.png"], ["a.html", "a.tgp", "a.png"]),
     "report of a mixture": ([*MIXED, "--report", "a.html"], ["a.html"]),
-    "many pieces": (["fit", "y ~ gp(x)", "../../data/many/*.parquet", "--report", "a.html", "--quiet"], ["a.html"]),
+    "many partitions": (["fit", "y ~ gp(x)", "../../data/many/*.parquet", "--report", "a.html", "--quiet"], ["a.html"]),
 }
 OLD = ["--save", "old.tgp", "--plot", "old.png", "--report", "old.html"]
 FAILS = {
@@ -64,7 +64,7 @@ FAILS = {
     "crossed limits": ["fit", "y ~ x | censor(1, upper=0)", NEW, *OLD],
     "no row left": ["fit", "y ~ x + gap", NEW, *OLD],
     "no start": ["fit", "y ~ gp(x)", NEW, "--start", "sigmo=1", *OLD],
-    "one bad piece": ["fit", "y ~ gp(x)", "../../data/broken", "--save", "old.tgp", "--report", "old.html"],
+    "one bad partition": ["fit", "y ~ gp(x)", "../../data/broken", "--save", "old.tgp", "--report", "old.html"],
     "no folder": [*LINE, "--save", "nowhere/a.tgp"],
     "below a file": [*LINE, "--save", "old.tgp/a.tgp"],
     "is a folder": [*LINE, "--save", "sub"],
@@ -118,8 +118,8 @@ def make_data(folder):
         (folder / name).mkdir()
         data.head(20).to_parquet(folder / name / "0.parquet")
         data.tail(20).to_parquet(folder / name / "1.parquet")
-    piece = folder / "broken" / "1.parquet"
-    piece.write_bytes(piece.read_bytes()[:-9])
+    partition = folder / "broken" / "1.parquet"
+    partition.write_bytes(partition.read_bytes()[:-9])
     tg.fit("y ~ x | censor(-0.5)", data).save(folder / "line.tgp")
     tg.fit("y ~ gp(x) | censor(-0.5)", data, hyper="maximize").save(folder / "curve.tgp")
     tg.fit("t ~ mixture(2)", data, family="lognormal").save(folder / "mixture.tgp")

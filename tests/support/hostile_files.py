@@ -18,7 +18,7 @@ import tobitgp as tg
 from support.audit import watched
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula import parse_formula
-from tobitgp.storage import codec
+from tobitgp.storage import archive
 from tobitgp.storage.classes import fit_codec
 
 RNG = np.random.default_rng(3)
@@ -95,7 +95,7 @@ def header(text, version=b"\x01\x00"):
 
 def tags():
     """All tags that a document may hold: those of the hooks, and those that the codec reads itself."""
-    own = re.findall(r'"(\$\w+)"', inspect.getsource(codec))
+    own = re.findall(r'"(\$\w+)"', inspect.getsource(archive))
     return sorted({*own, *fit_codec(parse_formula("y ~ x"), {}).hooks})
 
 

@@ -14,7 +14,7 @@ from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.priors.kernels import KERNELS, Covariance, KernelFactor
-from tobitgp.priors.linear import DenseBlock
+from tobitgp.priors.prior import DenseBlock
 
 GAUSSIAN = FAMILIES["gaussian"].likelihood
 CENSORING = ("none", "left", "right", "two-sided", "interval", "mixed", "all")

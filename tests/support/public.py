@@ -16,8 +16,8 @@ ROOMS = ("metrics", "distributions", "datasets", "errors", "sklearn")
 ANSWERS = (
     "tobitgp.results.process.fit.Evidence",
     "tobitgp.mixture.predictive.Predictive",
-    "tobitgp.results.hypothesis_tests.ContrastResults",
-    "tobitgp.results.hypothesis_tests.WaldResults",
+    "tobitgp.results.hypotheses.ContrastResults",
+    "tobitgp.results.hypotheses.WaldResults",
     "tobitgp.results.joint.Posterior",
     "tobitgp.results.prediction.PredictionResults",
     "tobitgp.diagnostics.residual_tests.Check",

@@ -22,8 +22,8 @@ def began(*rest):
 """
 JOBS = {
     "in memory": "while True: tg.fit(FORMULA, data, progress=began)",
-    "in pieces": """
-import tobitgp.engines.spill as spill
+    "in partitions": """
+import tobitgp.engines.partitions as spill
 spill.LIMIT = 1000
 data.to_parquet("d.parquet", row_group_size=3000)
 while True: tg.fit(FORMULA, "d.parquet", progress=began)
@@ -57,7 +57,7 @@ def test_an_interrupt_leaves_nothing(job, tmp_path):
     work, temporary = tmp_path / "work", tmp_path / "tmp"
     work.mkdir()
     temporary.mkdir()
-    if job == "in pieces":
+    if job == "in partitions":
         pytest.importorskip("pyarrow")
     process = subprocess.Popen(
         [sys.executable, "-c", DATA + JOBS[job]],

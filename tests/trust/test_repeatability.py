@@ -29,7 +29,7 @@ folds = tg.cross_validate("y ~ z | censor(-0.3)", d, folds=3, rng=5, n_jobs=jobs
 found["folds"] = folds[["log_likelihood"]].to_numpy().ravel().tolist()
 chosen = tg.select(["y ~ z | censor(-0.3)", "y ~ z + x | censor(-0.3)"], d, n_jobs=jobs)
 found["select"] = chosen.table.select_dtypes("number").to_numpy().ravel().tolist()
-import tobitgp.engines.spill as spill, tobitgp.inference.search as search
+import tobitgp.engines.partitions as spill, tobitgp.inference.search as search
 search.SAMPLE_ROWS, formula = 60, "y ~ z + gp(x) + re(g) | censor(-0.3)"
 def numbers(fit):
     return [fit.log_evidence, fit.elbo, *fit.params, *fit.bse, *fit.predict(d.head(5))]

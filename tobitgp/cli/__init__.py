@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from tobitgp.cli import answers, fit
+from tobitgp.cli import commands
 from tobitgp.errors import TobitGPError
-from tobitgp.report.text import printable_lines
+from tobitgp.report.axes import printable_lines
 
 BAD_INPUT = 2
 
@@ -50,9 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    for add_command in (fit.add_to, answers.add_predict, answers.add_compare):
-        add_command(commands)
+    subparsers = parser.add_subparsers(required=True, metavar="command")
+    for add_command in (commands.add_to, commands.add_predict, commands.add_compare):
+        add_command(subparsers)
     return parser
 
 

@@ -1,11 +1,4 @@
-"""The arrays that leave the data room, in the user's units and standardised; no pandas from here on.
-
-The arrays that leave the data room.
-
-Standardised arrays: the last shape before inference, free of pandas.
-
-Limits of the instrument beside the rows, for what needs them on exact rows too.
-"""
+"""The arrays that leave the data room, in the user's units and standardised; no pandas from here on."""
 
 from __future__ import annotations
 
@@ -16,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
 
 

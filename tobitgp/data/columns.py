@@ -1,11 +1,4 @@
-"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed.
-
-Expressions of a formula -> arrays, by a walk over the checked syntax tree; nothing is executed.
-
-What covariates have to be before anything is made of them.
-
-Inputs of each process, row by row.
-"""
+"""Expressions of a formula as arrays, by a walk over the checked syntax tree; nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What was learned from the training rows, to be replayed on new ones: terms, levels and codings.
-
-Groups of rows: the levels of ``by=`` and ``re()``, and the code of each row.
-
-Linear terms with their offsets, of the mean or of the noise scale: learned in training, replayed on other rows.
-
-What was learned from the training rows, to be replayed on new ones.
-"""
+"""What was learned from the training rows, to be replayed on new ones: terms, levels and codings."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The linear part: columns straight from the data where that is all, else by formulaic.
-
-The linear part: columns straight from the data where that is all, else by formulaic.
-
-Rows of data in pieces that teach formulaic as much as all rows would.
-"""
+"""The linear part: columns straight from the data where that is all, else by formulaic."""
 
 from __future__ import annotations
 
@@ -265,7 +260,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
             continue
         remedy = _remedy(syntax, node, name)
         if remedy:
-            what = f"{syntax.text(node)} learns from all rows at once, and these data come in pieces"
+            what = f"{syntax.text(node)} learns from all rows at once, and these data are partitioned"
             raise SpecError(f"{what}; write {remedy}")
         if name in _SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))
@@ -275,7 +270,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
 def representatives(part: LinearPart, table: Table) -> BoolArray:
     """Rows with every level of the factors in a linear part, and the ends of what its splines are of.
 
-    Those of the representatives of several pieces put together are representatives of them all.
+    Those of the representatives of several partitions put together are representatives of them all.
 
     Gives (n,).
     """

@@ -1,9 +1,4 @@
-"""Moments of columns and of a partly seen response, put together from those of parts of the rows.
-
-Moments of columns that can be put together from those of parts of the rows.
-
-Mean and spread that a response would have had, were all of it seen, from moments of what was seen.
-"""
+"""Moments of columns and of a partly seen response, put together from those of parts of the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tobitgp.numerics.censored_normal import fit_censored_normal, known_range, telling_ends
+from tobitgp.numerics.normal import fit_censored_normal, known_range, telling_ends
 from tobitgp.typing import Array
 
 _DIGITS = 32  # with 40, sums in another order end on the other side of a tie in one moment of 500

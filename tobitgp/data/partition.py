@@ -1,9 +1,4 @@
-"""What is done with one partition of the data, wherever it is, and what it tells of all.
-
-What the columns of data in pieces hold, and one piece's columns made to fit.
-
-What is done with one piece of the data, wherever it is, and what it tells of the whole.
-"""
+"""What is done with one partition of the data, wherever it is, and what it tells of all."""
 
 from __future__ import annotations
 
@@ -39,13 +34,13 @@ class ColumnType:
     """What a column holds."""
 
     kind: str
-    known: bool  # false where every value is missing, so that other pieces decide
+    known: bool  # false where every value is missing, so that other partitions decide
     levels: tuple[Any, ...]  # of a factor
-    place: str  # A piece that holds this, for messages
+    place: str  # A partition that holds this, for messages
 
     @classmethod
     def of(cls, column: Column, place: str, *, input_column: bool) -> ColumnType:
-        """Of one column of a piece."""
+        """Of one column of a partition."""
         factor = column.levels is not None
         kinds = {"factor": factor, "boolean": column.boolean, "date": column.dates, "duration": column.duration}
         kind = next((kind for kind, held in kinds.items() if held), "number")
@@ -57,17 +52,17 @@ Schema = dict[str, ColumnType]
 
 
 def describe_table(table: Table, place: str, inputs: Sequence[str]) -> Schema:
-    """Types of a piece's columns."""
+    """Types of a partition's columns."""
     return {name: ColumnType.of(column, place, input_column=name in inputs) for name, column in table.columns.items()}
 
 
 def merge_schemas(schemas: Sequence[Schema], text_names: Sequence[str]) -> Schema:
-    """Types of the columns of all pieces."""
+    """Types of the columns of all partitions."""
     return {name: _merge(name, [schema[name] for schema in schemas], name in text_names) for name in schemas[0]}
 
 
 def conform(table: Table, schema: Schema, inputs: Sequence[str]) -> Table:
-    """A piece's table with columns of the types of the whole, factors among the inputs with its levels."""
+    """A partition's table with columns of the types of the whole, factors among the inputs with its levels."""
     columns = {name: _conform(column, schema[name], name in inputs) for name, column in table.columns.items()}
     return Table(columns, table.index)
 
@@ -156,7 +151,7 @@ def _spell(column: Column) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Tabled:
-    """A piece whose columns are typed."""
+    """A partition whose columns are typed."""
 
     number: int
     place: str  # its name in messages
@@ -167,7 +162,7 @@ class Tabled:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows of a piece that are used."""
+    """Rows of a partition that are used."""
 
     number: int
     place: str
@@ -177,8 +172,8 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPiece:
-    """Rows of a piece as arrays."""
+class DataPartition:
+    """Rows of a partition as arrays."""
 
     number: int
     place: str
@@ -189,7 +184,7 @@ class RowPiece:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the rows of a piece tell before there is a design."""
+    """What the rows of a partition tell before there is a design."""
 
     complete: Complete
     counted: Counted
@@ -200,15 +195,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What the design of a piece tells."""
+    """What the design of a partition tells."""
 
     independence: tuple[Independence, ...]  # of the linear part, and of the noise scale where it has a formula
     largest: tuple[Array, ...]  # (d_t,), absolute values of each process's inputs
     facts: RowFacts
 
 
-def read_piece(
-    piece: Loader,
+def read_partition(
+    partition: Loader,
     spec: ModelSpec,
     inputs: Sequence[str],
     names: Sequence[str],
@@ -216,23 +211,23 @@ def read_piece(
     var_weights: str | None,
     store: Store | None,
 ) -> Tabled:
-    """Read and type the columns of a piece."""
-    with naming(piece.place):
-        frame = piece.load()
+    """Read and type the columns of a partition."""
+    with naming(partition.place):
+        frame = partition.load()
         table = read_table(spell_response(spec, inputs, frame), names)
         weight = None if weights is None else read_weights(weights, frame, table.n)
         precision = None if var_weights is None else read_weights(var_weights, frame, table.n, "var_weights")
-    tabled = Tabled(piece.number, piece.place, table, weight, precision)
+    tabled = Tabled(partition.number, partition.place, table, weight, precision)
     return tabled if store is None else store.keep("tables", tabled)
 
 
-def describe(piece: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
+def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
     """Number of rows, and types of the columns."""
-    return piece.table.n, describe_table(piece.table, piece.place or "some rows", inputs)
+    return partition.table.n, describe_table(partition.table, partition.place or "some rows", inputs)
 
 
 def keep_rows(
-    piece: Tabled,
+    partition: Tabled,
     spec: ModelSpec,
     scale: ScaleSpec | None,
     inputs: Sequence[str],
@@ -243,11 +238,11 @@ def keep_rows(
     store: Store | None,
 ) -> tuple[Kept | None, Seen]:
     """Find the rows that are used, and what they tell; no rows where incomplete ones are refused."""
-    table = conform(piece.table, schema, inputs)
-    weight = np.ones(table.n) if piece.weight is None else piece.weight
-    with naming(piece.place):
+    table = conform(partition.table, schema, inputs)
+    weight = np.ones(table.n) if partition.weight is None else partition.weight
+    with naming(partition.place):
         rows, complete = complete_rows(spec, inputs, table, weight)
-        complete = replace(complete, incomplete=complete.incomplete.inside(piece.place))
+        complete = replace(complete, incomplete=complete.incomplete.inside(partition.place))
         if missing == "raise" and complete.incomplete.count:
             return None, Seen(
                 complete,
@@ -257,7 +252,7 @@ def keep_rows(
             )
         table = table.take(rows)
         response, used, counted = known_response(spec, table, weight[rows], censored, log_time=log_time)
-        counted = counted.inside(piece.place)
+        counted = counted.inside(partition.place)
         table = Table({name: table.columns[name] for name in inputs}, table.index).take(used)
         check_inputs(inputs, table)
     distinct = {name: _distinct(table.columns[name]) for name in inputs if table.columns[name].levels is not None}
@@ -267,15 +262,15 @@ def keep_rows(
             distinct[column.name] = _distinct(column)
     parts = [spec] if scale is None else [spec, scale]
     examples = table.take(np.logical_or.reduce([representatives(part, table) for part in parts]))
-    precision = None if piece.precision is None else piece.precision[rows][used]
+    precision = None if partition.precision is None else partition.precision[rows][used]
     total = (0.0 if precision is None else float(precision @ response.weight), float(response.weight.sum()))
-    kept = Kept(piece.number, piece.place, table, response, precision)
+    kept = Kept(partition.number, partition.place, table, response, precision)
     return kept if store is None else store.keep("rows", kept), Seen(complete, counted, distinct, examples, total)
 
 
-def make_rows(piece: tuple[Kept, Seen], state: DesignState, store: Store | None) -> tuple[RowPiece, Learnt]:
-    """Build the design of a piece."""
-    kept = piece[0]
+def make_rows(partition: tuple[Kept, Seen], state: DesignState, store: Store | None) -> tuple[DataPartition, Learnt]:
+    """Build the design of a partition."""
+    kept = partition[0]
     with naming(kept.place):
         design = state.build(kept.table)
     if kept.precision is not None and state.var_weight is not None:
@@ -283,14 +278,14 @@ def make_rows(piece: tuple[Kept, Seen], state: DesignState, store: Store | None)
     facts = measure_facts(state, kept.response, design.groups, state.recode(kept.table))
     H = [design.H] if design.scale is None else [design.H, design.scale.W]
     largest = tuple(np.abs(X).max(axis=0, initial=0.0) for X in design.X)
-    rows = RowPiece(kept.number, kept.place, kept.table.index, kept.response, design)
+    rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)
     rows = rows if store is None else store.keep("rows", rows)
     return rows, Learnt(tuple(map(Independence.of, H)), largest, facts)
 
 
-def pick_rows(piece: tuple[Kept, Seen], positions: Sequence[IntArray]) -> Table:
-    """Inputs in the rows of a piece at some positions, given for every piece."""
-    return piece[0].table.pick(positions[piece[0].number])
+def pick_rows(partition: tuple[Kept, Seen], positions: Sequence[IntArray]) -> Table:
+    """Inputs in the rows of a partition at some positions, given for every partition."""
+    return partition[0].table.pick(positions[partition[0].number])
 
 
 def first(pair: tuple[Any, Any]) -> Any:
@@ -305,7 +300,7 @@ def second(pair: tuple[Any, Any]) -> Any:
 
 @contextmanager
 def naming(place: str) -> Iterator[None]:
-    """Say in errors which piece they are about."""
+    """Say in errors which partition they are about."""
     try:
         yield
     except TobitGPError as error:

@@ -23,7 +23,7 @@ from tobitgp.data.partition import (
     make_rows,
     merge_schemas,
     pick_rows,
-    read_piece,
+    read_partition,
     recode,
     second,
 )
@@ -33,7 +33,7 @@ from tobitgp.data.response import Censored
 from tobitgp.data.sources import Source
 from tobitgp.data.table import Column, Table, join_tables
 from tobitgp.data.training_summary import RowFacts
-from tobitgp.engines import Pieces, Store
+from tobitgp.engines import Partitions, Store
 from tobitgp.errors import DataError, SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
@@ -43,19 +43,19 @@ EXAMPLES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class PiecesData:
-    """Everything a fit needs from data in pieces."""
+class PartitionedData:
+    """Everything a fit needs from partitioned data."""
 
-    pieces: Pieces  # some may be without rows
+    partitions: Partitions  # some may be without rows
     columns: tuple[str, ...]  # of the linear part
     state: DesignState
     found: RowFacts  # what is remembered of the rows
     examples: Table  # inputs in some of the rows
     counts: dict[str, int]  # as in ``TrainingData``
-    store: Store | None  # where arrays of pieces in this process are kept
+    store: Store | None  # where arrays of partitions in this process are kept
 
 
-def prepare_pieces(
+def prepare_partitions(
     spec: ModelSpec,
     source: Source,
     *,
@@ -66,7 +66,7 @@ def prepare_pieces(
     censored: Censored = "model",
     log_time: bool = False,
     store: Store | None = None,
-) -> PiecesData:
+) -> PartitionedData:
     """Read the training rows where they are; see :func:`tobitgp.data.prepare.prepare`."""
     check_request(spec, scale, source.columns, missing, censored)
     beside = {"weights": weights, "var_weights": var_weights}
@@ -78,7 +78,7 @@ def prepare_pieces(
     inputs = input_names(spec, scale)
     names = tuple(dict.fromkeys((*spec.names(), *inputs)))
     frames = source.choose([*dict.fromkeys((*names, *filter(None, beside.values())))])
-    tables = frames.map(read_piece, spec, inputs, names, weights, var_weights, store)
+    tables = frames.map(read_partition, spec, inputs, names, weights, var_weights, store)
     spec, schema = _learn_schema(spec, scale, inputs, tables)
 
     kept = tables.map(keep_rows, spec, scale, inputs, schema, missing, censored, log_time, store)
@@ -91,7 +91,7 @@ def prepare_pieces(
     facts = _judge_designs(made, state)
     examples = kept.collect(pick_rows, _some([item.counted.used for item in seen]))
     n_data = sum(item.complete.n for item in seen)
-    data = PiecesData(
+    data = PartitionedData(
         made.map(first),
         state.linear.columns,
         state,
@@ -109,15 +109,15 @@ def _check_weights(what: str, name: Any, columns: Sequence[Any]) -> None:
     if name is None:
         return
     if not isinstance(name, str):
-        raise SpecError(f"{what}= of data in pieces is the name of one of their columns.")
+        raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
     if name not in columns:
         raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(columns))}")
 
 
 def _learn_schema(
-    spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], tables: Pieces
+    spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], tables: Partitions
 ) -> tuple[ModelSpec, Schema]:
-    """What the columns of all pieces hold, and the formula as it reads once that is known."""
+    """What the columns of all partitions hold, and the formula as it reads once that is known."""
     described = tables.collect(describe, inputs)
     if not sum(n for n, _ in described):
         raise DataError("The data have no rows")
@@ -125,7 +125,7 @@ def _learn_schema(
     return recognise(spec, scale, head_of(schema)), schema
 
 
-def _count(kept: Pieces, missing: Literal["drop", "raise"]) -> tuple[list[Seen], Counted]:
+def _count(kept: Partitions, missing: Literal["drop", "raise"]) -> tuple[list[Seen], Counted]:
     """A pass over the rows as typed columns: what they tell before there is a design, and how many are used."""
     seen: list[Seen] = kept.collect(second)
     reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
@@ -154,7 +154,7 @@ def _learn(spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], seen
     )
 
 
-def _judge_designs(made: Pieces, state: DesignState) -> RowFacts:
+def _judge_designs(made: Partitions, state: DesignState) -> RowFacts:
     """A pass over the rows as arrays: refuse columns that say the same, and remember what is asked of rows later."""
     learnt: list[Learnt] = made.collect(second)
     for i, learned in enumerate(state.parts):
@@ -172,7 +172,7 @@ def _union(columns: Sequence[Column]) -> Column:
 
 
 def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
-    """Positions in each piece of rows to take examples from: all, or some where there are many."""
+    """Positions in each partition of rows to take examples from: all, or some where there are many."""
     total = sum(counts)
     chosen = np.arange(total)
     if total > EXAMPLES:
@@ -181,7 +181,7 @@ def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
 
 
 def split_positions(positions: IntArray, counts: Sequence[int]) -> tuple[IntArray, ...]:
-    """Ascending positions among all rows as positions in each piece."""
+    """Ascending positions among all rows as positions in each partition."""
     starts = np.cumsum([0, *counts])
     cuts = np.split(positions, np.searchsorted(positions, starts[1:-1]))
     return tuple(at - start for at, start in zip(cuts, starts[:-1], strict=True))

@@ -1,11 +1,4 @@
-"""A specification and a data frame become the arrays of the training rows.
-
-Rows of one shape after one another.
-
-Which rows of the data are used, and what is known of their response: counted where the rows are.
-
-ModelSpec + data frame -> the arrays of the training rows.
-"""
+"""A specification and a data frame become the arrays of the training rows."""
 
 from __future__ import annotations
 
@@ -120,7 +113,7 @@ class Counted(NamedTuple):
         return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond), self.open.merge(other.open))
 
     def inside(self, place: str) -> Counted:
-        """The same, rows named as those of a piece."""
+        """The same, rows named as those of a partition."""
         return self._replace(beyond=self.beyond.inside(place), open=self.open.inside(place))
 
     def judge(self, missing: Literal["drop", "raise"]) -> None:

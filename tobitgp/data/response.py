@@ -1,9 +1,4 @@
-"""Response and censoring of each row, from whatever way they were written.
-
-Censoring that was probably written otherwise than it was meant: what the likely slip is, and what to write.
-
-Response and censoring of each row, from whatever way they were written.
-"""
+"""Response and censoring of each row, from whatever way they were written."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What rows have in common that a user is to be told of.
-
-Weights that do not say what frequencies say.
-
-Subjects whose time at risk is split over several rows.
-
-What some rows of a data frame have in common.
-"""
+"""What rows have in common that a user is to be told of."""
 
 from __future__ import annotations
 

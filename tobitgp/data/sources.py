@@ -1,11 +1,4 @@
-"""Where the rows of a fit come from: data in memory, Parquet files, or partitions on a cluster.
-
-Where the rows of a fit come from: pieces of a table, in memory, in files or on a cluster.
-
-Parquet files as a table in pieces, none of it read before it is asked for.
-
-What may be given as data, and how it is read: in memory as it is, all else in pieces.
-"""
+"""Where the rows of a fit come from: data in memory, Parquet files, or partitions on a cluster."""
 
 from __future__ import annotations
 
@@ -21,18 +14,18 @@ from typing import Any, Protocol
 import pandas as pd
 
 from tobitgp.data.table import kind_of
-from tobitgp.engines import DaskPieces, LocalPieces, Pieces
+from tobitgp.engines import DaskPartitions, LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
 
-ROWS = 2**18  # of a piece, about
+ROWS = 2**18  # of a partition, about
 
 
 class Loader(Protocol):
-    """One piece of a table."""
+    """One partition of a table."""
 
     @property
     def number(self) -> int:
-        """Its place among the pieces."""
+        """Its place among the partitions."""
         ...
 
     @property
@@ -47,7 +40,7 @@ class Loader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A piece in memory."""
+    """A partition in memory."""
 
     number: int
     frame: pd.DataFrame
@@ -74,11 +67,11 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table in pieces."""
+    """A partitioned table."""
 
     columns: tuple[Any, ...]  # their names
-    choose: Callable[[Sequence[str]], Pieces]  # column names -> Pieces of Loader
-    here: bool = True  # whether the pieces are worked on in this process
+    choose: Callable[[Sequence[str]], Partitions]  # column names -> Partitions of Loader
+    here: bool = True  # whether the partitions are worked on in this process
 
 
 def is_dask(data: Any) -> bool:
@@ -109,13 +102,13 @@ def find_client(engine: Any, data: Any) -> Any:
 def dask_source(data: Any, client: Any) -> Source:
     """Partitions of a dask DataFrame: on the workers of a client, or computed here one after the other."""
 
-    def choose(names: Sequence[str]) -> Pieces:
+    def choose(names: Sequence[str]) -> Partitions:
         partitions = data[list(names)].to_delayed()
         if client is None:
-            return LocalPieces([Delayed(i, item, f"partition {i}") for i, item in enumerate(partitions)])
+            return LocalPartitions([Delayed(i, item, f"partition {i}") for i, item in enumerate(partitions)])
         futures = client.compute(partitions)
         given = [client.submit(Given, i, item, f"partition {i}", pure=False) for i, item in enumerate(futures)]
-        return DaskPieces(client, given)
+        return DaskPartitions(client, given)
 
     columns = list(data.columns)
     twice = next((name for name in columns if columns.count(name) > 1), None)
@@ -125,14 +118,14 @@ def dask_source(data: Any, client: Any) -> Source:
 
 
 def frame_source(data: Any, client: Any) -> Source:
-    """A DataFrame or dict of columns in memory, cut into pieces that are sent to the workers of a client."""
+    """A DataFrame or dict of columns in memory, cut into partitions that are sent to the workers of a client."""
 
-    def choose(names: Sequence[str]) -> Pieces:
+    def choose(names: Sequence[str]) -> Partitions:
         frame = data[list(names)] if isinstance(data, pd.DataFrame) else pd.DataFrame({n: data[n] for n in names})
         threads = max(1, sum(client.nthreads().values()))
         size = max(1, min(ROWS, -(-len(frame) // threads)))
         cuts = [frame.iloc[start : start + size] for start in range(0, max(len(frame), 1), size)]
-        return DaskPieces.from_values(client, [Given(i, cut) for i, cut in enumerate(cuts)])
+        return DaskPartitions.from_values(client, [Given(i, cut) for i, cut in enumerate(cuts)])
 
     return Source(tuple(data.columns if isinstance(data, pd.DataFrame) else data), choose, here=False)
 
@@ -150,7 +143,7 @@ class RowGroups:
     start: int  # position in the file of their first row
     rows: int
     columns: tuple[str, ...] = ()  # to be read
-    number: int = 0  # place among all pieces
+    number: int = 0  # place among all partitions
 
     @property
     def place(self) -> str:
@@ -180,10 +173,10 @@ def parquet_source(path: Any, client: Any) -> Source:
     for name, item in zip(files, opened, strict=True):
         _check_same(files[0], columns, name, item.columns)
 
-    def choose(names: Sequence[str]) -> Pieces:
+    def choose(names: Sequence[str]) -> Partitions:
         parts = [part for item in opened for part in _gather(item.groups)]
-        pieces = [replace(part, columns=tuple(names), number=i) for i, part in enumerate(parts)]
-        return LocalPieces(pieces) if client is None else DaskPieces.from_values(client, pieces)
+        partitions = [replace(part, columns=tuple(names), number=i) for i, part in enumerate(parts)]
+        return LocalPartitions(partitions) if client is None else DaskPartitions.from_values(client, partitions)
 
     return Source(columns, choose, client is None)
 
@@ -264,7 +257,7 @@ def _check_same(first: str, columns: Sequence[str], other: str, its: Sequence[st
 
 
 def _gather(parts: Sequence[RowGroups]) -> list[RowGroups]:
-    """Row groups of a file, put together until a piece has its rows."""
+    """Row groups of a file, put together until a partition has its rows."""
     out: list[RowGroups] = []
     for part in parts:
         if out and out[-1].rows + part.rows <= ROWS:
@@ -276,7 +269,7 @@ def _gather(parts: Sequence[RowGroups]) -> list[RowGroups]:
 
 
 def open_source(data: Any, engine: Any = None) -> Source | None:
-    """The pieces of data that are not worked on as a whole."""
+    """The partitions of data that are not worked on as a whole."""
     client = find_client(engine, data)
     if is_path(data):
         return parquet_source(data, client)

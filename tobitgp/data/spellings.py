@@ -1,13 +1,4 @@
-"""Spellings of censoring: detection limits in text, two ends, codes, and windows of truncation.
-
-A response written as text, in which ``<0.5`` and ``>100`` are censored.
-
-Two ends between which a value lies: ``interval(lo, hi)`` and its other spellings.
-
-Codes of each row: exact, left-, right- or interval-censored.
-
-The window outside which a row could not have been seen: truncation and delayed entry.
-"""
+"""Spellings of censoring: detection limits in text, two ends, codes, and windows of truncation."""
 
 from __future__ import annotations
 

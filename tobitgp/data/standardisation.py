@@ -13,7 +13,7 @@ from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, 
 from tobitgp.data.moments import Moments, ResponseMoments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
-from tobitgp.numerics.censored_normal import known_range
+from tobitgp.numerics.normal import known_range
 from tobitgp.typing import Array, IntArray
 
 
@@ -32,7 +32,7 @@ class KnownRows:
     response: CensoredResponse
     known: Outcome  # the same on the scale that is modelled
     design: Design
-    number: int = 0  # of the piece that they are
+    number: int = 0  # of the partition that they are
 
     def rows(self, at: IntArray) -> KnownRows:
         """Some of them; ``log_jacobian`` stays that of all."""
@@ -92,9 +92,9 @@ class Standard:
         return _offset(design, self.centre, self.mean) + self.units.centre
 
 
-def measure_rows(piece: KnownRows) -> Measured:
+def measure_rows(partition: KnownRows) -> Measured:
     """What some rows tell of response and covariates."""
-    known, response, weight = piece.known, piece.response, piece.known.weight
+    known, response, weight = partition.known, partition.response, partition.known.weight
     exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
     below, above = np.isneginf(known.lower), np.isposinf(known.upper)
     between = np.isfinite(response.lower) & np.isfinite(response.upper) & (response.lower < response.upper)
@@ -107,27 +107,27 @@ def measure_rows(piece: KnownRows) -> Measured:
         (bool((below & open_window).any()), bool((above & ~below & open_window).any())),
         bool(between.any()),
         (float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))),
-        Moments.of(piece.design.H, weight),
-        tuple(Moments.of(X, weight) for X in piece.design.X),
+        Moments.of(partition.design.H, weight),
+        tuple(Moments.of(X, weight) for X in partition.design.X),
     )
 
 
-def measure_range(piece: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `tobitgp.numerics.censored_normal.known_range`, of rows with what is known of them taken away.
+def measure_range(partition: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
+    """As `tobitgp.numerics.normal.known_range`, of rows with what is known of them taken away.
 
     Shapes: centre, mean (p,).
     """
-    lower, upper, _ = _shifted(piece, centre, mean)
+    lower, upper, _ = _shifted(partition, centre, mean)
     return known_range(lower, upper)
 
 
-def measure_response(piece: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
+def measure_response(partition: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
     """Moments of values and limits, with what is known of them taken away.
 
     Shapes: centre, mean (p,).
     """
-    lower, upper, _ = _shifted(piece, centre, mean)
-    return ResponseMoments.of(lower, upper, piece.known.weight, known)
+    lower, upper, _ = _shifted(partition, centre, mean)
+    return ResponseMoments.of(lower, upper, partition.known.weight, known)
 
 
 def merge_measured(parts: Sequence[Measured]) -> Measured:
@@ -152,10 +152,10 @@ def find_units(
     return Units(shift, scale, log_time, tuple(c for c, _ in of_x), tuple(s for _, s in of_x), log_jacobian)
 
 
-def scale_rows(piece: KnownRows, standard: Standard) -> Problem:
+def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
     """Scale response and inputs, and sort the rows by what is known of them."""
-    known, design, units = piece.known, piece.design, standard.units
-    lower, upper, offset = _shifted(piece, standard.centre, standard.mean)
+    known, design, units = partition.known, partition.design, standard.units
+    lower, upper, offset = _shifted(partition, standard.centre, standard.mean)
     kind = row_kinds(known)
     order = np.argsort(kind, kind="stable")
     ends = [(end - units.centre) / units.scale for end in (lower, upper, known.entry - offset, known.exit - offset)]
@@ -179,11 +179,11 @@ def standardise(
     scaling: Sequence[Sequence[Scaling]] | None = None,
 ) -> Problem:
     """Measure and scale rows that are all there are, with no coefficient known."""
-    piece, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
-    y = measure_response(piece, none, none, measure_range(piece, none, none)).rounded()
-    measured = merge_measured([measure_rows(piece)])
+    partition, none = KnownRows(response, known, design), np.zeros(design.H.shape[1])
+    y = measure_response(partition, none, none, measure_range(partition, none, none)).rounded()
+    measured = merge_measured([measure_rows(partition)])
     units = find_units(measured, y, log_time=log_time, centre=centre, scaling=scaling)
-    return scale_rows(piece, Standard(units, none, none, tuple(np.flatnonzero(measured.counts).tolist())))
+    return scale_rows(partition, Standard(units, none, none, tuple(np.flatnonzero(measured.counts).tolist())))
 
 
 def row_kinds(known: Outcome) -> IntArray:
@@ -193,10 +193,10 @@ def row_kinds(known: Outcome) -> IntArray:
     return np.where(known.exact, 0, np.where(interval, 2, 1)) + len(KINDS) * truncated
 
 
-def _shifted(piece: KnownRows, centre: Array, mean: Array) -> tuple[Array, Array, Array]:
+def _shifted(partition: KnownRows, centre: Array, mean: Array) -> tuple[Array, Array, Array]:
     """Ends without what is known of them, and that."""
-    offset = _offset(piece.design, centre, mean)
-    return piece.known.lower - offset, piece.known.upper - offset, offset
+    offset = _offset(partition.design, centre, mean)
+    return partition.known.lower - offset, partition.known.upper - offset, offset
 
 
 def _offset(design: Design, centre: Array, mean: Array) -> Array:

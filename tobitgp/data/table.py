@@ -1,9 +1,4 @@
-"""Columns of a user's data, each typed once; the data themselves are never modified.
-
-Dates and durations as numbers of days.
-
-Columns of a user's data, each typed once; the data themselves are never modified.
-"""
+"""Columns of a user's data, each typed once; the data themselves are never modified."""
 
 from __future__ import annotations
 
@@ -71,7 +66,7 @@ class RowNames:
         return RowNames(self.count + other.count, (*self.labels, *other.labels)[:MAX_ROWS_NAMED])
 
     def inside(self, place: str) -> RowNames:
-        """The same, their labels with the piece they are in, where it has a name."""
+        """The same, their labels with the partition they are in, where it has a name."""
         return RowNames(self.count, tuple(f"{label} of {place}" for label in self.labels)) if place else self
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
 
-NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from data in pieces)"
+NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from partitioned data)"
 
 
 def held_rows(training: TrainingData | None) -> TrainingData:

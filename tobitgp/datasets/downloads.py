@@ -1,11 +1,4 @@
-"""Data sets that are downloaded: their sources, parsers, and descriptions.
-
-Real data sets that are downloaded: where each comes from, and what it must look like.
-
-From the files as their sources publish them to the tables of the cache, byte for byte.
-
-Real data sets that are downloaded once, checked and kept.
-"""
+"""Data sets that are downloaded: their sources, parsers, and descriptions."""
 
 from __future__ import annotations
 

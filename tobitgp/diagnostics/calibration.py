@@ -9,7 +9,7 @@ import numpy as np
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.errors import SpecError
-from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.results.joint import draw_inside
 from tobitgp.results.survival import read_times
 from tobitgp.typing import Array
@@ -180,8 +180,8 @@ def plot_predictive_check(
     >>> ax.get_xlabel()
     'time'
     """
+    from tobitgp.report.axes import response_name
     from tobitgp.report.residuals import plot_predictive_check
-    from tobitgp.report.text import response_name
 
     rows = training_rows(results.parts, "plot_predictive_check()")
     ends = results._training_ends()

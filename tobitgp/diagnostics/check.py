@@ -30,7 +30,7 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.screening import screen
 from tobitgp.inference.warnings import coarse_words
-from tobitgp.numerics.draws import random_points
+from tobitgp.numerics.sampling import random_points
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results

@@ -16,7 +16,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import row_chunks
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.results.views import Source, plain_text
 from tobitgp.typing import Array, IntArray
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
-from tobitgp.numerics.psis import good_shape, smooth
+from tobitgp.numerics.sampling import good_shape, smooth
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.process.posterior import average_left_out, predict_left_out
 from tobitgp.results.regression.parts import RegressionParts

@@ -21,8 +21,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import chunks, training_rows
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.likelihoods.row_terms import log_likelihoods
-from tobitgp.numerics.draws import generator
-from tobitgp.numerics.psis import good_shape, smooth
+from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.regression.draws import EstimateDraws
 from tobitgp.results.views import Parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tobitgp.distributions.censored import CensoredNormal
-from tobitgp.distributions.truncated import TruncatedNormal
+from tobitgp.distributions.truncated import CensoredNormal, TruncatedNormal
 
 __all__ = ["CensoredNormal", "TruncatedNormal"]

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from tobitgp.distributions.intervals import Slice, integrate_between, invert_tail
-from tobitgp.numerics.differences import derivatives
+from tobitgp.numerics.roots import derivatives
 from tobitgp.typing import Array
 
 _FARTHEST, _BISECTIONS = 1e3, 60

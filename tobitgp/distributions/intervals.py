@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:

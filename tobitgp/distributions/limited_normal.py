@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.distributions.read import broadcast, read_numbers, read_parameters
-from tobitgp.distributions.segment import FAR
-from tobitgp.distributions.window import Window, window
+from tobitgp.distributions.segment import FAR, Window, window
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array, BoolArray
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import log_mass, narrow_rule
-from tobitgp.numerics.log_arithmetic import log_complement, log_difference
-from tobitgp.numerics.monotone_roots import rises_to
+from tobitgp.numerics.log_probabilities import log_complement, log_difference
+from tobitgp.numerics.roots import rises_to
 from tobitgp.typing import Array, BoolArray
 
 FAR = 1e100

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.errors import DataError, SpecError, TobitGPError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 
 

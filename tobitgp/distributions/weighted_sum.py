@@ -14,8 +14,8 @@ from tobitgp.distributions.location_scale import (
     RowDistributions,
     complementary,
 )
-from tobitgp.numerics.monotone_roots import solve_quantile
-from tobitgp.numerics.normal_mixture import average, normal_quantile, total_sd
+from tobitgp.numerics.normal import average, normal_quantile, total_sd
+from tobitgp.numerics.roots import solve_quantile
 from tobitgp.typing import Array
 
 

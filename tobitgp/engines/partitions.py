@@ -1,69 +1,74 @@
-"""Functions over the partitions of rows, in this process or on a dask cluster.
-
-An ordered collection of things that may live elsewhere: what a computation over many rows is written against.
-
-Pieces that live on the workers of a dask cluster.
-"""
+"""Functions over partitions of rows, in this process or on a dask cluster, and arrays beyond a limit of memory."""
 
 from __future__ import annotations
 
+import dataclasses
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
 from tobitgp.errors import TobitGPError
 
 
-class Pieces(Protocol):
-    """Pieces that are never brought together.
+class Partitions(Protocol):
+    """Partitions that are never brought together.
 
-    Functions that are mapped are pure and defined at the top of a module: a piece that is lost with its machine is made
-    again from those before it.
+    Functions that are mapped are pure and defined at the top of a module: a partition that is lost with its machine is
+    made again from those before it.
     """
 
     def __len__(self) -> int: ...
 
-    def map(self, function: Callable[..., Any], *args: Any) -> Pieces:
-        """``function(piece, *args)`` of every piece, kept where the piece is."""
+    def map(self, function: Callable[..., Any], *args: Any) -> Partitions:
+        """``function(partition, *args)`` of every partition, kept where the partition is."""
         ...
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(piece, *args)`` of every piece, brought here in the order of the pieces; small things only."""
+        """``function(partition, *args)`` of every partition, brought here in their order; small things only."""
         ...
 
-    def at(self, places: Sequence[int]) -> Pieces:
+    def at(self, places: Sequence[int]) -> Partitions:
         """Some of them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class LocalPieces:
-    """Pieces in the memory of this process, worked on in threads where there are several."""
+class LocalPartitions:
+    """Partitions in the memory of this process, worked on in threads where there are several."""
 
     items: Sequence[Any]
 
     def __len__(self) -> int:
         return len(self.items)
 
-    def map(self, function: Callable[..., Any], *args: Any) -> LocalPieces:
-        """``function(piece, *args)`` of every piece."""
-        return LocalPieces(self.collect(function, *args))
+    def map(self, function: Callable[..., Any], *args: Any) -> LocalPartitions:
+        """``function(partition, *args)`` of every partition."""
+        return LocalPartitions(self.collect(function, *args))
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(piece, *args)`` of every piece, in their order."""
-        return map_independent(lambda piece: function(piece, *args), self.items, heavy=len(self.items) > 1)
+        """``function(partition, *args)`` of every partition, in their order."""
+        return map_independent(lambda partition: function(partition, *args), self.items, heavy=len(self.items) > 1)
 
-    def at(self, places: Sequence[int]) -> LocalPieces:
+    def at(self, places: Sequence[int]) -> LocalPartitions:
         """Some of them, in the order given."""
-        return LocalPieces([self.items[i] for i in places])
+        return LocalPartitions([self.items[i] for i in places])
 
 
 _SMALL = 10_000  # bytes of arguments that may travel with every task
 
 
-class DaskPieces:
-    """Pieces held as futures of a ``distributed.Client``, worked on where they are.
+class DaskPartitions:
+    """Partitions held as futures of a ``distributed.Client``, worked on where they are.
 
     Whatever a task needs is the result of another task, or stands in its own description, so that the scheduler makes
     again what is lost with a worker; that is why nothing is scattered. Futures are released with the object.
@@ -75,31 +80,31 @@ class DaskPieces:
         self._client, self._futures = client, tuple(futures)
 
     @classmethod
-    def from_values(cls, client: Any, values: Sequence[Any]) -> DaskPieces:
-        """Pieces sent from here, each the result of a task of its own."""
+    def from_values(cls, client: Any, values: Sequence[Any]) -> DaskPartitions:
+        """Partitions sent from here, each the result of a task of its own."""
         return cls(client, [client.submit(_identity, value, pure=False, key=_key("give")) for value in values])
 
     def __len__(self) -> int:
         return len(self._futures)
 
-    def map(self, function: Callable[..., Any], *args: Any) -> DaskPieces:
-        """``function(piece, *args)`` of every piece, kept on the workers.
+    def map(self, function: Callable[..., Any], *args: Any) -> DaskPartitions:
+        """``function(partition, *args)`` of every partition, kept on the workers.
 
-        What the function raises is raised where the pieces are collected.
+        What the function raises is raised where the partitions are collected.
         """
-        return DaskPieces(self._client, self._submit(function, args))
+        return DaskPartitions(self._client, self._submit(function, args))
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(piece, *args)`` of every piece, in their order."""
+        """``function(partition, *args)`` of every partition, in their order."""
         found = list(self._client.gather(self._submit(function, args)))
         for item in found:
             if isinstance(item, _Failure):
                 raise item.error
         return found
 
-    def at(self, places: Sequence[int]) -> DaskPieces:
+    def at(self, places: Sequence[int]) -> DaskPartitions:
         """Some of them, in the order given."""
-        return DaskPieces(self._client, [self._futures[i] for i in places])
+        return DaskPartitions(self._client, [self._futures[i] for i in places])
 
     def _submit(self, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         name = getattr(function, "__name__", "call")
@@ -107,7 +112,8 @@ class DaskPieces:
         if _size(args) > _SMALL:
             sent = self._client.submit(_identity, args, pure=False, key=_key("arguments"))
         return [
-            self._client.submit(_call, function, piece, sent, pure=False, key=_key(name)) for piece in self._futures
+            self._client.submit(_call, function, partition, sent, pure=False, key=_key(name))
+            for partition in self._futures
         ]
 
 
@@ -122,13 +128,13 @@ class _Failure:
     error: TobitGPError
 
 
-def _call(function: Callable[..., Any], piece: Any, args: tuple[Any, ...]) -> Any:
+def _call(function: Callable[..., Any], partition: Any, args: tuple[Any, ...]) -> Any:
     """Run on a worker, whose threads are the cluster's to give out."""
-    if isinstance(piece, _Failure):
-        return piece
+    if isinstance(partition, _Failure):
+        return partition
     with single_blas_thread(), hold_threads():
         try:
-            return function(piece, *args)
+            return function(partition, *args)
         except TobitGPError as error:
             return _Failure(error.with_traceback(None))
 
@@ -144,3 +150,122 @@ def _size(args: tuple[Any, ...]) -> int:
     from distributed.protocol.pickle import dumps
 
     return len(dumps(args))
+
+
+LIMIT = 2**30
+_ALIGN = 64
+
+
+class Store:
+    """Keeps what is given to it: in memory up to a limit, its arrays in files beyond.
+
+    The files lie in a temporary folder of their own, which goes with the store at the latest.
+    """
+
+    def __init__(self, limit: int | None = None):
+        self._limit = LIMIT if limit is None else limit
+        self._held: dict[str, int] = {}
+        self._folder: Path | None = None
+        self._files = 0
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files are; None before there are any."""
+        return self._folder
+
+    @property
+    def closed(self) -> bool:
+        """Whether what was kept is gone."""
+        return self._closed
+
+    def keep(self, stage: str, value: Any) -> Any:
+        """The value, its arrays mapped read-only from a file where memory is used up."""
+        arrays = _arrays(value)
+        size = sum(array.nbytes for array in arrays.values())
+        with self._lock:
+            if sum(self._held.values()) + size <= self._limit:
+                self._held[stage] = self._held.get(stage, 0) + size
+                return value
+            path = self._next_file(stage)
+        return _swap(value, _write(path, arrays))
+
+    def forget(self, stage: str) -> None:
+        """Remove the files of a stage; what was kept in it is not to be used any more."""
+        with self._lock:
+            self._held.pop(stage, None)
+            if self._folder is not None:
+                shutil.rmtree(self._folder / stage, ignore_errors=True)
+
+    def close(self) -> None:
+        """Remove all files; what was kept is not to be used any more."""
+        self._closed = True
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _next_file(self, stage: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="tobitgp-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        (self._folder / stage).mkdir(exist_ok=True)
+        self._files += 1
+        return self._folder / stage / f"{self._files}.bin"
+
+
+def _arrays(value: Any) -> dict[int, Any]:
+    """Arrays of numbers inside a value, by identity."""
+    found: dict[int, Any] = {}
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, np.ndarray):
+            if item.dtype != object and item.size and not _is_mapped(item):
+                found[id(item)] = item
+        elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+            stack += [getattr(item, field.name) for field in dataclasses.fields(item)]
+        elif isinstance(item, dict):
+            stack += item.values()
+        elif isinstance(item, tuple | list):
+            stack += item
+    return found
+
+
+def _is_mapped(array: Any) -> bool:
+    base = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)
+
+
+def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
+    """Write all arrays into one file, and map it once: every mapping holds a file open."""
+    starts, end = {}, 0
+    with path.open("wb") as file:
+        for key, array in arrays.items():
+            file.write(b"\0" * (-end % _ALIGN))
+            starts[key] = end + -end % _ALIGN
+            file.write(np.ascontiguousarray(array).data)
+            end = starts[key] + array.nbytes
+    mapped = np.memmap(path, mode="r")
+    if os.name == "posix":  # a name is not needed any more, and a process that is killed leaves nothing behind
+        path.unlink()
+    return {
+        key: np.asarray(mapped[starts[key] : starts[key] + array.nbytes]).view(array.dtype).reshape(array.shape)
+        for key, array in arrays.items()
+    }
+
+
+def _swap(value: Any, mapped: dict[int, Any]) -> Any:
+    """The value with its arrays exchanged."""
+    if isinstance(value, np.ndarray):
+        return mapped.get(id(value), value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: _swap(getattr(value, field.name), mapped) for field in dataclasses.fields(value)}
+        return type(value)(**fields)
+    if isinstance(value, dict):
+        return {key: _swap(item, mapped) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [_swap(item, mapped) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value

@@ -1,9 +1,4 @@
-"""Chunks of rows, and independent pieces of work on threads.
-
-Sums over rows, chunk by chunk.
-
-Threads: one for BLAS inside a pass, several over independent work.
-"""
+"""Chunks of rows, and independent partitions of work on threads."""
 
 from __future__ import annotations
 

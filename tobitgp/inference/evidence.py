@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tobitgp.engines import LocalPieces, add_up
-from tobitgp.inference.layout import block_slopes
+from tobitgp.engines import LocalPartitions, add_up
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior
+from tobitgp.inference.posterior import NO_SITES, Gaussian, Posterior, block_slopes
 from tobitgp.inference.site_updates import Chunk, State, final_moments, final_sites, unexplained
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
@@ -118,7 +117,7 @@ Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
 
 def sites_of(posterior: Posterior) -> Sites:
     """Sites in the problem's order; none of rows that lie elsewhere."""
-    if not isinstance(posterior.rows, LocalPieces):
+    if not isinstance(posterior.rows, LocalPartitions):
         return NO_SITES
     return Sites(*_in_order(posterior.rows.collect(final_sites)))
 

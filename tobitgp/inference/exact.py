@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tobitgp.data.arrays import Problem
-from tobitgp.numerics.orthant_probability import normal_in_box
+from tobitgp.numerics.quadrature import normal_in_box
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
-from tobitgp.priors.linear import DenseBlock
+from tobitgp.priors.prior import DenseBlock
 from tobitgp.typing import Array
 
 ROWS, CENSORED = 2000, 300

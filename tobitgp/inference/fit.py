@@ -12,7 +12,7 @@ import numpy as np
 from tobitgp.engines import add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError
 from tobitgp.inference import search as stages
-from tobitgp.inference.ascent import Maximum
+from tobitgp.inference.ascent import Maximum, Objective, is_heavy
 from tobitgp.inference.evidence import (
     effective_parameters,
     evidence_gradient,
@@ -24,12 +24,11 @@ from tobitgp.inference.evidence import (
 from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
-from tobitgp.inference.objective import Objective, is_heavy
 from tobitgp.inference.parameters import Parameters, words_for_little_noise
 from tobitgp.inference.posterior import NO_LEVEL, Posterior
 from tobitgp.inference.search import CONVERGED, NATS, Search, warn
 from tobitgp.inference.site_updates import ended, level_sums
-from tobitgp.numerics.weights import words_for_heavy
+from tobitgp.numerics.sampling import words_for_heavy
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tobitgp.engines import Pieces, add_up
+from tobitgp.engines import Partitions, add_up
 from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
-from tobitgp.inference.layout import Layout, lay_out
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.posterior import Gaussian, Layout, Posterior, lay_out
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.numerics.anderson import weights
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
+from tobitgp.numerics.linear_algebra import weights
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.typing import Array
 
@@ -113,7 +112,7 @@ class _Base:
         return Gaussian(factor.solve(r), factor)
 
 
-def _known_rows(states: Pieces, layout: Layout) -> _Base:
+def _known_rows(states: Partitions, layout: Layout) -> _Base:
     eye = identity(layout.p, layout.m, layout.size)
     total = add_up(states.collect(site_updates.sums_of))
     if not total:
@@ -128,7 +127,7 @@ def _add(B: Arrow, other: Sequence[Array]) -> Arrow:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    states: Pieces
+    states: Partitions
     q: Gaussian
     D: float
     sweeps: int
@@ -136,7 +135,7 @@ class _End:
     converged: bool
 
 
-def _iterate(states: Pieces, base: _Base, method: Method, likelihood: Likelihood) -> _End:
+def _iterate(states: Partitions, base: _Base, method: Method, likelihood: Likelihood) -> _End:
     """Damped fixed-point iteration on the sites that are sought.
 
     One visit to the rows moves their sites and sums what the next posterior needs, so an iteration is one pass. Bounds,
@@ -206,7 +205,7 @@ def _slack(merit: float) -> float:
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
-def _first(states: Pieces, base: _Base) -> tuple[Pieces, Gaussian, bool]:
+def _first(states: Partitions, base: _Base) -> tuple[Partitions, Gaussian, bool]:
     """Posterior of the sites given, flattened where they leave none; and whether there are any to seek."""
     sums = add_up(states.collect(site_updates.site_sums))
     try:
@@ -216,7 +215,7 @@ def _first(states: Pieces, base: _Base) -> tuple[Pieces, Gaussian, bool]:
         return states, base.posterior(add_up(states.collect(site_updates.site_sums))), bool(sums)
 
 
-def _accelerate(states: Pieces, rho: float, floor: float) -> tuple[Pieces, bool]:
+def _accelerate(states: Partitions, rho: float, floor: float) -> tuple[Partitions, bool]:
     """Take the accelerated step; False where that is the plain one for want of a past."""
     states = states.map(site_updates.record)
     equations = add_up(states.collect(site_updates.sums_of))
@@ -224,7 +223,7 @@ def _accelerate(states: Pieces, rho: float, floor: float) -> tuple[Pieces, bool]
     return states.map(site_updates.mix, gamma, rho, floor), bool(equations)
 
 
-def _shorten(base: _Base, states: Pieces, rho: float) -> tuple[Pieces, Gaussian, float]:
+def _shorten(base: _Base, states: Partitions, rho: float) -> tuple[Partitions, Gaussian, float]:
     """Posterior after the longest step tried that leaves one, and its length; the sites follow."""
     while rho > SHORTEST**6:
         rho *= SHORTEN

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tobitgp.inference.ascent import Objective
 from tobitgp.inference.fitted import Settings, Task
 from tobitgp.inference.method import Method
-from tobitgp.inference.objective import Objective
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior

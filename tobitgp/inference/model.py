@@ -25,16 +25,19 @@ from tobitgp.data.standardisation import (
     merge_measured,
     scale_rows,
 )
-from tobitgp.engines import LocalPieces, Pieces
+from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
-from tobitgp.inference.parameter_options import Given, check_names, linear_means, read_parameters
 from tobitgp.inference.parameters import (
     DF,
     SIDE_NOISES,
     SIGMA,
+    Given,
     HyperParameter,
     Parameters,
+    check_names,
+    linear_means,
+    read_parameters,
     term_covariance,
     term_parameters,
 )
@@ -42,8 +45,7 @@ from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
 from tobitgp.priors.kernel_block import GPPrior, Inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
-from tobitgp.priors.linear import FLAT, WEAK, DenseBlock, LinearPrior, default_sd
-from tobitgp.priors.prior import Prior
+from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
 
 ROW_NOISES = 300
@@ -91,7 +93,9 @@ def plan_rows(
     """
     known = outcome(response, log_time=family.log_time, labels=labels)
     rows = KnownRows(response, known, design)
-    return make_plan(spec, design.columns, LocalPieces([rows]), family, given, row_noises(known, given, labels)), rows
+    return make_plan(
+        spec, design.columns, LocalPartitions([rows]), family, given, row_noises(known, given, labels)
+    ), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Plan:
     terms: tuple[GPTerm, ...]
     columns: tuple[str, ...]  # of the linear part
     measured: Measured  # what all rows tell
-    counts: tuple[IntArray, ...]  # (6,), rows of each kind in each piece
+    counts: tuple[IntArray, ...]  # (6,), rows of each kind in each partition
     standard: Standard
     linear: LinearPrior | None
     hypers: tuple[HyperParameter, ...]
@@ -140,13 +144,13 @@ def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, 
 def make_plan(
     spec: ModelSpec,
     columns: tuple[str, ...],
-    pieces: Pieces,
+    partitions: Partitions,
     family: Family,
     given: Given,
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
-    parts: list[Measured] = pieces.collect(measure_rows)
+    parts: list[Measured] = partitions.collect(measure_rows)
     measured = merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
@@ -164,9 +168,9 @@ def make_plan(
         centre = measured.H.mean.copy()
         centre[intercept] = 0.0
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
-    bottoms, tops = zip(*pieces.collect(measure_range, centre, mean), strict=True)
+    bottoms, tops = zip(*partitions.collect(measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
-    y = reduce(ResponseMoments.merge, pieces.collect(measure_response, centre, mean, known)).rounded()
+    y = reduce(ResponseMoments.merge, partitions.collect(measure_response, centre, mean, known)).rounded()
     units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if columns:

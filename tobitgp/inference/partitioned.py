@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tobitgp.data.arrays import Problem, Rows
-from tobitgp.engines import LocalPieces, Pieces, row_chunks
+from tobitgp.engines import LocalPartitions, Partitions, row_chunks
 from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array
 
@@ -58,13 +58,13 @@ class RowPartition:
 class PartitionedRows:
     """All rows of a fit."""
 
-    partitions: Pieces
+    partitions: Partitions
     kinds: tuple[Rows, ...]  # A row of every kind that occurs
     n: int
     weight: float  # sum of frequency weights
     warm: bool = False  # whether the partitions have sites to start from
 
-    def starting(self, partitions: Pieces) -> PartitionedRows:
+    def starting(self, partitions: Partitions) -> PartitionedRows:
         """The same rows with these sites to start from."""
         return replace(self, partitions=partitions, warm=True)
 
@@ -83,7 +83,7 @@ class PartitionedRows:
 
 def cut(problem: Problem, inputs: Sequence[Inputs], sites: Sites | None = None) -> PartitionedRows:
     """Cut a problem in memory into parts of about equal size, each with its share of every kind."""
-    parts, weight = LocalPieces(cut_parts(problem, inputs, sites)), float(problem.weight.sum())
+    parts, weight = LocalPartitions(cut_parts(problem, inputs, sites)), float(problem.weight.sum())
     return PartitionedRows(parts, examples(problem.rows), problem.n, weight, sites is not None)
 
 
@@ -92,11 +92,11 @@ def cut_parts(
 ) -> tuple[RowPartition, ...]:
     """The parts of :func:`cut`, where there are others before them with so many rows of each kind."""
     earlier = before or [0] * len(problem.rows)
-    pieces = max(1, round(problem.n / PART_ROWS))
+    partitions = max(1, round(problem.n / PART_ROWS))
     starts = np.cumsum([0, *map(len, problem.rows)])
     parts = []
-    for i in range(pieces):
-        spans = [_share(len(rows), i, pieces) for rows in problem.rows]
+    for i in range(partitions):
+        spans = [_share(len(rows), i, partitions) for rows in problem.rows]
         rows = tuple(r[span] for r, span in zip(problem.rows, spans, strict=True))
         places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
         own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
@@ -115,8 +115,8 @@ def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
     return tuple(found)
 
 
-def _share(n: int, i: int, pieces: int) -> slice:
-    return slice(i * n // pieces, (i + 1) * n // pieces)
+def _share(n: int, i: int, partitions: int) -> slice:
+    return slice(i * n // partitions, (i + 1) * n // partitions)
 
 
 def _take(at: Inputs, places: Sequence[slice]) -> Inputs:

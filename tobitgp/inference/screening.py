@@ -16,11 +16,10 @@ from scipy.sparse import csr_matrix
 
 from tobitgp.engines import row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.inference.layout import Layout, join_features, keep_blocks
 from tobitgp.inference.length_scales import Term, fold, terms_of
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Gaussian, Posterior
+from tobitgp.inference.posterior import Gaussian, Layout, Posterior, join_features, keep_blocks
 from tobitgp.inference.site_updates import CHUNK_ROWS, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
 from tobitgp.priors.block import BlockAt, Inputs

@@ -10,13 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
-from tobitgp.inference.ascent import Maximum, ascend_with, climb, polish, refined_root, whitening
+from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.ep import EP
 from tobitgp.inference.evidence import COARSE, nats_left
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
-from tobitgp.inference.initial_values import other_octaves, starts, unknown_periods
 from tobitgp.inference.method import Method, loosened
 from tobitgp.inference.multistart import (
     APART,
@@ -25,10 +24,12 @@ from tobitgp.inference.multistart import (
     Tries,
     likely_precisions,
     other_maxima,
+    other_octaves,
     reached,
+    starts,
+    unknown_periods,
     value_of,
 )
-from tobitgp.inference.objective import EPFailure, Objective
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen

@@ -13,13 +13,12 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.engines import add_up
-from tobitgp.inference.layout import Layout, join_features
 from tobitgp.inference.method import Marginals, Method
 from tobitgp.inference.partitioned import RowPartition, Sites, spans
-from tobitgp.inference.posterior import Gaussian
+from tobitgp.inference.posterior import Gaussian, Layout, join_features
 from tobitgp.likelihoods.base import Likelihood
-from tobitgp.numerics.anderson import History, mixed, normal_equations, remember
 from tobitgp.numerics.arrow import Loadings, by_group
+from tobitgp.numerics.linear_algebra import History, mixed, normal_equations, remember
 from tobitgp.priors.block import BlockAt, Features, Inputs
 from tobitgp.typing import Array
 

@@ -12,8 +12,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.base import Expected, Point, Tilted
 from tobitgp.likelihoods.noise import Noise
 from tobitgp.numerics.normal import fourth, log_cdf, mills, third
-from tobitgp.numerics.normal_expectations import expected_interval, expected_one_sided
-from tobitgp.numerics.truncated import interval
+from tobitgp.numerics.truncated import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
 
 _TRUNCATED = Noise(Normal())

@@ -6,12 +6,11 @@ Survival curves come as a DataFrame with times in the index and a column for eac
 
 from __future__ import annotations
 
-from tobitgp.metrics.auc import DynamicAUC, cumulative_dynamic_auc
-from tobitgp.metrics.brier import brier_score, integrated_brier_score
 from tobitgp.metrics.calibration import DCalibration, d_calibration, mae, mse, rmse
 from tobitgp.metrics.concordance import Concordance, concordance_counts, concordance_index, concordance_ipcw
 from tobitgp.metrics.curves import survival_at
 from tobitgp.metrics.density import mnll, nlpd
+from tobitgp.metrics.time_dependent import DynamicAUC, brier_score, cumulative_dynamic_auc, integrated_brier_score
 
 __all__ = [
     "Concordance",

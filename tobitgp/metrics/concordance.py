@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tobitgp.errors import DataError, SpecError
+from tobitgp.metrics.curves import censoring_times
 from tobitgp.metrics.read import check_order, read_both, read_bounds, read_column, read_entry, read_weights
-from tobitgp.metrics.weights import censoring_times
-from tobitgp.numerics.dominance import mass_below
+from tobitgp.numerics.nonparametric import mass_below
 from tobitgp.typing import Array, IntArray
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tobitgp.errors import DataError, SpecError
 from tobitgp.metrics.calibration import read_mean
+from tobitgp.metrics.curves import Strata, average, read_strata
 from tobitgp.metrics.read import check_order, read_bounds, read_column
-from tobitgp.metrics.weights import Strata, average, read_strata
 from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.typing import Array
 

@@ -1,9 +1,8 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
 from tobitgp.mixture.ascent import Stream, partial_fit
-from tobitgp.mixture.covariance import held_parameters, intervals, linear_response, posterior_covariance
 from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, start_stream, stream_order, stream_parameters
-from tobitgp.mixture.fitted import MixtureFit, impute
+from tobitgp.mixture.fitted import MixtureFit, held_parameters, impute, intervals, linear_response, posterior_covariance
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import rows_of

@@ -27,8 +27,8 @@ from tobitgp.mixture.family import Family, Sums, Terms
 from tobitgp.mixture.methods import SVBCM
 from tobitgp.mixture.model import Model, State
 from tobitgp.mixture.rows import Rows, Units, Working, arrange, read_rows
-from tobitgp.numerics.anderson import History, extrapolated, remember
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.linear_algebra import History, extrapolated, remember
+from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray
 
 CHUNK_ENTRIES = 24_576

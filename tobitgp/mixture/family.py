@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaincinv, gammaln, polygamma
 
 from tobitgp.mixture.rows import Rows, Support, Units
-from tobitgp.numerics.log_arithmetic import log_difference
+from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _MOST_DOUBLINGS, _MOST_HALVINGS = 1100, 200

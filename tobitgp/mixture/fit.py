@@ -11,20 +11,18 @@ import numpy as np
 from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
-from tobitgp.mixture.exponential import Exponential
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import MixtureFit, describe, order_components
 from tobitgp.mixture.gaussian import Gaussian
 from tobitgp.mixture.lognormal import Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Model, Points, State
-from tobitgp.mixture.poisson import Poisson
+from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
 from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
-from tobitgp.numerics.draws import generator
-from tobitgp.numerics.weights import words_for_heavy
+from tobitgp.numerics.sampling import generator, words_for_heavy
 from tobitgp.typing import Array, IntArray
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000

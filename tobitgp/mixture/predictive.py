@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from tobitgp.errors import SpecError
 from tobitgp.mixture.family import ComponentDistribution
-from tobitgp.numerics.draws import generator, open_uniform
-from tobitgp.numerics.log_arithmetic import weighted
+from tobitgp.numerics.log_probabilities import weighted
+from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.typing import Array
 
 _HALVINGS = 200

@@ -22,7 +22,7 @@ from tobitgp.mixture.family import Family, Sums
 from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, subset, to_working
-from tobitgp.numerics.censored_normal import known_range, telling_ends
+from tobitgp.numerics.normal import known_range, telling_ends
 from tobitgp.typing import Array, IntArray
 
 _HELD = 1e-3  # expected rows of a component that is worth a trial

@@ -1,4 +1,4 @@
-r"""The standard normal log cdf and its first four derivatives, accurate in both tails.
+r"""The standard normal distribution: log cdf and derivatives, mixtures of normals, and moments of censored rows.
 
 With :math:`h = \phi/\Phi` the inverse Mills ratio and :math:`\delta(z) = z + h(z)`,
 
@@ -22,9 +22,12 @@ the unit roundoff.
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.special import erfcx, log_ndtr
+from collections.abc import Sequence
 
+import numpy as np
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+
+from tobitgp.numerics.roots import solve_quantile
 from tobitgp.typing import Array
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
@@ -109,3 +112,128 @@ def _far_terms(z: Array) -> tuple[Array, Array, Array, Array]:
     square = (x * x)[:, None]
     r = 1.0 / (square + _Q_DEEP)
     return x, r, square * r, _Q_DEEP * r
+
+
+# Largest t that rules of fewer nodes serve to the same digits.
+
+
+_ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+
+
+def average(weight: Array, values: Array) -> Array:
+    """Mean (n,) of component values (J, n)."""
+    return np.asarray(np.tensordot(weight, values, 1))
+
+
+def total_sd(weight: Array, mean: Array, variance: Array) -> Array:
+    """Standard deviation (n,) by the law of total variance (PRE2), from component means and variances (J, n)."""
+    between = mean - average(weight, mean)
+    return np.sqrt(average(weight, variance + between * between))
+
+
+def exponential_sd(weight: Array, mean: Array, sd: Array) -> Array:
+    """Standard deviation (n,) of the exponential of a mixture of normals; infinite where it is beyond all numbers."""
+    variance = sd * sd
+    top = (mean + variance).max(axis=0)  # half the log of the largest second moment
+    share = np.exp(mean + 0.5 * variance - top)
+    within = np.exp(2.0 * (mean + variance - top)) * -np.expm1(-variance)
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.exp(top + np.log(total_sd(weight, share, within)))
+
+
+def normal_quantile(p: float, weight: Array, mean: Array, sd: Array) -> Array:
+    """Quantile (n,) of a mixture of normals, by Newton's method on its cdf, (PRE3) of the theory pages."""
+    z = float(ndtri(p))
+    if len(weight) == 1:
+        return np.asarray(mean[0] + z * sd[0])
+    sd = np.maximum(sd, 1e-300)
+    ends = mean + z * sd
+
+    def cdf(x: Array) -> tuple[Array, Array]:
+        u = (x - mean) / sd
+        return average(weight, ndtr(u)), average(weight, np.exp(-0.5 * u * u) / sd) / _ROOT_2PI
+
+    start = average(weight, mean) + z * total_sd(weight, mean, sd * sd)
+    return solve_quantile(cdf, p, low=ends.min(axis=0), high=ends.max(axis=0), start=start)
+
+
+def node_quantiles(weight: Array, g: Array, orders: Sequence[float]) -> list[Array]:
+    """Quantiles (n,) of values at nodes of J components, (J, n, k), under their weights there."""
+    g, weight = (values.transpose(1, 0, 2).reshape(values.shape[1], -1) for values in (g, weight))
+    order = np.argsort(g, axis=1)
+    g, weight = np.take_along_axis(g, order, axis=1), np.take_along_axis(weight, order, axis=1)
+    cdf = np.cumsum(weight, axis=1) - 0.5 * weight
+    return [np.array([np.interp(p, F, x) for F, x in zip(cdf, g, strict=True)]) for p in orders]
+
+
+def known_range(lower: Array, upper: Array) -> tuple[float, float]:
+    """Smallest upper end and largest lower end: values are known to lie at or beyond both.
+
+    Shapes: lower, upper (n,).
+    """
+    return (
+        float(np.min(upper, initial=np.inf, where=np.isfinite(upper))),
+        float(np.max(lower, initial=-np.inf, where=np.isfinite(lower))),
+    )
+
+
+def telling_ends(lower: Array, upper: Array, bottom: float, top: float) -> tuple[Array, Array]:
+    """Ends with those that lie far beyond what is known taken for open, as where 9999 stands for infinity.
+
+    Far is beyond the range by more than its length. What a row says by its other end stays.
+
+    Shapes: lower, upper (n,); gives lower, upper (n,).
+    """
+    span = top - bottom
+    if not 0.0 < span < np.inf:
+        return lower, upper
+    return np.where(lower < bottom - span, -np.inf, lower), np.where(upper > top + span, np.inf, upper)
+
+
+_STEPS = 60
+_SIGN = np.array([1.0, 1.0, -1.0, -1.0])
+_PRIOR_SHARE = 1e-3  # of all rows, with mean 0 and sd 1: keeps the maximum finite where the data would not
+
+
+def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[float, float]:
+    r"""Maximum-likelihood mean and sd, from exact values of mean 0 and known spread and rows beyond limits.
+
+    (HYP8) of the theory pages. In Olsen's parameters, :math:`\gamma = 1/\sigma` and :math:`\delta = \mu/\sigma`, the
+    log-likelihood is concave (R. J. Olsen, 1978, "Note on the uniqueness of the maximum likelihood estimator for the
+    Tobit model", Econometrica 46).
+
+    Shapes: share (5,), limits (4,).
+    """
+    at = np.array([0.0, 1.0])
+    value, gradient, curvature = _log_likelihood(at, share, spread, limits)
+    for _ in range(_STEPS):
+        step = np.linalg.solve(curvature, gradient)
+        gain = float(gradient @ step)
+        size = 1.0 if step[1] > -0.5 * at[1] else -0.5 * at[1] / step[1]
+        while size > 1e-10:
+            there = _log_likelihood(at + size * step, share, spread, limits)
+            if there[0] >= value + 1e-4 * size * gain:
+                break
+            size *= 0.5
+        else:
+            break
+        at, (value, gradient, curvature) = at + size * step, there
+        if gain < 1e-18:
+            break
+    return float(at[0] / at[1]), float(1.0 / at[1])
+
+
+def _log_likelihood(at: Array, share: Array, spread: float, limits: Array) -> tuple[float, Array, Array]:
+    """Value for a row, gradient (2,) and minus the second derivatives (2, 2) in delta and gamma."""
+    delta, gamma = at
+    z = _SIGN * (gamma * limits - delta)
+    h, excess = mills(z)
+    own = share[0] + _PRIOR_SHARE
+    quadratic = np.diag([own, share[0] * spread * spread + _PRIOR_SHARE])
+    of_z = np.stack([-_SIGN, _SIGN * limits])
+    value = own * np.log(gamma) - 0.5 * at @ quadratic @ at + share[1:] @ log_cdf(z)
+    gradient = -quadratic @ at + of_z @ (share[1:] * h)
+    gradient[1] += own / gamma
+    curvature = quadratic + (of_z * share[1:] * h * excess) @ of_z.T
+    curvature[1, 1] += own / gamma**2
+    return float(value), gradient, curvature

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from tobitgp.numerics.differences import slope
+from tobitgp.numerics.roots import slope
 from tobitgp.posterior.questions import UNLINK, Link, Question, Rows
 from tobitgp.typing import Array
 

@@ -16,8 +16,8 @@ from scipy.special import ndtr
 
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.numerics.monotone_roots import solve_quantile
-from tobitgp.numerics.normal_mixture import average, normal_quantile
+from tobitgp.numerics.normal import average, normal_quantile
+from tobitgp.numerics.roots import solve_quantile
 from tobitgp.posterior.questions import UNLINK, Question
 from tobitgp.typing import Array, BoolArray, IntArray
 

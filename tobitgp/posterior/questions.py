@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import FAR
-from tobitgp.numerics.log_arithmetic import log_complement
+from tobitgp.numerics.log_probabilities import log_complement
 from tobitgp.typing import Array, BoolArray, IntArray
 
 Link = Literal["identity", "log", "logit"]

@@ -26,7 +26,7 @@ from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.numerics.normal_mixture import node_quantiles
+from tobitgp.numerics.normal import node_quantiles
 from tobitgp.numerics.quadrature import Function, integrals, log_integrals
 from tobitgp.numerics.truncated import interval, log_interval_mass
 from tobitgp.typing import Array, IntArray

@@ -1,8 +1,6 @@
 """A Gaussian process as features: inducing inputs Z, ``A = K_NM L^-T`` with ``K_MM = L L'``, ``d = k_nn - |a_n|^2``.
 
 These are (FEA2) of the theory pages.
-
-Inducing inputs that move: a kernel block that counts their locations among its parameters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Maximum likelihood for censored and truncated rows, on arrays."""
 
-from tobitgp.regression.covariance import covariance, unidentified
 from tobitgp.regression.fit import maximise, maximise_partitions, null_log_likelihood
-from tobitgp.regression.maximum import Maximum
+from tobitgp.regression.maximum import Maximum, covariance, unidentified
 
 __all__ = ["Maximum", "covariance", "maximise", "maximise_partitions", "null_log_likelihood", "unidentified"]

@@ -1,9 +1,4 @@
-"""Whether an ascent ended at a maximum, and why not, in words.
-
-Whether a climb ended at a maximum.
-
-Why a climb ended without a maximum, in words.
-"""
+"""Whether an ascent ended at a maximum, and why not, in words."""
 
 from __future__ import annotations
 

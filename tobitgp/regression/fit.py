@@ -10,7 +10,7 @@ import numpy as np
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.normal import Normal
-from tobitgp.engines import LocalPieces, Pieces, Store, single_blas_thread
+from tobitgp.engines import LocalPartitions, Partitions, Store, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
 from tobitgp.regression.convergence import LARGE_DF, Names, Verdict, explain
@@ -61,7 +61,7 @@ def maximise(
     )
     called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
-        working = standardise(LocalPieces([(outcome, design)]), free_df=estimate_df)
+        working = standardise(LocalPartitions([(outcome, design)]), free_df=estimate_df)
         best, many_df = _climb(working, law, max_iter)
         fit = _describe(best, outcome, design, law, working, scores, called)
         if many_df:
@@ -74,7 +74,7 @@ def maximise(
 
 
 def maximise_partitions(
-    partitions: Pieces,
+    partitions: Partitions,
     *,
     law: Distribution,
     estimate_df: bool = False,

@@ -1,10 +1,6 @@
 r"""Newton's method for the working problem, in Olsen's coordinates where they may be used.
 
-Log likelihood of the working problem, its gradient and Hessian: sums over chunks of rows.
-
 Rows bring (REG2) to (REG5) of the theory pages.
-
-Newton's method for the working problem, in Olsen's coordinates where they make it concave.
 
 With one free sigma, no truncation and a log-concave law the log likelihood is concave in
 :math:`(\delta, h) = (b / \sigma, 1 / \sigma)`: z = h y - Q delta is linear in them, log masses of intervals are

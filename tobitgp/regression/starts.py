@@ -1,9 +1,4 @@
-"""Starts, and the ends of Newton's iteration from them.
-
-Where to start climbing.
-
-From starts to the ends of Newton's iteration.
-"""
+"""Starts, and the ends of Newton's iteration from them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """The standardised problem that is maximised; known coefficients become offsets.
 
-Known coefficients become offsets.
-
-The standardised problem that is maximised.
-
 With H = Q R, columns of Q orthonormal, and b0 the least-squares fit of the rows' mid-points and limits, the working
 response is (y - offset - Q b0) / scale, its location Q b. Nothing that follows depends on the units of the response
 or the columns.
@@ -19,7 +15,7 @@ from scipy.linalg import blas
 
 from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
-from tobitgp.engines import Pieces, Store, row_chunks
+from tobitgp.engines import Partitions, Store, row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.row_terms import KINDS, Kind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky
@@ -117,7 +113,7 @@ class Sorted:
     tau_offset: Array  # (m,)
 
 
-def standardise(partitions: Pieces, *, free_df: bool, store: Store | None = None) -> Working:
+def standardise(partitions: Partitions, *, free_df: bool, store: Store | None = None) -> Working:
     """Orthonormal columns, residuals of a first fit as response, rows of each partition sorted by kind.
 
     Each partition is the outcome and the designs of at least one row.
@@ -208,7 +204,7 @@ def _triangle(rows: Sorted, which: str, norms: Array) -> Array:
     return np.asarray(np.linalg.qr(np.ascontiguousarray(getattr(rows, which)) / norms, mode="r"))
 
 
-def _orthonormal(rows: Pieces, which: str) -> tuple[Array, Array]:
+def _orthonormal(rows: Partitions, which: str) -> tuple[Array, Array]:
     """Norms of columns, and the matrix that gives the columns over their norms nearly unit Gram matrix."""
     norms = np.sqrt(np.sum(rows.collect(_squares, which), axis=0))
     if not len(norms):
@@ -248,7 +244,7 @@ def _sum_of_squares(rows: Sorted, shift: Array, unit: float) -> float:
     return float((((rows.middle - rows.H @ shift) / unit) ** 2).sum())
 
 
-def _spread(rows: Pieces, shift: Array, n: int) -> float:
+def _spread(rows: Partitions, shift: Array, n: int) -> float:
     """Root mean square of the residuals, or a unit where the first fit is perfect."""
     largest, size = np.max(rows.collect(_largest, shift), axis=0)
     if largest <= 1e-13 * size or largest == 0.0:

@@ -1,7 +1,4 @@
-"""How the page of a fit looks: light and dark, on paper and on a phone.
-
-A fit as one page of HTML that needs no other file.
-"""
+"""How the page of a fit looks: light and dark, on paper and on a phone."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tobitgp.errors import SpecError
-from tobitgp.report.text import printable_lines
+from tobitgp.report.axes import printable_lines
 
 if TYPE_CHECKING:
     from tobitgp.results.mixture.results import MixtureResults

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.report.axes import BLUE, VERMILION, closing_what_fails, draw_rows, given_or_new
+from tobitgp.report.axes import BLUE, VERMILION, as_label, closing_what_fails, draw_rows, given_or_new, response_name
 from tobitgp.report.terms import (
     Level,
     curve_words,
@@ -27,7 +27,6 @@ from tobitgp.report.terms import (
     runs,
     say_above,
 )
-from tobitgp.report.text import as_label, response_name
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

@@ -9,9 +9,19 @@ from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import Turnbull, kaplan_meier, km_interval, risk_sets, turnbull
-from tobitgp.report.axes import BLUE, GREEN, GREY, INK, ORANGE, SQUARE, VERMILION, closing_what_fails, given_or_new
+from tobitgp.report.axes import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    SQUARE,
+    VERMILION,
+    as_label,
+    closing_what_fails,
+    given_or_new,
+)
 from tobitgp.report.terms import curve_words
-from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pandas as pd
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import Cell, SimpleTable
 
-from tobitgp.report.text import printable
+from tobitgp.report.axes import printable
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

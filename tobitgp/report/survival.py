@@ -10,8 +10,7 @@ import pandas as pd
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets
-from tobitgp.report.axes import BLUE, INK, LEVELS, closing_what_fails, given_or_new
-from tobitgp.report.text import as_label, response_name
+from tobitgp.report.axes import BLUE, INK, LEVELS, as_label, closing_what_fails, given_or_new, response_name
 from tobitgp.typing import Array
 
 if TYPE_CHECKING:

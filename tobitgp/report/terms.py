@@ -21,13 +21,13 @@ from tobitgp.report.axes import (
     GREY,
     INK,
     LEVELS,
+    as_label,
     closing_what_fails,
     draw_groups,
     draw_points,
     draw_surface,
     shorten,
 )
-from tobitgp.report.text import as_label
 from tobitgp.typing import Array, BoolArray
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
-from tobitgp.numerics.normal_mixture import normal_quantile, total_sd
-from tobitgp.regression.covariance import hide
+from tobitgp.numerics.normal import normal_quantile, total_sd
+from tobitgp.regression.maximum import hide
 from tobitgp.typing import Array, BoolArray
 
 CovKind = Literal["linear_response", "vb"]

@@ -13,7 +13,7 @@ from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.results.rows import Asked, Limits, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 

@@ -24,11 +24,11 @@ from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.mixture import impute
-from tobitgp.numerics.draws import random_points
-from tobitgp.numerics.normal_mixture import average, total_sd
+from tobitgp.numerics.normal import average, total_sd
+from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
-from tobitgp.regression.deviance import deviance
+from tobitgp.regression.residuals import deviance
 from tobitgp.results.mixture.parts import MixtureParts, training_ends
 from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.posterior import nodes_of, seen_in_training

@@ -20,7 +20,7 @@ from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, estimates, hypothesis_tests, joint, output, prediction, times
+from tobitgp.results import curves, estimates, hypotheses, joint, output, prediction, times
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.joint import JointPosterior
 from tobitgp.results.predict import predict_table
@@ -226,8 +226,8 @@ class Results:
     cov_params = estimates.cov_params
     summary_frame = estimates.summary_frame
     summary = estimates.summary
-    t_test = hypothesis_tests.t_test
-    wald_test = hypothesis_tests.wald_test
+    t_test = hypotheses.t_test
+    wald_test = hypotheses.wald_test
 
     predict = prediction.predict
     sample = joint.sample

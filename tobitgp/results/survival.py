@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.row_arguments import by_label
+from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
-from tobitgp.numerics.monotone_roots import area
+from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, observed
-from tobitgp.results.predict import check_level, is_dask
+from tobitgp.results.predict import check_level
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:

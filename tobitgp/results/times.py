@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.results.predict import is_dask
 from tobitgp.results.survival import percentile_series, refuse_dask, restricted_table, rows_of
 from tobitgp.typing import Array, BoolArray, Frame
 

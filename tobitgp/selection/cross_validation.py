@@ -19,7 +19,7 @@ from tobitgp.engines import single_blas_thread
 from tobitgp.errors import SpecError, TobitGPError, user_level
 from tobitgp.inference.fitted import Step
 from tobitgp.model import Model
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.report.progress import progress_bar
 from tobitgp.selection.specs import check_arguments
 from tobitgp.typing import Array, BoolArray, Frame, IntArray

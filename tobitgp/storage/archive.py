@@ -1,18 +1,247 @@
-"""One file of a JSON document and arrays: a zip without compression, checked as it is read."""
+"""Values of known classes as JSON with arrays beside it, in one file.
+
+Whole numbers, floats, text, truth values and None stand for themselves, a JSON array for a tuple. Everything else is
+an object of one tag: ``{"$list": [...]}``, ``{"$dict": [[key, value], ...]}``, ``{"$float": "nan"}`` (or ``inf``,
+``-inf``), ``{"$array": 3}``, ``{"$lower": [3, "F"]}`` for the packed rows of a lower triangular matrix,
+``{"$class": "Units", "fields": {...}}``, or the tag of a hook. Classes are those of a table and no others; a class is
+only made from exactly its fields, each of the type that it declares.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import math
+import types
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.files import whole_file
-from tobitgp.storage.codec import DTYPES, MalformedError
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+DTYPES = ("float64", "int64", "bool")
+
+
+class MalformedError(Exception):
+    """A document is not what this package writes; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """How values of a type are written that are not taken apart field by field."""
+
+    type: type | tuple[type, ...]
+    plain: Callable[[Any], Any]  # value -> something the codec knows
+    restore: Callable[[Any], Any]  # the way back; raises for what it does not know
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """What may be written and read."""
+
+    classes: Mapping[str, type]  # dataclasses and named tuples by the name they have in the document
+    hooks: Mapping[str, Hook]  # by tag
+
+    def encode(self, value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+        """Document of a value; its arrays are appended to ``arrays``."""
+        if value is None or isinstance(value, (bool, np.bool_)):
+            return None if value is None else bool(value)
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, (float, np.floating)):
+            return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, np.ndarray):
+            return _encode_array(value, arrays)
+        for tag, hook in self.hooks.items():
+            if isinstance(value, hook.type):
+                return {tag: self.encode(hook.plain(value), arrays)}
+        for name, known in self.classes.items():
+            if type(value) is known:
+                parts = {field: self.encode(getattr(value, field), arrays) for field in field_names(known)}
+                return {"$class": name, "fields": parts}
+        if isinstance(value, dict):
+            return {"$dict": [[self.encode(item, arrays) for item in pair] for pair in value.items()]}
+        if type(value) in (list, tuple):
+            items = [self.encode(item, arrays) for item in value]
+            return items if type(value) is tuple else {"$list": items}
+        raise SpecError(f"A fit that holds a value of the type {type(value).__name__} cannot be saved: {value!r:.60}.")
+
+    def decode(self, document: Any, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
+        """Value of a document."""
+        reader = _Reader(self, arrays, set())
+        value = reader.read(document)
+        if len(reader.used) < len(arrays):
+            raise MalformedError("it holds arrays that nothing refers to")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    codec: Codec
+    arrays: Sequence[np.ndarray[Any, Any]]
+    used: set[int]
+
+    def read(self, document: Any) -> Any:
+        if document is None or isinstance(document, (bool, int, float, str)):
+            return document
+        if isinstance(document, list):
+            return tuple(map(self.read, document))
+        if not isinstance(document, dict) or not document:
+            raise MalformedError("a value has no tag")
+        if set(document) == {"$class", "fields"}:
+            return self._object(document["$class"], document["fields"])
+        tag, payload = next(iter(document.items()))
+        if len(document) > 1:
+            raise MalformedError(f"a value has the unknown form {', '.join(map(str, document))}")
+        if tag in self.codec.hooks:
+            return self.codec.hooks[tag].restore(self.read(payload))
+        if tag == "$float" and isinstance(payload, str) and payload in _NOT_FINITE:
+            return _NOT_FINITE[payload]
+        if tag == "$array":
+            return self._array(payload)
+        if tag == "$lower":
+            return self._lower(payload)
+        if tag == "$list" and isinstance(payload, list):
+            return [self.read(item) for item in payload]
+        if tag == "$dict" and isinstance(payload, list):
+            return self._dict(payload)
+        raise MalformedError(f"a value has the unknown form {tag!r:.60}")
+
+    def _array(self, at: Any) -> np.ndarray[Any, Any]:
+        if type(at) is not int or not 0 <= at < len(self.arrays) or at in self.used:
+            raise MalformedError(f"a value refers to the array {at!r:.20}, which is not there or taken")
+        self.used.add(at)
+        return self.arrays[at]
+
+    def _lower(self, payload: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(payload, list) or len(payload) != 2 or payload[1] not in ("C", "F"):
+            raise MalformedError("a triangular matrix is not an array and its order")
+        packed = self._array(payload[0])
+        n = math.isqrt(2 * packed.size)
+        if packed.ndim != 1 or packed.dtype != np.float64 or n * (n + 1) != 2 * packed.size:
+            raise MalformedError("a triangular matrix is not packed into an array of its size")
+        out = np.zeros((n, n), order=payload[1])
+        out[np.tri(n, dtype=bool)] = packed
+        return out
+
+    def _dict(self, pairs: list[Any]) -> dict[Any, Any]:
+        out: dict[Any, Any] = {}
+        for pair in pairs:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise MalformedError("a dict is not made of pairs")
+            key, value = map(self.read, pair)
+            if not isinstance(key, (str, int)) or key in out:
+                raise MalformedError(
+                    f"a dict has the key {key!r:.60}, which is twice there or neither text nor a number"
+                )
+            out[key] = value
+        return out
+
+    def _object(self, name: Any, given: Any) -> Any:
+        known = self.codec.classes.get(name) if isinstance(name, str) else None
+        if known is None:
+            raise MalformedError(f"it holds the unknown class {name!r:.60}")
+        names = field_names(known)
+        if not isinstance(given, dict) or set(given) != set(names):
+            raise MalformedError(f"{name} has not exactly the fields {', '.join(names)}")
+        values = {field: self.read(given[field]) for field in names}
+        for field, hint in field_types(known).items():
+            if not fits(values[field], hint):
+                found = type(values[field]).__name__
+                raise MalformedError(f"{name}.{field} is of the type {found}, not {describe_type(hint)}")
+        try:
+            return known(**values)
+        except TobitGPError as error:
+            raise MalformedError(f"{name} has values that are not allowed: {error}") from error
+
+
+def field_names(known: type) -> tuple[str, ...]:
+    """Fields of a dataclass or a named tuple, in order."""
+    if is_dataclass(known):
+        return tuple(field.name for field in fields(known) if field.init)
+    names: tuple[str, ...] = known._fields  # type: ignore[attr-defined]
+    return names
+
+
+def _encode_array(value: np.ndarray[Any, Any], arrays: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
+    if value.dtype.name not in DTYPES:
+        raise SpecError(f"A fit that holds an array of the type {value.dtype} cannot be saved.")
+    if not _is_lower(value):
+        arrays.append(value)
+        return {"$array": len(arrays) - 1}
+    arrays.append(value[np.tri(len(value), dtype=bool)])
+    return {"$lower": [len(arrays) - 1, "F" if value.strides[0] < value.strides[1] else "C"]}
+
+
+def _is_lower(value: np.ndarray[Any, Any]) -> bool:
+    """Whether an array is a lower triangular matrix, every bit above the diagonal zero."""
+    if value.ndim != 2 or value.dtype != np.float64 or not 2 <= value.shape[0] == value.shape[1]:
+        return False
+    above = value[~np.tri(len(value), dtype=bool)]
+    return not above.view(np.int64).any()
+
+
+@cache
+def field_types(known: type) -> dict[str, Any]:
+    """Declared types of a class's fields, those of its class variables left out."""
+    names = {f.name for f in fields(known) if f.init} if is_dataclass(known) else set(known._fields)  # type: ignore[attr-defined]
+    hints = get_type_hints(known)
+    constants = {name for name, hint in hints.items() if "ClassVar" in str(hint)}
+    return {name: hint for name, hint in hints.items() if name in names - constants}
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type."""
+    if hint is Any:
+        return True
+    if hint is None or hint is types.NoneType:
+        return value is None
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    if isinstance(hint, type) and not get_args(hint):
+        return _has_members(value, hint) if getattr(hint, "_is_protocol", False) else isinstance(value, hint)
+    return _fits_generic(value, get_origin(hint), get_args(hint), hint)
+
+
+def _fits_generic(value: Any, origin: Any, args: tuple[Any, ...], hint: Any) -> bool:
+    if origin in (Union, types.UnionType):
+        return any(fits(value, arg) for arg in args)
+    if origin is Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if origin in (np.ndarray, NDArray):
+        # numpy 2.5 made NDArray an alias of its own, with the type of its entries alone.
+        entries = args[0] if origin is NDArray else get_args(args[1])[0]
+        return isinstance(value, np.ndarray) and value.dtype == np.dtype(entries)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return isinstance(value, tuple) and all(fits(item, args[0]) for item in value)
+        return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
+    if origin is list:
+        return isinstance(value, list) and all(fits(item, args[0]) for item in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
+    raise TypeError(f"{hint} cannot be checked")
+
+
+def describe_type(hint: Any) -> str:
+    """Words for a declared type."""
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint).replace("typing.", "")
+
+
+def _has_members(value: Any, protocol: type) -> bool:
+    names = {name for base in protocol.__mro__ if getattr(base, "_is_protocol", False) for name in vars(base)}
+    return all(hasattr(value, name) for name in names if not name.startswith("_"))
+
 
 DOCUMENT = "fit.json"
 MAX_ENTRIES = 100_000

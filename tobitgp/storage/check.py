@@ -12,20 +12,19 @@ import pandas as pd
 from tobitgp.data.design import DesignState
 from tobitgp.data.training_summary import ColumnFacts, constant_column
 from tobitgp.errors import TobitGPError
-from tobitgp.inference.layout import lay_out
 from tobitgp.inference.parameters import DF, SIGMA, term_parameters
-from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.posterior import Posterior, lay_out
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
-from tobitgp.regression.covariance import KINDS
+from tobitgp.regression.maximum import KINDS
 from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import COUNTS, Parts, Source
-from tobitgp.storage.codec import MalformedError
+from tobitgp.storage.archive import MalformedError
 
 MAX_SCALE = 1e150  # its square is a number
 

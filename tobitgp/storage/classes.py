@@ -19,11 +19,10 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec, ScaleSpec
 from tobitgp.inference import EP, VI, Laplace
 from tobitgp.inference.fitted import FittedGP, FitTrace
-from tobitgp.inference.layout import Layout, Place
 from tobitgp.inference.model import GPModel
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Posterior
+from tobitgp.inference.posterior import Layout, Place, Posterior
 from tobitgp.likelihoods import FAMILIES, Family, resolve_family
 from tobitgp.likelihoods.families import Student
 from tobitgp.mixture import EMCM, MIXTURE_FAMILIES, SVBCM, VBCM, Dirichlet, DirichletProcess, MixtureFit
@@ -33,11 +32,10 @@ from tobitgp.numerics.arrow import Factor
 from tobitgp.priors.block import Grouping
 from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
-from tobitgp.priors.linear import DenseFeatures, LinearPrior
-from tobitgp.priors.prior import Prior
+from tobitgp.priors.prior import DenseFeatures, LinearPrior, Prior
 from tobitgp.regression import Maximum
 from tobitgp.results.mixture.parts import Tried
-from tobitgp.storage.codec import Codec, Hook, MalformedError, fits
+from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
 from tobitgp.typing import Array
 
 # Written field by field, checked against the types that the class declares. A class must not hold functions, nor text

@@ -1,11 +1,4 @@
-"""A fit without its training rows.
-
-Kinds of fits that can be stored: **a new one is a line in ``KINDS``**.
-
-Whether a value is of the type that a field declares.
-
-Saving a fit and loading it; ``docs/file-format.md`` describes the file.
-"""
+"""A fit without its training rows."""
 
 from __future__ import annotations
 
@@ -26,10 +19,17 @@ from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
 from tobitgp.results.views import Parts
-from tobitgp.storage.archive import read_arrays, read_document, write_archive
+from tobitgp.storage.archive import (
+    MalformedError,
+    describe_type,
+    field_types,
+    fits,
+    read_arrays,
+    read_document,
+    write_archive,
+)
 from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
-from tobitgp.storage.codec import MalformedError, describe_type, field_types, fits
 from tobitgp.storage.formula import Functions, plain_spec, restore_spec
 
 _NOT_STORED = ("spec", "training", "covariates")

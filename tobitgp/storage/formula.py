@@ -12,7 +12,7 @@ from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec
 from tobitgp.results.views import columns_of
-from tobitgp.storage.codec import MalformedError, field_types, fits
+from tobitgp.storage.archive import MalformedError, field_types, fits
 
 Functions = Mapping[str, Callable[..., Any]]
 

@@ -72,7 +72,7 @@ def test_priors_of_coefficients_enter(data):
     assert wide < model.evidence(AT, priors={"z": tg.Normal(0.0, 10.0)}).value - 3.0
 
 
-def test_rows_in_pieces_have_it_too(data, tmp_path):
+def test_partitioned_rows_have_it_too(data, tmp_path):
     pytest.importorskip("pyarrow")
     rows = data[["y", "x", "z", "lower"]]
     rows.to_parquet(tmp_path / "rows.parquet")

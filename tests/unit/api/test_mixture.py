@@ -286,12 +286,6 @@ def test_more_components_than_rows_are_refused():
         tg.fit("y ~ mixture(0)", data)
 
 
-def test_data_in_pieces_are_refused(tmp_path, y):
-    pd.DataFrame({"y": y}).to_parquet(tmp_path / "y.parquet")
-    with pytest.raises(SpecError, match="MixtureStream"):
-        tg.fit("y ~ mixture(2)", str(tmp_path / "y.parquet"))
-
-
 # -- warnings --------------------------------------------------------------------------------------------------------
 
 

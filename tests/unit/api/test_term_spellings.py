@@ -85,8 +85,8 @@ def test_linear_terms_beside_censoring(term):
     res = tg.fit(f"floored ~ {term} + gp(x) | censor(low)", DATA, fixed={**SIGMA, **curve("gp(x)")}, functions=OWN)
     check_counts(res, counts(left=BELOW))
     spec = str(res.model.spec)
-    for piece in term.split(" + "):
-        word = piece.removeprefix("0").removesuffix("- 1").strip("{}1 ").removesuffix(" - z")
+    for partition in term.split(" + "):
+        word = partition.removeprefix("0").removesuffix("- 1").strip("{}1 ").removesuffix(" - z")
         assert word.removeprefix("offset(").removesuffix(")") in spec if "offset" in word else word in spec
     assert ("no intercept" in spec) == ("0 + " in term or "- 1" in term)
     check_prediction(res, DATA, ["x", *LINEAR[term][0]])

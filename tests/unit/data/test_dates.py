@@ -199,7 +199,7 @@ def test_durations_are_drawn_in_days():
     assert "pattern in pause" in res.check().table.index
 
 
-def test_durations_in_pieces_are_days():
+def test_durations_partitioned_are_days():
     dask = pytest.importorskip("dask.dataframe")
     data = timed()
     options = {"family": "weibull", "method": "laplace", "hyper": "maximize"}

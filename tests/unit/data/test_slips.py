@@ -45,7 +45,7 @@ def test_healthy_limits_are_not(formula, changes):
     tg.fit(formula, data)
 
 
-def test_data_in_pieces_are_judged_together(tmp_path):
+def test_data_partitioned_are_judged_together(tmp_path):
     data = table().sort_values("nd")
     for k, part in enumerate((data[:20], data[20:])):
         part.to_parquet(tmp_path / f"{k}.parquet")

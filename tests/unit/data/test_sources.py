@@ -1,10 +1,10 @@
-"""Where data in pieces come from, and what is said where they cannot be used."""
+"""Where partitioned data come from, and what is said where they cannot be used."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.cluster import local_client
-from support.pieces import assert_same, cut_source, example, in_memory, in_pieces, quietly, without_places
+from support.partitions import assert_same, cut_source, example, in_memory, partitioned, quietly, without_places
 
 import tobitgp as tg
 from tobitgp.data.sources import find_client, find_files, open_source
@@ -31,9 +31,9 @@ def test_parquet_files_are_read_as_the_frame_is(frame, folder, pattern, monkeypa
     (_, _, model), _ = quietly(in_memory, FORMULA, frame)
     source = open_source(folder / pattern)
     assert source.columns == tuple(frame.columns)
-    (data, _, sample, _), texts = quietly(in_pieces, FORMULA, source)
+    (data, _, sample, _), texts = quietly(partitioned, FORMULA, source)
     assert "rows 9 of part-0.parquet, 11 of part-2.parquet" in texts[1]
-    assert len(data.pieces) == 5
+    assert len(data.partitions) == 5
     assert_same(sample.problem, model.problem)
 
 
@@ -41,8 +41,8 @@ def test_a_dask_frame_is_read_as_the_frame_is(frame):
     dd = pytest.importorskip("dask.dataframe")
     (_, _, model), theirs = quietly(in_memory, FORMULA, frame)
     source = open_source(dd.from_pandas(frame, npartitions=4, sort=False))
-    (data, _, sample, _), ours = quietly(in_pieces, FORMULA, source)
-    assert (ours, len(data.pieces)) == (theirs, 4)
+    (data, _, sample, _), ours = quietly(partitioned, FORMULA, source)
+    assert (ours, len(data.partitions)) == (theirs, 4)
     assert_same(sample.problem, model.problem)
 
 
@@ -65,7 +65,7 @@ def test_files_that_break_off_after_they_were_found_are_named(frame, folder):
     source = open_source(folder)
     (folder / "part-2.parquet").unlink()
     with pytest.raises(DataError, match=r"part-2.parquet' cannot be read as Parquet"):
-        quietly(in_pieces, FORMULA, source)
+        quietly(partitioned, FORMULA, source)
 
 
 def test_a_path_may_begin_at_home(frame, folder, monkeypatch):
@@ -74,13 +74,13 @@ def test_a_path_may_begin_at_home(frame, folder, monkeypatch):
 
 
 def test_only_the_columns_of_the_formula_are_read(folder):
-    pieces = open_source(str(folder)).choose(["x", "y"])
-    frame = pieces.items[-1].load()
+    partitions = open_source(str(folder)).choose(["x", "y"])
+    frame = partitions.items[-1].load()
     assert list(frame) == ["x", "y"]
     assert frame.index[0] == 0
 
 
-def test_results_of_pieces_hold_no_rows(frame, folder):
+def test_results_of_partitions_hold_no_rows(frame, folder):
     here, _ = quietly(tg.fit, FORMULA, frame)
     there, texts = quietly(tg.fit, FORMULA, folder)
     assert sum("are dropped" in text for text in texts) == 1
@@ -89,13 +89,13 @@ def test_results_of_pieces_hold_no_rows(frame, folder):
     np.testing.assert_allclose(there.predict(new), here.predict(new), atol=1e-8)
     assert there.counts.to_dict() == here.counts.to_dict()
     assert str(there.summary()).splitlines()[3:] == str(here.summary()).splitlines()[3:]
-    with pytest.raises(SpecError, match="made from data in pieces"):
+    with pytest.raises(SpecError, match="made from partitioned data"):
         there.predict()
 
 
 def test_missing_rows_may_be_refused_with_the_count_of_all(frame):
     (_, theirs) = _error(in_memory, FORMULA, frame, options={"missing": "raise"})
-    (_, ours) = _error(in_pieces, FORMULA, cut_source(frame, (20, 41)), options={"missing": "raise"})
+    (_, ours) = _error(partitioned, FORMULA, cut_source(frame, (20, 41)), options={"missing": "raise"})
     assert ours == theirs
 
 
@@ -117,12 +117,12 @@ def _error(call, *args, **kwargs):
         ({}, "Surv(t, k) ~ x", "In partition 0: The event column 'k' must be 0 or 1"),
     ],
 )
-def test_bad_rows_are_named_with_their_piece(frame, change, formula, words):
+def test_bad_rows_are_named_with_their_partition(frame, change, formula, words):
     frame = frame.copy()
     for column, row in change.items():
         frame.loc[row, column] = np.inf if column == "x" else np.nan
     with pytest.raises((DataError, FormulaError), match=words):
-        quietly(in_pieces, formula, cut_source(frame, (20, 41)))
+        quietly(partitioned, formula, cut_source(frame, (20, 41)))
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_bad_rows_are_named_with_their_piece(frame, change, formula, words):
 )
 def test_terms_that_learn_from_all_rows_are_refused(frame, term, remedy):
     with pytest.raises(SpecError, match=remedy):
-        in_pieces(f"y ~ {term} | censor(-0.6)", cut_source(frame, (20,)))
+        partitioned(f"y ~ {term} | censor(-0.6)", cut_source(frame, (20,)))
 
 
-def test_pieces_that_do_not_go_together(frame, folder):
+def test_partitions_that_do_not_go_together(frame, folder):
     frame.iloc[:5].assign(x="a").to_parquet(folder / "part-3.parquet")
     with pytest.raises(DataError, match=r"Column 'x' holds numbers in part-0.parquet and text in part-3.parquet"):
         tg.fit("y ~ x", folder, method="ep")
@@ -196,10 +196,10 @@ def test_a_client_without_its_cluster_is_refused(frame):
 
 def test_frames_without_rows(frame):
     with pytest.raises(DataError, match="have no rows"):
-        in_pieces("y ~ x", cut_source(frame.iloc[:0], (0, 0)))
+        partitioned("y ~ x", cut_source(frame.iloc[:0], (0, 0)))
     frame = frame.assign(y=np.nan)
     with pytest.raises(DataError, match="No row is left"):
-        quietly(in_pieces, "y ~ x", cut_source(frame, (10,)))
+        quietly(partitioned, "y ~ x", cut_source(frame, (10,)))
 
 
 def test_data_of_another_type():

@@ -5,7 +5,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.diagnostics.k_hat import KHat
-from tobitgp.numerics.psis import smooth
+from tobitgp.numerics.sampling import smooth
 
 CURVE = "y ~ gp(x) | censor(lower)"
 

@@ -10,7 +10,7 @@ from support.limited import integrate, log_atoms, log_normal_density, random_cas
 
 import tobitgp as tg
 from tobitgp.distributions import CensoredNormal, TruncatedNormal
-from tobitgp.distributions.window import window
+from tobitgp.distributions.segment import window
 
 CASES = 300
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
-from tobitgp.engines import LocalPieces, add_up, map_independent, row_chunks, single_blas_thread
+from tobitgp.engines import LocalPartitions, add_up, map_independent, row_chunks, single_blas_thread
 
 
 @given(start=st.integers(0, 50), length=st.integers(0, 50), size=st.integers(1, 60))
@@ -60,9 +60,9 @@ def test_blas_is_held_to_one_thread():
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} <= {1}
 
 
-def test_pieces_are_mapped_and_collected_in_order():
-    pieces = LocalPieces([np.arange(3.0), np.arange(5.0), np.empty(0)])
-    doubled = pieces.map(np.multiply, 2.0)
+def test_partitions_are_mapped_and_collected_in_order():
+    partitions = LocalPartitions([np.arange(3.0), np.arange(5.0), np.empty(0)])
+    doubled = partitions.map(np.multiply, 2.0)
     assert doubled.collect(np.sum) == [6.0, 20.0, 0.0]
     assert len(doubled) == 3
-    assert pieces.collect(len) == [3, 5, 0]
+    assert partitions.collect(len) == [3, 5, 0]

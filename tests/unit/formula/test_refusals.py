@@ -483,8 +483,8 @@ def refusal(formula):
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=25))
-def test_any_text_is_read_or_refused_with_a_place(pieces):
-    for formula in ("y ~ " + "".join(pieces), "".join(pieces) + " ~ x", "y ~ x | " + "".join(pieces)):
+def test_any_text_is_read_or_refused_with_a_place(partitions):
+    for formula in ("y ~ " + "".join(partitions), "".join(partitions) + " ~ x", "y ~ x | " + "".join(partitions)):
         error = refusal(formula)
         assert error is None or 0 <= error.position <= len(formula)
 

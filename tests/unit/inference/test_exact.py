@@ -9,7 +9,7 @@ from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_e
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior
-from tobitgp.priors.linear import DenseBlock
+from tobitgp.priors.prior import DenseBlock
 
 CASES = {case["case"]: case for case in load("tobit_gp_cases.json")["cases"]}
 SIX = load("fixed_parameters.json")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.inference.initial_values import neighbours, starts
+from tobitgp.inference.multistart import neighbours, starts
 from tobitgp.inference.parameters import LOG_BOUND, Parameters
 
 

@@ -99,7 +99,7 @@ def test_levels_of_curves_without_group_coefficients_are_their_own(data):
     assert averages.abs().max() > 0.3
 
 
-def test_averages_over_hyper_parameters_draws_pieces_and_saved_fits_hold_the_same_levels(data, tmp_path, monkeypatch):
+def test_averages_draws_partitions_and_saved_fits_hold_the_same_levels(data, tmp_path, monkeypatch):
     formula = "y ~ C(g) + gp(x, by=g) | censor(-0.9)"
     res = tg.fit(formula, data, hyper="integrate")
     assert len(res.parts.fitted.points) > 1

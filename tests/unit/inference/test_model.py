@@ -12,7 +12,7 @@ from tobitgp.inference import EP, METHODS
 from tobitgp.inference.fit import fit_gp
 from tobitgp.inference.fitted import Task
 from tobitgp.inference.model import plan_rows
-from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.parameters import Given
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.priors.hyperpriors import LogNormal, Normal
 

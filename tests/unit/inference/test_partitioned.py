@@ -48,13 +48,13 @@ def test_sites_come_back_in_the_order_of_the_problem(problem, rows, monkeypatch)
 def test_thinned_rows_are_the_same_however_all_are_cut(problem, step, rows, monkeypatch):
     monkeypatch.setattr(partitioned, "PART_ROWS", rows)
     thin = cut(problem, [Inputs(problem.X[0])]).thinned(step)
-    pieces = thin.partitions.items
+    partitions = thin.partitions.items
     for t, kind in enumerate(problem.rows):
-        np.testing.assert_array_equal(np.concatenate([p.rows[t].weight for p in pieces]), kind.weight[::step])
-    kept = np.concatenate([r.weight for part in pieces for r in part.rows])
+        np.testing.assert_array_equal(np.concatenate([p.rows[t].weight for p in partitions]), kind.weight[::step])
+    kept = np.concatenate([r.weight for part in partitions for r in part.rows])
     assert (thin.n, thin.weight) == (len(kept), kept.sum())
     at = {w: x for w, x in zip(problem.weight, problem.X[0][:, 0], strict=True)}
-    seen = np.concatenate([part.inputs[0].X[:, 0] for part in pieces])
+    seen = np.concatenate([part.inputs[0].X[:, 0] for part in partitions])
     np.testing.assert_array_equal(seen, [at[w] for w in kept])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tobitgp as tg
-from tobitgp.inference.initial_values import candidate_periods
+from tobitgp.inference.multistart import candidate_periods
 
 
 @pytest.mark.parametrize("period", [2.3, 7.0, 31.0, 180.0])

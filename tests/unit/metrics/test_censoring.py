@@ -3,8 +3,8 @@ import pytest
 from lifelines import KaplanMeierFitter
 
 from tobitgp.errors import DataError
+from tobitgp.metrics.curves import censoring_times
 from tobitgp.metrics.read import read_survival
-from tobitgp.metrics.weights import censoring_times
 
 
 def law_of(time, event):

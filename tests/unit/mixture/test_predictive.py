@@ -9,10 +9,10 @@ from support.mixtures import NAMES
 from tobitgp.errors import SpecError
 from tobitgp.mixture.gaussian import Normal, StudentT
 from tobitgp.mixture.lognormal import LogNormal, LogStudentT
-from tobitgp.mixture.poisson import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.predictive import Predictive
+from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
-from tobitgp.numerics import counts
+from tobitgp.numerics import log_probabilities
 
 TWO = np.ones(2)
 DISTRIBUTIONS = {
@@ -200,7 +200,7 @@ def test_nothing_lies_at_infinity_and_the_hazard_there_is_its_limit(name):
 
 def test_tails_of_huge_counts_take_few_steps(monkeypatch):
     """Added up term by term, they would take some 1e5."""
-    monkeypatch.setattr(counts, "_MOST_TERMS", 300)
+    monkeypatch.setattr(log_probabilities, "_MOST_TERMS", 300)
     law = NegativeBinomial(np.array([2e11]), np.ones(1))
     tail = law.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
     z = 2e11 * np.array([2e-4, 1e-3]) / np.sqrt(4e11)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tobitgp.numerics.anderson import MEMORY, mixed, normal_equations, remember, weights
+from tobitgp.numerics.linear_algebra import MEMORY, mixed, normal_equations, remember, weights
 
 
 class Mixer:

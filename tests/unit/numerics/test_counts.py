@@ -2,7 +2,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.numerics.counts import log_at_least, log_below, log_between, log_count
+from tobitgp.numerics.log_probabilities import log_at_least, log_below, log_between, log_count
 
 RATES = (1e-3, 0.5, 3.0, 40.0, 900.0, 1e4)
 COUNTS = (1.0, 2.0, 7.0, 60.0, 400.0, 10_000.0)

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tobitgp.numerics.dominance import mass_below
+from tobitgp.numerics.nonparametric import mass_below
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 40), levels=st.integers(1, 50))

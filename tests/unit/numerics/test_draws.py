@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.numerics.draws import generator, open_uniform, random_points
+from tobitgp.numerics.sampling import generator, open_uniform, random_points
 
 
 def test_none_is_the_same_each_time_and_nobody_elses():

@@ -3,7 +3,7 @@
 import numpy as np
 from mpmath import mp
 
-from tobitgp.numerics.log_arithmetic import log_difference, weighted
+from tobitgp.numerics.log_probabilities import log_difference, weighted
 
 
 def test_log_differences_agree_with_fifty_digits():

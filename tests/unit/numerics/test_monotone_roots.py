@@ -3,7 +3,7 @@ import pytest
 from scipy import stats as st
 from scipy.integrate import quad
 
-from tobitgp.numerics.monotone_roots import area, rises_to
+from tobitgp.numerics.roots import area, rises_to
 
 LAWS = [st.norm(), st.logistic(), st.gumbel_l(), st.t(2.0), st.norm(0.0, 1e-3), st.t(1.0, 0.0, 50.0)]
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tobitgp.numerics import normal
-from tobitgp.numerics.normal_expectations import expected_interval, expected_one_sided
 from tobitgp.numerics.quadrature import gauss_hermite
-from tobitgp.numerics.truncated import interval
+from tobitgp.numerics.truncated import expected_interval, expected_one_sided, interval
 
 # (a, t): E log Phi, E h, E kappa at a + t X, from 1-D quadrature in extended precision.
 REFERENCE = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from tobitgp.numerics.monotone_roots import solve_quantile
-from tobitgp.numerics.normal_mixture import exponential_sd, normal_quantile, total_sd
+from tobitgp.numerics.normal import exponential_sd, normal_quantile, total_sd
+from tobitgp.numerics.roots import solve_quantile
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.025, 0.5, 0.9, 0.999])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from tobitgp.numerics.orthant_probability import normal_in_box
+from tobitgp.numerics.quadrature import normal_in_box
 
 
 def random_law(k, seed):

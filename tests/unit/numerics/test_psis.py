@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import genpareto
 from support.arviz import legacy, quietly
 
-from tobitgp.numerics.psis import fit_pareto, good_shape, smooth, tail_length
+from tobitgp.numerics.sampling import fit_pareto, good_shape, smooth, tail_length
 
 CASES = {
     "pareto": lambda rng: rng.exponential(size=(40, 1000)) * np.linspace(0.05, 1.5, 40)[:, None],

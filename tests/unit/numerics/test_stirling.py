@@ -2,7 +2,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tobitgp.numerics.counts import deviance, log_count_of_gamma, stirling_error
+from tobitgp.numerics.log_probabilities import deviance, log_count_of_gamma, stirling_error
 
 
 @pytest.mark.parametrize("x", [1e-3, 0.1, 1.0, 5.0, 15.9, 16.0, 20.0, 1e3, 1e8])

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.normal import Normal
-from tobitgp.posterior.clipped_normal import clipped_variance, smoothed_variance
+from tobitgp.posterior.nodes import clipped_variance, smoothed_variance
 
 INF = np.inf
 LIMITS = [(-0.5, INF), (-INF, 0.8), (-0.5, 0.8), (0.4, 0.9), (-INF, INF), (0.3, INF)]

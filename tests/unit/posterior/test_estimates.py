@@ -84,7 +84,7 @@ def test_what_is_certain_stays_where_it_is():
     infinite = estimates(Logistic(), np.eye(2), True, np.zeros(2), np.log([0.5, 1.5])).statistics(
         mean(True), 0.9, se=True
     )
-    assert np.isposinf([infinite[name][1] for name in ("mean", "lower", "upper")]).all()
+    assert np.isposinf([infinite[name][1] for name in ("estimate", "lower", "upper")]).all()
     assert np.isnan(infinite["se"][1])
 
 

@@ -14,7 +14,7 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.numerics.truncated import interval
-from tobitgp.posterior.clipped_normal import smoothed_variance
+from tobitgp.posterior.nodes import smoothed_variance
 from tobitgp.posterior.seen import (
     Component,
     Seen,

@@ -5,7 +5,7 @@ import pytest
 
 from tobitgp.errors import SpecError
 from tobitgp.priors.hyperpriors import LogNormal, Normal
-from tobitgp.priors.linear import DenseBlock, LinearPrior, default_sd
+from tobitgp.priors.prior import DenseBlock, LinearPrior, default_sd
 
 
 @pytest.fixture

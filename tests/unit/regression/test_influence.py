@@ -4,7 +4,7 @@ from support.responses import response
 
 from tobitgp.data.outcome import outcome
 from tobitgp.regression import maximise
-from tobitgp.regression.influence import dfbeta, dfbetas, pseudo_r2
+from tobitgp.regression.residuals import dfbeta, dfbetas, pseudo_r2
 
 
 def test_dfbeta_is_near_what_leaving_a_row_out_does(mixed):

@@ -89,7 +89,7 @@ def test_other_rows_are_refused(mixed):
 def test_fits_without_rows_are_named(mixed, tmp_path):
     one = tg.fit("y ~ z | censor(low, 1.4)", mixed)
     one.save(tmp_path / "one.tgp")
-    with pytest.raises(SpecError, match="of 'loaded': This fit holds no training rows"):
+    with pytest.raises(SpecError, match="for 'loaded': This fit holds no training rows"):
         tg.compare({"one": one, "loaded": tg.load(tmp_path / "one.tgp")}, by="loo")
 
 

@@ -222,5 +222,5 @@ def test_partitioned_data_take_a_column_of_them_as_data_in_memory_do():
     assert apart.log_evidence == pytest.approx(whole.log_evidence, abs=1e-5)
     table = whole.predict(data, "uncensored", interval=0.9)
     np.testing.assert_allclose(apart.predict(data, "uncensored", interval=0.9), table, atol=1e-4)
-    with pytest.raises(SpecError, match="var_weights= of data in pieces is the name of one of their columns"):
+    with pytest.raises(SpecError, match="var_weights= of partitioned data is the name of one of their columns"):
         tg.fit("y ~ gp(x)", dask.from_pandas(data, npartitions=4), var_weights=np.ones(90))

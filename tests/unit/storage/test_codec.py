@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tobitgp.errors import SpecError
+from tobitgp.storage.archive import Codec, MalformedError, describe_type, field_types, fits
 from tobitgp.storage.classes import CLASSES
-from tobitgp.storage.codec import Codec, MalformedError, describe_type, field_types, fits
 from tobitgp.typing import Array, BoolArray, IntArray
 
 

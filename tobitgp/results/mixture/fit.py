@@ -1,9 +1,4 @@
-"""Fit a mixture to the rows of a formula, all at once or as they arrive.
-
-Fit a mixture to the rows of a formula: its options, checked, and the best number of components.
-
-A mixture that learns from rows as they arrive.
-"""
+"""Fit a mixture to the rows of a formula, all at once or as they arrive."""
 
 from __future__ import annotations
 
@@ -16,9 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.partition import DataPartition
+from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
-from tobitgp.data.training_summary import remember
+from tobitgp.data.training_summary import make_facts, remember
+from tobitgp.engines import LocalPartitions
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
@@ -34,6 +32,7 @@ from tobitgp.mixture import (
     Predictive,
     Stream,
     fit_mixture,
+    linear_response,
     partial_fit,
     start_stream,
     stream_order,
@@ -44,7 +43,7 @@ from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method
 from tobitgp.mixture.model import State
 from tobitgp.mixture.weights import Weights
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.views import COUNTS, keep_covariates, named_columns
@@ -127,7 +126,7 @@ def read_mixture_priors(
 
 def fit_components(
     spec: ModelSpec,
-    training: TrainingData,
+    training: TrainingData | PartitionedData,
     family: Family,
     data: Frame,
     *,
@@ -138,31 +137,42 @@ def fit_components(
 ) -> MixtureResults:
     """Fit a mixture, of each number of components that the formula names, and keep the best.
 
-    Numbers are compared by the evidence lower bound plus log K!, by maximum likelihood by the BIC.
+    Numbers are compared by the evidence lower bound plus log K!, by maximum likelihood by the BIC. Of partitioned data
+    two ends and a weight of each row are brought here.
     """
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
-    lower, upper = known_ends(spec, family, training.response)
+    partitions = training.partitions if isinstance(training, PartitionedData) else LocalPartitions([training])
+    ends = partitions.collect(_ends, spec, family)
+    lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
     seed = rng if rng is None or not isinstance(rng, np.random.Generator) else int(rng.integers(2**32))
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
-    covariates = keep_covariates(spec, training, data)
-    facts = remember(training, named_columns([spec], data), covariates)
+    covariates = None if isinstance(training, PartitionedData) else keep_covariates(spec, training, data)
+    names = named_columns([spec], data)
+    if isinstance(training, PartitionedData):
+        facts = make_facts(training.state, training.found, training.counts, names, training.examples)
+    else:
+        facts = remember(training, names, covariates)
     for k in numbers:
         fit = fit_mixture(
             lower,
             upper,
-            training.response.weight,
+            weight,
             family=family.name,
             k=k,
             method=method,
             weights=weights,
             prior=prior,
             rng=seed,
-            labels=training.labels,
+            labels=None if isinstance(training, PartitionedData) else training.labels,
         )
-        parts = MixtureParts(spec, training.state, facts, fit, training=training, covariates=covariates)
+        parts = MixtureParts(spec, training.state, facts, fit)
+        if isinstance(training, PartitionedData):
+            parts = replace(parts, covariance=linear_response(fit, lower, upper, weight))
+        else:
+            parts = replace(parts, training=training, covariates=covariates)
         found.append(MixtureResults(parts))
         if on_step is not None:
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
@@ -170,6 +180,11 @@ def fit_components(
     _warn(best.parts.fit)
     _warn_constant(lower, upper, best.parts.bayes)
     return best
+
+
+def _ends(rows: TrainingData | DataPartition, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
+    """Ends and weights of rows, (n,) each."""
+    return *known_ends(spec, family, rows.response), rows.response.weight
 
 
 def _best(found: list[MixtureResults], method: Method) -> MixtureResults:

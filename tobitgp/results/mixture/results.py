@@ -16,7 +16,7 @@ from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.mixture import Predictive
-from tobitgp.numerics.draws import generator
+from tobitgp.numerics.sampling import generator
 from tobitgp.results import output
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import CovKind, Linear
@@ -94,7 +94,7 @@ class MixtureResults(Results):
         return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
 
     def _summary(self, alpha: float, kind: CovKind | None) -> Any:
-        from tobitgp.report.mixture_summary import summarise_mixture
+        from tobitgp.report.mixture import summarise_mixture
 
         return summarise_mixture(self, alpha, kind)
 
@@ -269,7 +269,7 @@ class MixtureResults(Results):
         >>> len(ax.get_legend_handles_labels()[1])
         5
         """
-        from tobitgp.report.mixture_plots import plot_components
+        from tobitgp.report.mixture import plot_components
 
         return plot_components(self, training_ends(self._parts), ax)
 
@@ -300,7 +300,7 @@ class MixtureResults(Results):
         >>> ax.get_xlabel()
         'normal quantile'
         """
-        from tobitgp.report.mixture_plots import plot_scores
+        from tobitgp.report.mixture import plot_scores
 
         return plot_scores(self, ax)
 

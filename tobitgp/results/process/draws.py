@@ -14,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.likelihoods.row_terms import log_likelihoods
-from tobitgp.numerics.draws import open_uniform
+from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs
 from tobitgp.results.joint import JointPosterior, draw_within

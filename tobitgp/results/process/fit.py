@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partitions import PiecesData
+from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import warn_copies
 from tobitgp.data.training_summary import make_facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.assembly import assemble_pieces
+from tobitgp.inference.assembly import assemble_partitions
 from tobitgp.inference.fit import evaluate, fit_gp
 from tobitgp.inference.fitted import Settings, Step, Task
 from tobitgp.inference.model import GPModel, Plan, plan_rows
-from tobitgp.inference.parameter_options import Given
+from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
@@ -31,7 +31,7 @@ from tobitgp.typing import Frame
 
 def fit_process(
     spec: ModelSpec,
-    read: TrainingData | PiecesData,
+    read: TrainingData | PartitionedData,
     family: Family,
     data: Frame,
     columns: Sequence[str],
@@ -51,7 +51,7 @@ def fit_process(
     warn_no_bound(fitted)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
         warn_copies(read.design, read.response, fitted.effective)
-    if isinstance(read, PiecesData):
+    if isinstance(read, PartitionedData):
         names = named_columns([spec], dict.fromkeys(columns))
         facts = make_facts(read.state, read.found, read.counts, names, read.examples, columns_together(read.state))
         facts = with_typical_groups(facts, read.state, read.found.groups)
@@ -61,15 +61,15 @@ def fit_process(
 
 def build_model(
     spec: ModelSpec,
-    read: TrainingData | PiecesData,
+    read: TrainingData | PartitionedData,
     family: Family,
     given: Given,
     method: Method,
     settings: Settings,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
-    if isinstance(read, PiecesData):
-        return assemble_pieces(spec, read, family, given, limits=method.limits, rng=settings.rng)
+    if isinstance(read, PartitionedData):
+        return assemble_partitions(spec, read, family, given, limits=method.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
     return plan, plan.build(rows, limits=method.limits), None
 
@@ -94,7 +94,7 @@ class Evidence(NamedTuple):
 
 def evidence_at(
     spec: ModelSpec,
-    read: TrainingData | PiecesData,
+    read: TrainingData | PartitionedData,
     family: Family,
     *,
     method: Method,

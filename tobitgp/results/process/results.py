@@ -286,7 +286,7 @@ class GPResults(Results):
         return process_findings(self, rng)
 
     def _summary(self, alpha: float, kind: Any) -> Any:
-        from tobitgp.report.process_summary import summarise_process
+        from tobitgp.report.summaries import summarise_process
 
         self._estimates(kind)
         return summarise_process(self, alpha)

@@ -12,9 +12,9 @@ from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, stre
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
 from tobitgp.likelihoods.row_terms import log_likelihoods
-from tobitgp.numerics.draws import open_uniform
+from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
-from tobitgp.regression.covariance import hide, normal_root
+from tobitgp.regression.maximum import hide, normal_root
 from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design
 from tobitgp.results.rows import Asked

@@ -13,19 +13,19 @@ import numpy as np
 
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.partition import RowPiece, naming
-from tobitgp.data.partitions import PiecesData
+from tobitgp.data.partition import DataPartition, naming
+from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.data.spellings import FAR
 from tobitgp.data.training_summary import make_facts, remember
-from tobitgp.engines import LocalPieces, Store
+from tobitgp.engines import LocalPartitions, Store
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
-from tobitgp.inference.parameter_options import check_names, read_mapping
+from tobitgp.inference.parameters import check_names, read_mapping
 from tobitgp.likelihoods import Family
 from tobitgp.regression import Maximum, covariance, maximise, maximise_partitions, unidentified
-from tobitgp.regression.covariance import KINDS
+from tobitgp.regression.maximum import KINDS
 from tobitgp.regression.working import Designs, split
 from tobitgp.results.regression.parts import (
     DF,
@@ -104,7 +104,7 @@ def fit_regression(
 
 def fit_partitions(
     spec: ModelSpec,
-    data: PiecesData,
+    data: PartitionedData,
     family: Family,
     columns: Sequence[str],
     *,
@@ -119,34 +119,33 @@ def fit_partitions(
             f"cov_type={cov_type!r} is not available for partitioned data: give a DataFrame, or use "
             "cov_type='nonrobust'."
         )
-    if not isinstance(data.pieces, LocalPieces):
-        raise SpecError(
-            "Maximum likelihood is not available on a dask cluster: leave out engine=, and the partitions are read by "
-            "this process one after the other."
-        )
     scale = data.state.scale
     scale_columns = () if scale is None else scale.linear.columns
     coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, data.columns, scale_columns, family)
-    pieces = data.pieces.at([i for i, size in enumerate(data.pieces.collect(_rows_of)) if size])
+    partitions = data.partitions.at([i for i, size in enumerate(data.partitions.collect(_rows_of)) if size])
+    store = data.store or Store()
+    if not isinstance(partitions, LocalPartitions):  # on a cluster every iteration would wait for all workers
+        partitions = LocalPartitions(
+            [store.keep("fetched", partitions.at([i]).collect(_itself)[0]) for i in range(len(partitions))]
+        )
     centre = np.zeros(len(data.columns))
     if _takes_up_means(data.columns, coefficients):
-        total, weight = (np.sum(each, axis=0) for each in zip(*pieces.collect(_weighted_sums), strict=True))
+        total, weight = (np.sum(each, axis=0) for each in zip(*partitions.collect(_weighted_sums), strict=True))
         centre = total / weight
         centre[data.columns.index("Intercept")] = 0.0
-    rows = pieces.map(_modelled, family, centre, coefficients, gamma, data.store)
+    rows = partitions.map(_modelled, family, centre, coefficients, gamma, store)
     n, exact, bounded, log_jacobian = (sum(each) for each in zip(*rows.collect(_counts), strict=True))
     known_sigma = SIGMA in (fixed or {}) or family.known_sigma is not None
     _warn_one_exact(n, exact, bounded, known_scale=known_sigma)
-    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": data.store}
+    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": store}
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
     _warn_of(maximum)
     llnull = float("nan")
     if "Intercept" in data.columns:
-        null = maximise_partitions(pieces.map(_intercept_only, family, gamma, data.store), **search)
+        null = maximise_partitions(partitions.map(_intercept_only, family, gamma, store), **search)
         llnull = null.log_likelihood + log_jacobian if null.converged else float("nan")
-    if data.store is not None:
-        for stage in ("modelled", "sorted", "rotated", "chunks"):
-            data.store.forget(stage)
+    for stage in ("fetched", "modelled", "sorted", "rotated", "chunks"):
+        store.forget(stage)
     names = named_columns([part.spec for part in data.state.parts], dict.fromkeys(columns))
     facts = make_facts(data.state, data.found, data.counts, names, data.examples, columns_together(data.state))
     V, lost = covariance(maximum), unidentified(maximum)
@@ -155,30 +154,37 @@ def fit_partitions(
     )
 
 
-def _rows_of(piece: RowPiece) -> int:
-    return len(piece.labels)
+def _itself(partition: DataPartition) -> DataPartition:
+    return partition
 
 
-def _weighted_sums(piece: RowPiece) -> tuple[Array, float]:
-    return piece.response.weight @ piece.design.H, float(piece.response.weight.sum())
+def _rows_of(partition: DataPartition) -> int:
+    return len(partition.labels)
+
+
+def _weighted_sums(partition: DataPartition) -> tuple[Array, float]:
+    return partition.response.weight @ partition.design.H, float(partition.response.weight.sum())
 
 
 def _modelled(
-    piece: RowPiece, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store | None
+    partition: DataPartition, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store
 ) -> tuple[Outcome, Designs]:
     """Rows of a partition on the scale that is modelled, with their columns."""
-    with naming(piece.place):
-        rows = outcome(piece.response, log_time=family.log_time, labels=piece.labels.to_numpy())
-    scale, offset, n = piece.design.scale, piece.design.offset, len(rows)
+    with naming(partition.place):
+        rows = outcome(partition.response, log_time=family.log_time, labels=partition.labels.to_numpy())
+    scale, offset, n = partition.design.scale, partition.design.offset, len(rows)
     W = np.ones((n, 1)) if scale is None else scale.W
-    noise = piece.design.log_noise
-    made = rows, split(piece.design.H - centre, W, offset, np.zeros(n) if noise is None else noise, coefficients, gamma)
-    return made if store is None else store.keep("modelled", made)
+    noise = partition.design.log_noise
+    made = (
+        rows,
+        split(partition.design.H - centre, W, offset, np.zeros(n) if noise is None else noise, coefficients, gamma),
+    )
+    return store.keep("modelled", made)
 
 
-def _intercept_only(piece: RowPiece, family: Family, gamma: Array, store: Store | None) -> tuple[Outcome, Designs]:
-    design = replace(piece.design, H=np.ones((len(piece.labels), 1)))
-    return _modelled(replace(piece, design=design), family, np.zeros(1), np.array([np.nan]), gamma, store)
+def _intercept_only(partition: DataPartition, family: Family, gamma: Array, store: Store) -> tuple[Outcome, Designs]:
+    design = replace(partition.design, H=np.ones((len(partition.labels), 1)))
+    return _modelled(replace(partition, design=design), family, np.zeros(1), np.array([np.nan]), gamma, store)
 
 
 def _counts(rows: tuple[Outcome, Designs]) -> tuple[int, int, int, float]:

@@ -24,8 +24,8 @@ from tobitgp.likelihoods import Family
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
-from tobitgp.regression.covariance import hide
-from tobitgp.regression.influence import dfbeta, dfbetas
+from tobitgp.regression.maximum import hide
+from tobitgp.regression.residuals import dfbeta, dfbetas
 from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.rows import Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms

@@ -15,10 +15,10 @@ from tobitgp.diagnostics.k_hat import KHat, regression_k_hat
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
-from tobitgp.regression.influence import PseudoR2, pseudo_r2
+from tobitgp.regression.residuals import PseudoR2, pseudo_r2
 from tobitgp.results import effects, joint, output
 from tobitgp.results.estimates import Linear, Transformed
-from tobitgp.results.hypothesis_tests import WaldResults
+from tobitgp.results.hypotheses import WaldResults
 from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.parts import (
     RegressionParts,
@@ -197,7 +197,7 @@ class RegressionResults(Results):
         >>> larger.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
-        from tobitgp.results.hypothesis_tests import likelihood_ratio
+        from tobitgp.results.hypotheses import likelihood_ratio
 
         return likelihood_ratio(self, other)
 
@@ -270,7 +270,7 @@ class RegressionResults(Results):
         return self._parts.family.log_time
 
     def _summary(self, alpha: float, kind: Any) -> Any:
-        from tobitgp.report.regression_summary import summarise_regression
+        from tobitgp.report.summaries import summarise_regression
 
         self._estimates(kind)
         return summarise_regression(self, alpha)

@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import ConvergenceWarning, SpecError
-from tobitgp.regression.covariance import normal_root
+from tobitgp.regression.maximum import normal_root
 
 DRAWS = 40_000
 

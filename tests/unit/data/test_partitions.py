@@ -1,4 +1,4 @@
-"""Data in pieces give what the same rows in memory do."""
+"""Partitioned data give what the same rows in memory do."""
 
 import mmap
 import os
@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pieces import (
+from support.partitions import (
     assert_same,
     cut_source,
     example,
     in_memory,
-    in_pieces,
+    partitioned,
     parts_joined,
     quietly,
     sorted_rows,
@@ -21,7 +21,7 @@ from support.pieces import (
 
 from tobitgp.data.sources import Given, Source
 from tobitgp.data.training_summary import remember
-from tobitgp.engines import LocalPieces, Store
+from tobitgp.engines import LocalPartitions, Store
 from tobitgp.inference.model import block_inputs
 
 CASES = {
@@ -56,10 +56,10 @@ def frame():
 
 @pytest.mark.parametrize("cuts", [(), (20, 40), (0, 7, 7, 31, 60)])
 @pytest.mark.parametrize("name", CASES)
-def test_pieces_give_the_rows_that_memory_does(frame, name, cuts):
+def test_partitions_give_the_rows_that_memory_does(frame, name, cuts):
     formula, options = CASES[name]
     (training, plan, model), theirs = quietly(in_memory, formula, frame, **options)
-    (data, plan_too, sample, whole), ours = quietly(in_pieces, formula, cut_source(frame, cuts), **options)
+    (data, plan_too, sample, whole), ours = quietly(partitioned, formula, cut_source(frame, cuts), **options)
     assert ours == theirs
     assert data.counts == training.counts
     assert data.columns == training.design.columns
@@ -84,7 +84,7 @@ def test_facts_are_those_of_memory(frame, name):
 
     formula, options = CASES[name]
     (training, _, _), _ = quietly(in_memory, formula, frame, **options)
-    (data, *_), _ = quietly(in_pieces, formula, cut_source(frame, (11, 40)), **options)
+    (data, *_), _ = quietly(partitioned, formula, cut_source(frame, (11, 40)), **options)
     together = columns_together(training.state)
     names = list(training.state.input_names)
     theirs = remember(training, names, keep_covariates(training.state.spec, training, frame), together)
@@ -105,14 +105,14 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
-    from tobitgp.inference.assembly import assemble_pieces
-    from tobitgp.inference.parameter_options import Given as Asked
+    from tobitgp.inference.assembly import assemble_partitions
+    from tobitgp.inference.parameters import Given as Asked
     from tobitgp.likelihoods import FAMILIES
 
     formula = "y ~ z + re(g) + gp(x) | censor(-0.6, 1.2)"
     (_, _, model), _ = quietly(in_memory, formula, frame)
-    (data, *_), _ = quietly(in_pieces, formula, cut_source(frame, (9, 30, 30)))
-    _, sample, _ = assemble_pieces(data.state.spec, data, FAMILIES["gaussian"], Asked.read(), size=size, rng=seed)
+    (data, *_), _ = quietly(partitioned, formula, cut_source(frame, (9, 30, 30)))
+    _, sample, _ = assemble_partitions(data.state.spec, data, FAMILIES["gaussian"], Asked.read(), size=size, rng=seed)
     if size >= model.problem.n:
         size = model.problem.n
     subset, _ = model.problem.subset(size, seed)
@@ -127,7 +127,7 @@ def test_cuts_do_not_matter(cuts):
     frame = example(seed=4)
     formula = "y ~ g + bs(x, knots=[5]) + re(id) + gp(x, z) | censor(low, 1.2)"
     (_, _, model), _ = quietly(in_memory, formula, frame)
-    (_, _, sample, whole), _ = quietly(in_pieces, formula, cut_source(frame, sorted(cuts)))
+    (_, _, sample, whole), _ = quietly(partitioned, formula, cut_source(frame, sorted(cuts)))
     assert_same(sample.problem, model.problem)
     for ours, theirs in zip(
         sorted_rows(sample.problem, block_inputs(sample.problem, sample.linear)),
@@ -146,9 +146,9 @@ def mapped(array):
 
 def test_arrays_in_files_are_the_same_and_go_away(frame):
     formula, source = "y ~ g + gp(x) | censor(low, 1.2)", cut_source(frame, (20, 40))
-    (_, _, model, whole), _ = quietly(in_pieces, formula, source)
+    (_, _, model, whole), _ = quietly(partitioned, formula, source)
     store = Store(limit=0)
-    (_, _, model_too, stored), _ = quietly(in_pieces, formula, source, store=store)
+    (_, _, model_too, stored), _ = quietly(partitioned, formula, source, store=store)
     assert_same(model_too.problem, model.problem)
     assert_same(parts_joined(stored), parts_joined(whole))
     assert all(mapped(part.rows[0].lower) for part in stored.partitions.items)
@@ -161,24 +161,24 @@ def test_arrays_in_files_are_the_same_and_go_away(frame):
     assert not store.folder.exists()
 
 
-def test_columns_that_miss_all_of_a_piece_take_their_type_from_the_others(frame):
+def test_columns_that_miss_all_of_a_partition_take_their_type_from_the_others(frame):
     frame = frame.astype({"g": object})
     frame.iloc[:20, frame.columns.get_loc("g")] = None
     frame.iloc[20:40, frame.columns.get_loc("z")] = np.nan
-    pieces = cut_source(frame, (20, 40))
+    partitions = cut_source(frame, (20, 40))
     (_, _, model), _ = quietly(in_memory, "y ~ g + z | censor(-0.6)", frame)
-    (_, _, sample, _), _ = quietly(in_pieces, "y ~ g + z | censor(-0.6)", pieces)
+    (_, _, sample, _), _ = quietly(partitioned, "y ~ g + z | censor(-0.6)", partitions)
     assert_same(sample.problem, model.problem)
 
 
-def test_a_response_may_be_numbers_in_one_piece_and_text_in_another():
+def test_a_response_may_be_numbers_in_one_partition_and_text_in_another():
     values = [1.5, 2.0, 0.7, 1.1, "<0.5", "2.5", "<0.5", 3.0]
     frame = pd.DataFrame({"y": pd.Series(values, dtype=object), "x": np.arange(8.0)})
     (_, _, model), _ = quietly(in_memory, "y ~ x", frame)
     parts = [frame.iloc[:4].astype({"y": float}), frame.iloc[4:]]
 
     def choose(names):
-        return LocalPieces([Given(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
+        return LocalPartitions([Given(i, part[list(names)], f"partition {i}") for i, part in enumerate(parts)])
 
-    (_, _, sample, _), _ = quietly(in_pieces, "y ~ x", Source(tuple(frame.columns), choose))
+    (_, _, sample, _), _ = quietly(partitioned, "y ~ x", Source(tuple(frame.columns), choose))
     assert_same(sample.problem, model.problem)

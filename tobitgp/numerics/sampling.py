@@ -1,4 +1,4 @@
-r"""Pareto-smoothed importance sampling.
+"""Random numbers, importance sampling and weights.
 
 Importance weights with a heavy right tail are averaged with little error where their largest are replaced by expected
 order statistics of a generalised Pareto law fitted to them,
@@ -21,7 +21,45 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tobitgp.errors import SpecError
 from tobitgp.typing import Array, IntArray
+
+_OWN = 0x746F6269  # no child that a user spawns
+_LEAST = 2.0**-54  # half of the least step between uniform numbers
+
+
+def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """A Generator as it is, ``default_rng`` of a seed, or for None always the same stream, which is no seed's.
+
+    With the numbers of ``default_rng(0)`` a user may have made the very data, and draws that repeat them show patterns
+    that no model has.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng(np.random.SeedSequence(0, spawn_key=(_OWN,)))
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise SpecError(f"rng={rng!r}: None, a whole number of at least 0, or a numpy Generator is needed.")
+    return np.random.default_rng(int(rng))
+
+
+def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
+    """Uniform numbers (n,) for randomised residuals.
+
+    Of a seed they are no numbers that ``default_rng(seed)`` draws: see `generator`, and users write the same seed in
+    both places.
+    """
+    stream = rng if isinstance(rng, np.random.Generator) else generator(rng).spawn(1)[0]
+    return stream.uniform(size=n)
+
+
+def open_uniform(stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every law.
+
+    Those of ``stream.random``, save 0, in whose place is :math:`2^{-54}`.
+    """
+    return np.maximum(stream.random(shape), _LEAST)
+
 
 _CONSTANT = 1e-10
 _FEWEST = 5
@@ -121,3 +159,15 @@ def pareto_quantiles(law: Pareto, p: Array) -> Array:
     safe = np.where(zero, 1.0, k)
     with np.errstate(over="ignore"):
         return law.s[:, None] * np.where(zero, -log_sf, np.expm1(-safe * log_sf) / safe)
+
+
+HEAVY = 1e4  # weights that many times others, or 1, are named where a computation breaks down
+
+
+def words_for_heavy(weight: Array) -> str | None:
+    """What to say of weights (n,) where a computation broke down; None where they look innocent."""
+    least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
+    if most <= HEAVY * min(least, 1.0):
+        return None
+    apart = f"which go from {least:g} to {most:g}" if most > least else f"which are {most:g}"
+    return f"the weights, {apart}: a weight counts how many rows like this one were seen"

@@ -1,4 +1,4 @@
-"""Frames cut into pieces, and what a fit sees of them beside the same rows in memory."""
+"""Frames cut into partitions, and what a fit sees of them beside the same rows in memory."""
 
 import itertools
 import re
@@ -7,19 +7,19 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partitions import prepare_pieces
+from tobitgp.data.partitions import prepare_partitions
 from tobitgp.data.prepare import join, prepare
 from tobitgp.data.sources import Given, Source
-from tobitgp.engines import LocalPieces
+from tobitgp.engines import LocalPartitions
 from tobitgp.formula import parse_formula
-from tobitgp.inference.assembly import assemble_pieces, gather_parts, know_rows
+from tobitgp.inference.assembly import assemble_partitions, gather_parts, know_rows
 from tobitgp.inference.model import plan_rows
-from tobitgp.inference.parameter_options import Given as Asked
+from tobitgp.inference.parameters import Given as Asked
 from tobitgp.likelihoods import resolve_family
 
 
-def cut_source(frame, cuts, make=LocalPieces):
-    """A frame cut at some positions; equal ones leave an empty piece."""
+def cut_source(frame, cuts, make=LocalPartitions):
+    """A frame cut at some positions; equal ones leave an empty partition."""
     edges = [0, *cuts, len(frame)]
     parts = [frame.iloc[a:b] for a, b in itertools.pairwise(edges)]
 
@@ -38,13 +38,13 @@ def in_memory(formula, frame, *, family="gaussian", functions=None, options=None
     return training, plan, plan.build(rows)
 
 
-def in_pieces(formula, source, *, family="gaussian", functions=None, options=None, store=None, **given):
+def partitioned(formula, source, *, family="gaussian", functions=None, options=None, store=None, **given):
     spec = parse_formula(formula, list(source.columns), functions)
-    data = prepare_pieces(spec, source, store=store, **(options or {}))
+    data = prepare_partitions(spec, source, store=store, **(options or {}))
     family, asked = resolve_family(family), Asked.read(**given)
-    plan, model, none = assemble_pieces(data.state.spec, data, family, asked)
+    plan, model, none = assemble_partitions(data.state.spec, data, family, asked)
     assert none is None
-    known = data.pieces.map(know_rows, family.log_time, store)
+    known = data.partitions.map(know_rows, family.log_time, store)
     whole = gather_parts(known, plan, limits=False, store=store)
     if store is not None:
         store.forget("known")
@@ -91,12 +91,12 @@ def parts_joined(whole):
     kinds = [join([part.rows[k] for part in parts]) for k in range(len(parts[0].rows))]
     inputs = []
     for b in range(len(parts[0].inputs)):
-        pieces = []
+        partitions = []
         for k in range(len(kinds)):
             for part in parts:
                 start = sum(len(rows) for rows in part.rows[:k])
-                pieces.append(part.inputs[b].rows(slice(start, start + len(part.rows[k]))))
-        inputs.append(join(pieces))
+                partitions.append(part.inputs[b].rows(slice(start, start + len(part.rows[k]))))
+        inputs.append(join(partitions))
     return kinds, inputs
 
 
@@ -109,7 +109,7 @@ def quietly(call, *args, **kwargs):
 
 
 def without_places(text):
-    """Words without the pieces that rows are in."""
+    """Words without the partitions that rows are in."""
     return re.sub(r" of partition \d+", "", text)
 
 

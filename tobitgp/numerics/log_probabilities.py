@@ -1,4 +1,4 @@
-r"""Log probabilities of counts without cancelling logarithms of gamma functions.
+r"""Probabilities on the log scale: sums, complements, and counts.
 
 With :math:`\log\Gamma(x + 1) = x \log x - x + \frac12\log(2\pi x) + \delta(x)` a count's log probability is a sum of
 small corrections delta and of deviances :math:`x \log(x / m) + m - x`, none of which is larger than the answer by much.
@@ -25,6 +25,22 @@ import numpy as np
 from scipy.special import gammainc, gammaincc, gammaln
 
 from tobitgp.typing import Array, BoolArray
+
+
+def log_difference(x: Array, y: Array) -> Array:
+    """``log(exp x - exp y)``, minus infinity where y is not below x."""
+    return x + np.log(-np.expm1(np.minimum(y - x, 0.0)))
+
+
+def weighted(value: Array, probability: Array) -> Array:
+    """Product of a value and its probability: 0 where that is 0, were the value infinite."""
+    return np.where(probability > 0.0, value, 0.0) * probability
+
+
+def log_complement(log_p: Array) -> Array:
+    """``log(1 - p)``."""
+    return np.where(log_p > -0.7, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))
+
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _LARGE = 16.0

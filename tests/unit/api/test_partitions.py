@@ -1,4 +1,4 @@
-"""Fits to data in pieces, here and on a cluster, are those of the same rows in memory."""
+"""Fits to partitioned data, here and on a cluster, are those of the same rows in memory."""
 
 import gc
 import os
@@ -49,7 +49,7 @@ def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     for i in range(3):
         frame.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert_same_fit(tg.fit(FORMULA, tmp_path, method=method), here, frame.head(20))
@@ -86,15 +86,15 @@ def test_all_rows_induce_though_a_sample_is_searched(frame, tmp_path):
 
 def test_files_are_removed_when_a_fit_fails(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(tg.errors.SpecError, match="names 'sgma'"):
         tg.fit(FORMULA, tmp_path / "rows.parquet", fixed={"sgma": 1.0})
     assert not list(tmp_path.glob("tobitgp-*"))
 
 
-def test_a_model_keeps_its_pieces_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
+def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
     frame.to_parquet(tmp_path / "rows.parquet")
     with tg.Model(FORMULA, tmp_path) as model:
         first, second = (model.fit(method="laplace", hyper="maximize") for _ in range(2))
@@ -134,7 +134,17 @@ def test_a_worker_lost_in_mid_fit_changes_only_the_time(frame):
     assert_same_fit(there, here, frame.head(20))
 
 
-@pytest.mark.parametrize("kind", ["files", "dask"])
+def partitioned(kind, data, folder, monkeypatch):
+    """The rows in files that are not held in memory, as a dask DataFrame, or in a plain frame."""
+    if kind == "dask":
+        return pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=4)
+    for i in range(3):
+        data.iloc[800 * i : 800 * (i + 1)].to_parquet(folder / f"{i}.parquet")
+    monkeypatch.setattr("tobitgp.engines.partitions.LIMIT", 0)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["files", "dask", "cluster"])
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
@@ -144,17 +154,15 @@ def test_a_worker_lost_in_mid_fit_changes_only_the_time(frame):
         ("y ~ z + x | censor(-0.5, 1.2)", {"fixed": {"z": 0.3, "sigma": 0.6}}),
     ],
 )
-def test_maximum_likelihood_of_partitions_is_that_of_memory(frame, tmp_path, monkeypatch, kind, formula, options):
+def test_maximum_likelihood_of_partitions_is_that_of_memory(
+    request, frame, tmp_path, monkeypatch, kind, formula, options
+):
     data = frame[frame["y"] > -0.5] if "truncate" in formula else frame
     data = data.assign(t=np.exp(data["y"]), e=(data["y"] < 1.2).astype(int))
-    for i in range(3):
-        data.iloc[800 * i : 800 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
-    if kind == "files":
-        source = tmp_path
-        monkeypatch.setattr("tobitgp.engines.spill.LIMIT", 0)
-    else:
-        source = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=4)
-    here, there = (tg.fit(formula, rows, method="mle", **options) for rows in (data, source))
+    engine = request.getfixturevalue("client") if kind == "cluster" else None
+    source = data if engine else partitioned(kind, data, tmp_path, monkeypatch)
+    here = tg.fit(formula, data, method="mle", **options)
+    there = tg.fit(formula, source, method="mle", engine=engine, **options)
     np.testing.assert_allclose(there.params, here.params, atol=SAME)
     np.testing.assert_allclose(there.bse, here.bse, atol=SAME)
     np.testing.assert_allclose([there.llf, there.llnull, there.bic], [here.llf, here.llnull, here.bic], atol=SAME)
@@ -166,3 +174,22 @@ def test_partitions_without_a_maximum_say_so(frame, tmp_path):
     frame.assign(y=1.2).to_parquet(tmp_path / "0.parquet")
     with pytest.warns(tg.errors.ConvergenceWarning, match="partitioned data has no maximum"):
         tg.fit("y ~ z | censor(upper=1.2)", tmp_path, method="mle")
+
+
+@pytest.mark.parametrize("kind", ["files", "dask", "cluster"])
+@pytest.mark.parametrize("method", ["vbcm", "svbcm", "em"])
+def test_mixtures_of_partitions_are_those_of_memory(request, frame, tmp_path, monkeypatch, kind, method):
+    engine = request.getfixturevalue("client") if kind == "cluster" else None
+    source = frame if engine else partitioned(kind, frame, tmp_path, monkeypatch)
+    numbers = 1 if method == "em" else "range(1, 3)"  # maximum likelihood lets a second component shrink to a point
+    formula, asked = f"y ~ mixture({numbers}) | censor(upper=1.2)", {"weights": "w", "method": method, "rng": 1}
+    here, there = tg.fit(formula, frame, **asked), tg.fit(formula, source, engine=engine, **asked)
+    np.testing.assert_allclose(there.params, here.params, atol=SAME)
+    np.testing.assert_allclose(there.bse, here.bse, atol=SAME)
+    np.testing.assert_allclose(there.predictive.cdf(frame["y"]), here.predictive.cdf(frame["y"]), atol=SAME)
+    np.testing.assert_allclose(
+        there.predict_survival_function(times=[0.5]), here.predict_survival_function(times=[0.5])
+    )
+    assert str(there.summary().tables[2]) == str(here.summary().tables[2])
+    with pytest.raises(tg.errors.SpecError, match="holds no training rows"):
+        there.residuals()
