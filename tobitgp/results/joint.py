@@ -201,7 +201,12 @@ def draw_rows(
 ) -> tuple[Asked, Array]:
     """Rows that can be drawn, and draws (n, draws) of them together, of a process or a regression."""
     if what == "conditional" and results._joint.of_training_rows:
-        _refuse_rows_unheard(results.parts, new)
+        training_rows(results.parts, "sample(what='conditional')")
+        if new is not None:
+            raise SpecError(
+                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
+                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+            )
     asked = ask(results.parts, new, exclude)
     size = read_draws(draws, rows=len(asked.index))
     limits, known, window = None, None, None
@@ -244,16 +249,6 @@ def _window(results: Results, shown: Limits) -> tuple[Array, Array] | None:
         return shown.entry, shown.exit
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
-
-
-def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
-    """Draws of a process are of f first, so its posterior has to have heard of the censoring of a row."""
-    training_rows(parts, "sample(what='conditional')")
-    if new is not None:
-        raise SpecError(
-            "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
-            "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
-        )
 
 
 def draw_within(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,34 +81,26 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
     excluded = find_terms(parts, exclude)
     if new is None:
         training = parts.rows
-        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(parts, instead)
+        design, usable, index = training.design, training.kept, training.index
     else:
         filled = fill_columns(parts, new, excluded) if excluded else new
         design, usable = parts.state.replay(filled)
-        index, limits = read_table(filled, []).index, _new_limits(parts, new, usable, instead)
+        index = read_table(filled, []).index
     skip: frozenset[int] = frozenset()
     if excluded:
         if not terms:
             check_levels(parts, excluded)
         design, skip = without(design, excluded)
-    return Asked(design, usable, index, limits, skip)
+    return Asked(design, usable, index, partial(_limits, parts, new, usable, instead), skip)
 
 
-def _training_limits(parts: Source, instead: str) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        _check_known(parts, instead)
+def _limits(parts: Source, new: Frame | None, usable: BoolArray, instead: str) -> Limits:
+    """Limits and windows of the usable rows of new data, or without any of the training data."""
+    _check_known(parts, instead)
+    if new is None:
         response = parts.rows.response
         return Limits(response.limit_lower, response.limit_upper, response.entry, response.exit)
-
-    return limits
-
-
-def _new_limits(parts: Source, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        _check_known(parts, instead)
-        return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
-
-    return limits
+    return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
 
 
 def _check_known(parts: Source, instead: str = "") -> None:

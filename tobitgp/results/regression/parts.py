@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.arrays import Design
 from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
@@ -253,14 +253,9 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)
 
 
-def estimate_likelihoods(parts: RegressionParts, rows: Scored) -> Array:
+def estimate_likelihoods(parts: RegressionParts, scored: Scored) -> Array:
     """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
-    return row_likelihoods(rows_at(parts, rows.asked.design), rows.response)
-
-
-def row_likelihoods(rows: LocationScale, response: CensoredResponse) -> Array:
-    """Log likelihood of each row, within its window, in the units of the response; (n,)."""
-    known = outcome(response, log_time=rows.log)
+    rows, known = rows_at(parts, scored.asked.design), outcome(scored.response, log_time=parts.family.log_time)
     low, high, first, last = (
         (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
     )

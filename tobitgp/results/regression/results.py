@@ -25,6 +25,7 @@ from tobitgp.results.regression.parts import (
     conditional_table,
     estimate_likelihoods,
     estimates_of,
+    influence_table,
     linear_estimates,
     null_likelihood,
     scale_estimates,
@@ -234,8 +235,6 @@ class RegressionResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.parts import influence_table
-
         return influence_table(self._parts, scaled=scaled)
 
     # -- what questions need ------------------------------------------------------------------------------------------
