@@ -193,9 +193,10 @@ class GPResults(Results):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
+        """Stages of the fit, a row for each, with four columns.
 
-        Evaluations of the evidence in the stage, passes over the data for them, log posterior density after it.
+        They are its name, evaluations of the evidence in it, passes over the data for them, and log posterior density
+        after it.
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
