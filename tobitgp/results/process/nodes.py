@@ -28,8 +28,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.inference.ep import cavity
-from tobitgp.inference.method import Marginals
+from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
