@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from tobitgp.data.arrays import Rows, draw_rows
 from tobitgp.data.outcome import outcome
-from tobitgp.data.partition import DataPartition, first, naming
+from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.partitions import PartitionedData, split_positions
 from tobitgp.data.prepare import join
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
@@ -97,7 +98,7 @@ def gather_parts(partitions: Partitions, plan: Plan, *, limits: bool, store: Sto
     if isinstance(made, LocalPartitions):
         parts: Partitions = LocalPartitions([part for few in made.items for part in few])
     else:
-        parts = made.map(first)
+        parts = made.map(itemgetter(0))
     kinds = examples([join(rows) for rows in zip(*parts.collect(example_rows), strict=True)])
     return PartitionedRows(parts, kinds, plan.measured.n, plan.measured.weight)
 
