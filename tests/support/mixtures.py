@@ -4,10 +4,9 @@ import numpy as np
 
 from tobitgp.mixture.ascent import chunks_of, evaluate
 from tobitgp.mixture.fit import MIXTURE_FAMILIES, read_prior
-from tobitgp.mixture.model import Bayes, Points
+from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Points
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
-from tobitgp.mixture.weights import Dirichlet, DirichletProcess
 
 NAMES = tuple(MIXTURE_FAMILIES)
 DRAWS = {

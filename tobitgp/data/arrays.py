@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array, BoolArray, IntArray
+
+Item = TypeVar("Item")
+
+
+def take(value: Item, at: slice | BoolArray | IntArray) -> Item:
+    """Some rows of a value: its arrays are indexed, those of dataclasses and tuples in it too; all else stays."""
+    taken: Item = _take(value, at)
+    return taken
+
+
+def _take(value: Any, at: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value[at]
+    if hasattr(value, "__dataclass_fields__"):
+        return type(value)(*(_take(getattr(value, name), at) for name in value.__dataclass_fields__))
+    if isinstance(value, tuple):
+        items = [_take(item, at) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +46,7 @@ class CensoredResponse:
 
     def rows(self, at: BoolArray | IntArray) -> CensoredResponse:
         """Some of the rows."""
-        ends = (self.lower, self.upper, self.limit_lower, self.limit_upper, self.entry, self.exit, self.weight)
-        return CensoredResponse(*(end[at] for end in ends))
+        return take(self, at)
 
 
 class Groups(NamedTuple):
@@ -48,7 +66,7 @@ class ScaleDesign:
 
     def rows(self, at: slice | BoolArray | IntArray) -> ScaleDesign:
         """Some of the rows."""
-        return ScaleDesign(self.W[at], self.columns, self.offset[at])
+        return take(self, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +93,7 @@ class Design:
 
     def rows(self, at: slice | BoolArray | IntArray) -> Design:
         """Some of the rows."""
-        groups = tuple(None if g is None else g._replace(code=g.code[at]) for g in self.groups)
-        scale = None if self.scale is None else self.scale.rows(at)
-        spread = None if self.spread is None else self.spread[at]
-        return Design(self.H[at], self.columns, tuple(X[at] for X in self.X), self.offset[at], groups, scale, spread)
+        return take(self, at)
 
 
 RowKind = Literal["exact", "one-sided", "interval"]
@@ -113,24 +128,12 @@ class Rows:
     width: Array  # (n,), ``upper - lower``, taken before anything was rounded away: intervals may be narrow
     window: Window | None = None  # of truncated rows
     instrument: Instrument | None = None  # limits, on exact rows too, where they were asked for
-    side: IntArray | None = None  # (n,), which side noise a row has, where each one-sided row has its own
+    side: IntArray | None = None  # (n,), which censoring noise a row has, where each one-sided row has its own
     spread: Array | None = None  # (n,), standard deviation of the noise in units of sigma, where rows differ
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
-        return Rows(
-            self.kind,
-            self.lower[rows],
-            self.upper[rows],
-            self.limit[rows],
-            self.sign[rows],
-            self.weight[rows],
-            self.width[rows],
-            None if self.window is None else Window(*(end[rows] for end in self.window)),
-            None if self.instrument is None else Instrument(*(end[rows] for end in self.instrument)),
-            None if self.side is None else self.side[rows],
-            None if self.spread is None else self.spread[rows],
-        )
+        return take(self, rows)
 
     def noise(self, sigma: float | Array) -> float | Array:
         """Standard deviation of the noise of every row."""
@@ -174,7 +177,7 @@ class Problem:
         return np.concatenate([r.weight for r in self.rows])
 
     def number_sides(self) -> Problem:
-        """The problem with a side noise for each one-sided row that is not truncated, numbered in their order."""
+        """The problem with a censoring noise for each one-sided row that is not truncated, numbered in their order."""
         rows = tuple(
             replace(r, side=np.arange(len(r))) if r.kind == "one-sided" and r.window is None else r for r in self.rows
         )
@@ -193,20 +196,14 @@ class Problem:
 
 
 def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator | None = None) -> list[IntArray]:
-    """Positions of about ``size`` rows among those of each kind, every kind in proportion.
-
-    Gives (k,).
-    """
+    """Positions of about ``size`` rows among those of each kind, every kind in proportion; gives (k,)."""
     rng = generator(rng)
     keep = [min(max(1, round(size * count / sum(counts))), count) for count in counts]
     return [np.sort(rng.choice(count, k, replace=False)) for count, k in zip(counts, keep, strict=True)]
 
 
 def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array) -> Problem:
-    """The problem with the limits of every row, standardised as its ends are.
-
-    Shapes: known_mean (n,).
-    """
+    """The problem with the limits of every row, standardised as its ends are; known_mean (n,)."""
     if any(rows.window is not None or rows.kind == "interval" for rows in problem.rows):
         raise SpecError(f"{_NEED}; it has no formula for rows that are truncated or known to an interval.")
     if np.isnan(response.limit_lower).any() or np.isnan(response.limit_upper).any():

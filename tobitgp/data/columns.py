@@ -37,10 +37,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expression: Expression, table: Table) -> Array:
-    """Evaluate an expression in every row.
-
-    Gives (n,).
-    """
+    """Evaluate an expression in every row; gives (n,)."""
     syntax = read_expression(expression.text, expression.functions)
     with np.errstate(all="ignore"):
         value = _value(syntax, syntax.tree, table)
@@ -72,10 +69,7 @@ def finite(values: Array, table: Table, what: str) -> Array:
 
 
 def call_own(name: str, call: Callable[..., Any], args: Iterable[Any], table: Table) -> Array:
-    """Call a user's own function on copies of its arguments.
-
-    Shapes: args (n,); gives (n,).
-    """
+    """Call a user's own function on copies of its arguments; args (n,); gives (n,)."""
     if table.n == 0:
         return np.empty(0)
     arrays = [np.array(np.broadcast_to(np.asarray(arg, dtype=np.float64), (table.n,))) for arg in args]
@@ -208,10 +202,7 @@ def require_columns(data: Frame, names: Iterable[str]) -> None:
 
 
 def process_inputs(term: GPTerm, table: Table) -> Array:
-    """Evaluate the inputs of one process.
-
-    Gives (n, d).
-    """
+    """Evaluate the inputs of one process; gives (n, d)."""
     X = np.empty((table.n, len(term.inputs)))
     for j, (factor, item) in enumerate(_pairs(term)):
         column = bare_column(item, table)
@@ -224,10 +215,7 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
 
 
 def check_slopes(spec: ModelSpec, X: tuple[Array, ...]) -> None:
-    """Refuse a linear kernel of an input that is always 0.
-
-    Shapes: X (n, d_t).
-    """
+    """Refuse a linear kernel of an input that is always 0; X (n, d_t)."""
     for term, inputs in zip(spec.gps, X, strict=True):
         for (factor, item), values in zip(_pairs(term), inputs.T, strict=True):
             if factor.kernel == "linear" and not values.any():

@@ -131,10 +131,7 @@ class PartState:
     linear: LinearState
 
     def replay(self, table: Table) -> Array:
-        """Build the same columns on other rows.
-
-        Gives (n, p).
-        """
+        """Build the same columns on other rows; gives (n, p)."""
         for coding, seen in zip(self.spec.codings, self.coded, strict=True):
             if len(seen) == 0:
                 continue
@@ -162,10 +159,7 @@ def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
 
 
 def learn_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
-    """Build the columns of some rows and remember how.
-
-    Gives H (n, p).
-    """
+    """Build the columns of some rows and remember how; gives H (n, p)."""
     coded = tuple(coded_values(coding, table) for coding in spec.codings)
     H, linear = learn_linear(spec, table)
     return H, PartState(spec, coded, linear)
@@ -212,10 +206,7 @@ class DesignState:
         return input_names(self.spec, None if self.scale is None else self.scale.spec)
 
     def replay(self, new_data: Frame) -> tuple[Design, BoolArray]:
-        """Build the same covariates on new data.
-
-        Gives usable (n_new,).
-        """
+        """Build the same covariates on new data; gives usable (n_new,)."""
         names, parts = self.input_names, self.parts
         require_columns(new_data, names)
         table = read_table(new_data, names)
@@ -313,11 +304,7 @@ def fit_design(spec: ModelSpec, table: Table, scale: ScaleSpec | None = None) ->
 
 
 def _assemble(
-    spec: ModelSpec,
-    table: Table,
-    parts: tuple[PartState, ...],
-    H: tuple[Array, ...],
-    groups: tuple[Groups | None, ...],
+    spec: ModelSpec, table: Table, parts: tuple[PartState, ...], H: tuple[Array, ...], groups: tuple[Groups | None, ...]
 ) -> Design:
     """Covariates from the columns of the linear part, and of the noise scale where there is one."""
     X = tuple(process_inputs(term, table) for term in spec.gps)

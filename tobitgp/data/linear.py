@@ -55,10 +55,7 @@ class Independence:
 
 
 def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
-    """Build the linear design and remember how; nothing is said of its rank.
-
-    Gives H (n, p).
-    """
+    """Build the linear design and remember how; nothing is said of its rank; gives H (n, p)."""
     if spec.plain is not None and all(table.columns[name].kind == "number" for name in spec.plain):
         columns = ("Intercept",) * spec.intercept + spec.plain
         state = LinearState(columns, spec.plain, {}, None)
@@ -72,10 +69,7 @@ def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
 
 
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
-    """Build the same columns on other rows.
-
-    Gives (n, p).
-    """
+    """Build the same columns on other rows; gives (n, p)."""
     if state.plain is not None:
         H = np.empty((table.n, len(state.columns)))
         H[:, : len(state.columns) - len(state.plain)] = 1.0
@@ -91,10 +85,7 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
 
 
 def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
-    """Refuse linear terms in which one column is determined by others.
-
-    Shapes: H (n, p).
-    """
+    """Refuse linear terms in which one column is determined by others; H (n, p)."""
     check_independence(Independence.of(H), columns, part)
 
 
@@ -268,11 +259,9 @@ def row_wise(part: LinearPart) -> list[Expression]:
 
 
 def representatives(part: LinearPart, table: Table) -> BoolArray:
-    """Rows with every level of the factors in a linear part, and the ends of what its splines are of.
+    """Rows with every level of the factors in a linear part, and the ends of what its splines are of; gives (n,).
 
     Those of the representatives of several partitions put together are representatives of them all.
-
-    Gives (n,).
     """
     chosen = np.zeros(table.n, dtype=bool)
     if table.n == 0:

@@ -69,10 +69,7 @@ class Moments:
 
 
 def root_mean_square(X: Array, weight: Array) -> Array:
-    """Weighted root mean square of columns, (d,); squares neither overflow nor underflow.
-
-    Shapes: X (n, d), weight (n,).
-    """
+    """Weighted root mean square of columns, (d,); squares neither overflow nor underflow; X (n, d), weight (n,)."""
     if not X.shape[1]:
         return np.zeros(0)
     largest = np.abs(X).max(axis=0)

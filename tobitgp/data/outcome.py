@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse, take
 from tobitgp.errors import DataError, user_level
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -46,18 +46,12 @@ class Outcome:
 
     def rows(self, at: IntArray | BoolArray) -> Outcome:
         """Some of the rows; ``log_jacobian`` stays that of all."""
-        lower, upper, width = self.lower[at], self.upper[at], self.width[at]
-        entry, exit, span = self.entry[at], self.exit[at], self.span[at]
-        return Outcome(lower, upper, width, entry, exit, span, self.weight[at], self.log_jacobian)
+        return take(self, at)
 
 
 def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
-    """Intersect each row with its window, on the scale of the response or of its logarithm.
-
-    Shapes: labels (n,).
-    """
+    """Intersect each row with its window, on the scale of the response or of its logarithm; labels (n,)."""
     lower, upper, entry, exit = response.lower, response.upper, response.entry, response.exit
-    labels = np.arange(len(lower)) if labels is None else labels
     _check(lower, upper, entry, exit, response.weight, labels)
     exact = lower == upper
     lower, upper = np.where(exact, lower, np.maximum(lower, entry)), np.where(exact, upper, np.minimum(upper, exit))
@@ -66,7 +60,7 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
             return Outcome(lower, upper, upper - lower, entry, exit, exit - entry, response.weight)
     bad = (upper <= 0.0) | (exact & (lower <= 0.0))
     remedy = "Drop or shift them, or model the response itself."
-    _refuse(bad, "A log-time family needs positive times", upper, labels, remedy)
+    refuse_rows(bad, "A log-time family needs positive times", upper, labels, remedy)
     width, span = _log_width(lower, upper), _log_width(entry, exit)
     log_y = np.log(lower[exact])
     jacobian = -float(response.weight[exact] @ log_y)
@@ -75,7 +69,7 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
 
 
 def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any]) -> None:
-    """One warning where a single row makes up nearly all of the spread of the response, by its value or its limit.
+    """One warning where a single row makes up nearly all of the variance of the response, by its value or its limit.
 
     A limit does so where its row lies beyond it and beyond all that was seen, as ``<-100`` among values near 1.
     """
@@ -96,33 +90,36 @@ def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDAr
         low, high = np.quantile(seen, [0.25, 0.75])
         side = "below " if below[rows[worst]] else "above " if above[rows[worst]] else ""
         warnings.warn(
-            f"Row {labels[rows[worst]]} ({side}{values[worst]:g}) makes up nearly all of the spread of the response, "
+            f"Row {labels[rows[worst]]} ({side}{values[worst]:g}) makes up nearly all of the variance of the response, "
             f"half of which lies between {low:g} and {high:g}: correct it, drop it, or try family='student'.",
             UserWarning,
             stacklevel=user_level(),
         )
 
 
-def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: npt.NDArray[Any]) -> None:
+def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array, labels: Any) -> None:
     """Refuse what cannot have been seen."""
     infinite = np.isinf(lower) & (lower == upper)
-    _refuse(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
-    _refuse(lower > upper, "A lower end lies above its upper end", lower, labels)
-    _refuse(~(entry < exit), "Entry comes at or after exit", entry, labels)
-    _refuse(upper <= entry, "The row ends at or before its entry, where nothing could have been seen", upper, labels)
+    refuse_rows(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
+    refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
+    refuse_rows(~(entry < exit), "Entry comes at or after exit", entry, labels)
+    refuse_rows(
+        upper <= entry, "The row ends at or before its entry, where nothing could have been seen", upper, labels
+    )
     exact = lower == upper
-    _refuse(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
-    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
+    refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
+    refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
 
 
-def _refuse(
-    bad: BoolArray, what: str, values: Array, labels: npt.NDArray[Any], remedy: str = "Correct or drop them."
+def refuse_rows(
+    bad: BoolArray, what: str, values: Array, labels: npt.NDArray[Any] | None, remedy: str = "Correct or drop them."
 ) -> None:
+    """Refuse rows, naming the first of them; labels (n,), None for their positions."""
     rows = np.flatnonzero(bad)
     if len(rows):
         more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         some = rows[:_SHOWN]
-        named = ", ".join(str(labels[row]) for row in some)
+        named = ", ".join(str(row if labels is None else labels[row]) for row in some)
         shown = ", ".join(f"{value:g}" for value in values[some])
         plural = "s" * (len(rows) > 1)
         raise DataError(f"{what}: row{plural} {named}{more} hold{'s' * (not plural)} {shown}. {remedy}")

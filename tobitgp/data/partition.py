@@ -62,13 +62,13 @@ def merge_schemas(schemas: Sequence[Schema], text_names: Sequence[str]) -> Schem
 
 
 def conform(table: Table, schema: Schema, inputs: Sequence[str]) -> Table:
-    """A partition's table with columns of the types of the whole, factors among the inputs with its levels."""
+    """A partition's table with columns of the types of all, factors among the inputs with its levels."""
     columns = {name: _conform(column, schema[name], name in inputs) for name, column in table.columns.items()}
     return Table(columns, table.index)
 
 
 def head(schema: Schema) -> Table:
-    """A table of one row with the types of the whole, whose columns miss what is missing in every row."""
+    """A table of one row with the types of all partitions, whose columns miss what is missing in every row."""
     columns = {}
     for name, item in schema.items():
         factor, absent = item.kind == "factor", np.array([not item.known])
@@ -125,16 +125,16 @@ def _union(name: str, types: Sequence[ColumnType]) -> tuple[Any, ...]:
         raise DataError(f"Column {name!r} has categories of several types ({kinds}); {remedy}") from None
 
 
-def _conform(column: Column, whole: ColumnType, is_input: bool) -> Column:
-    flags = _flags(whole)
-    if whole.kind != "factor":
+def _conform(column: Column, common: ColumnType, is_input: bool) -> Column:
+    flags = _flags(common)
+    if common.kind != "factor":
         if column.levels is None and (column.boolean, column.dates, column.duration) == flags:
             return column
         values = np.full(len(column.missing), np.nan)
         return Column(column.name, values, column.missing, None, *flags)
     if column.levels is None:
         column = _spell(column)
-    return recode(column, whole.levels) if is_input else column
+    return recode(column, common.levels) if is_input else column
 
 
 def _flags(item: ColumnType) -> tuple[bool, bool, bool]:
@@ -245,10 +245,7 @@ def keep_rows(
         complete = replace(complete, incomplete=complete.incomplete.inside(partition.place))
         if missing == "raise" and complete.incomplete.count:
             return None, Seen(
-                complete,
-                Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())),
-                {},
-                table.pick(_NONE),
+                complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())), {}, table.pick(_NONE)
             )
         table = table.take(rows)
         response, used, counted = known_response(spec, table, weight[rows], censored, log_time=log_time)
@@ -286,16 +283,6 @@ def make_rows(partition: tuple[Kept, Seen], state: DesignState, store: Store | N
 def pick_rows(partition: tuple[Kept, Seen], positions: Sequence[IntArray]) -> Table:
     """Inputs in the rows of a partition at some positions, given for every partition."""
     return partition[0].table.pick(positions[partition[0].number])
-
-
-def first(pair: tuple[Any, Any]) -> Any:
-    """First of two."""
-    return pair[0]
-
-
-def second(pair: tuple[Any, Any]) -> Any:
-    """Second of two."""
-    return pair[1]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +19,12 @@ from tobitgp.data.partition import (
     Schema,
     Seen,
     describe,
-    first,
     keep_rows,
     make_rows,
     merge_schemas,
     pick_rows,
     read_partition,
     recode,
-    second,
 )
 from tobitgp.data.partition import head as head_of
 from tobitgp.data.prepare import Complete, Counted, check_request, recognise, text_names
@@ -92,7 +91,7 @@ def prepare_partitions(
     examples = kept.collect(pick_rows, _some([item.counted.used for item in seen]))
     n_data = sum(item.complete.n for item in seen)
     data = PartitionedData(
-        made.map(first),
+        made.map(itemgetter(0)),
         state.linear.columns,
         state,
         facts,
@@ -127,7 +126,7 @@ def _learn_schema(
 
 def _count(kept: Partitions, missing: Literal["drop", "raise"]) -> tuple[list[Seen], Counted]:
     """A pass over the rows as typed columns: what they tell before there is a design, and how many are used."""
-    seen: list[Seen] = kept.collect(second)
+    seen: list[Seen] = kept.collect(itemgetter(1))
     reduce(Complete.merge, [item.complete for item in seen]).judge(missing)
     counted = reduce(Counted.merge, [item.counted for item in seen])
     counted.judge(missing)
@@ -156,7 +155,7 @@ def _learn(spec: ModelSpec, scale: ScaleSpec | None, inputs: Sequence[str], seen
 
 def _judge_designs(made: Partitions, state: DesignState) -> RowFacts:
     """A pass over the rows as arrays: refuse columns that say the same, and remember what is asked of rows later."""
-    learnt: list[Learnt] = made.collect(second)
+    learnt: list[Learnt] = made.collect(itemgetter(1))
     for i, learned in enumerate(state.parts):
         found = reduce(Independence.merge, [item.independence[i] for item in learnt])
         check_independence(found, learned.linear.columns, learned.spec.part)

@@ -155,10 +155,7 @@ def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: 
 def known_response(
     spec: ModelSpec, table: Table, weight: Array, censored: Censored, *, log_time: bool = False
 ) -> tuple[CensoredResponse, BoolArray, Counted]:
-    """What is known of the response in complete rows, and which of them are used.
-
-    Shapes: weight (n,); gives used (n,).
-    """
+    """What is known of the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
     response, kind, beyond = read_response(spec, table, weight, censored=censored)
     says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
     used = says & (kind == 0) if censored == "drop" else says
@@ -195,10 +192,7 @@ def prepare(
     censored: Censored = "model",
     log_time: bool = False,
 ) -> TrainingData:
-    """Read the training rows.
-
-    Shapes: weights, var_weights (n_data,).
-    """
+    """Read the training rows; weights, var_weights (n_data,)."""
     check_request(spec, scale, column_names(data), missing, censored)
     inputs = input_names(spec, scale)
     table = read_table(spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))

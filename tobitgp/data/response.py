@@ -178,18 +178,12 @@ def warn_beyond(rows: RowNames) -> None:
 
 
 def unknown_rows(spec: ModelSpec, table: Table) -> BoolArray:
-    """Rows that say nothing of the response: it is missing, or both of its ends are open.
-
-    Gives (n,).
-    """
+    """Rows that say nothing of the response: it is missing, or both of its ends are open; gives (n,)."""
     return open_rows(spec, table) if spec.response.kind == "interval" else table.missing(spec.names("response"))
 
 
 def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
-    """Limits of the instrument in every row.
-
-    Gives lower, upper (n,).
-    """
+    """Limits of the instrument in every row; gives lower, upper (n,)."""
     if spec.response.kind != "value" or spec.flag is not None:
         raise SpecError(UNKNOWN_LIMITS)
     given = (spec.censoring.lower, spec.censoring.upper) if spec.censoring else (None, None)

@@ -20,10 +20,7 @@ _MEANT = {
 
 
 def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Array:
-    """Weights of all rows, frequencies unless told otherwise.
-
-    Shapes: weights (n,); gives (n,).
-    """
+    """Weights of all rows, frequencies unless told otherwise; weights (n,); gives (n,)."""
     if weights is None:
         return np.ones(n)
     column, table = _read(what, weights, data, n)
@@ -43,10 +40,7 @@ def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Ar
 
 
 def read_clusters(groups: Any, data: Frame, kept: BoolArray) -> IntArray:
-    """Cluster of each row that is used, for ``cov_type="cluster"``.
-
-    Shapes: groups, kept (n_data,); gives (n,).
-    """
+    """Cluster of each row that is used, for ``cov_type="cluster"``; groups, kept (n_data,); gives (n,)."""
     column, table = _read("groups", groups, data, len(kept))
     lacking = column.missing & kept
     if lacking.any():

@@ -102,10 +102,7 @@ _MOST = 3
 
 
 def in_common(frame: pd.DataFrame, rows: BoolArray) -> str | None:
-    """Words for the values of one column that these rows have and no others.
-
-    Shapes: rows (n,).
-    """
+    """Words for the values of one column that these rows have and no others; rows (n,)."""
     if not rows.any():
         return None
     for name in frame.columns:

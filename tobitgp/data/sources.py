@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
@@ -18,24 +18,6 @@ from tobitgp.engines import DaskPartitions, LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
 
 ROWS = 2**18  # of a partition, about
-
-
-class Loader(Protocol):
-    """One partition of a table."""
-
-    @property
-    def number(self) -> int:
-        """Its place among the partitions."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Its name in messages; empty where row labels say enough."""
-        ...
-
-    def load(self) -> pd.DataFrame:
-        """Its rows, with the columns asked for."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +140,9 @@ class RowGroups:
             frame = _to_pandas(table).reset_index(drop=True)
         frame.index = pd.RangeIndex(self.start, self.start + len(frame))
         return frame[columns]
+
+
+Loader = Given | Delayed | RowGroups  # one partition of a table: its number, its name in messages, and load()
 
 
 def is_path(data: Any) -> bool:

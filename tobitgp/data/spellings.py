@@ -24,10 +24,7 @@ _SIDES = {"<": -1, "": 0, ">": 1}
 
 
 def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
-    """Read numbers and limits from a column of text.
-
-    Gives values, kind (n,).
-    """
+    """Read numbers and limits from a column of text; gives values, kind (n,)."""
     assert column.levels is not None
     matches = [_VALUE.fullmatch(level) if isinstance(level, str) else None for level in column.levels]
     codes = column.values.astype(np.intp)
@@ -88,10 +85,7 @@ FAR = 1e140  # squares are formed of ends, and of their ratios to what is small
 
 
 def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
-    """Ends of each row of ``interval(lo, hi)``.
-
-    Gives lower, upper (n,).
-    """
+    """Ends of each row of ``interval(lo, hi)``; gives lower, upper (n,)."""
     assert spec.response.upper is not None
     lower = read_end(spec.response.value, "lower", -np.inf, table)
     upper = read_end(spec.response.upper, "upper", np.inf, table)
@@ -149,10 +143,7 @@ def _missing(end: Expression, table: Table) -> BoolArray:
 
 
 def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
-    """Find out how each row is censored.
-
-    Gives (n,).
-    """
+    """Find out how each row is censored; gives (n,)."""
     for name in spec.names("event"):
         missing = table.columns[name].missing
         if missing.any():
@@ -216,10 +207,7 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
 
 
 def read_window(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
-    """Ends of each row's window.
-
-    Gives entry, exit (n,).
-    """
+    """Ends of each row's window; gives entry, exit (n,)."""
     window = spec.truncation
     if window is None:
         return np.full(table.n, -np.inf), np.full(table.n, np.inf)

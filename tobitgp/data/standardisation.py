@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, Units, Window
+from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, Units, Window, take
 from tobitgp.data.moments import Moments, ResponseMoments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
@@ -36,7 +36,7 @@ class KnownRows:
 
     def rows(self, at: IntArray) -> KnownRows:
         """Some of them; ``log_jacobian`` stays that of all."""
-        return KnownRows(self.response.rows(at), self.known.rows(at), self.design.rows(at), self.number)
+        return take(self, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +113,13 @@ def measure_rows(partition: KnownRows) -> Measured:
 
 
 def measure_range(partition: KnownRows, centre: Array, mean: Array) -> tuple[float, float]:
-    """As `tobitgp.numerics.normal.known_range`, of rows with what is known of them taken away.
-
-    Shapes: centre, mean (p,).
-    """
+    """As `tobitgp.numerics.normal.known_range`, of rows with what is known of them taken away; centre, mean (p,)."""
     lower, upper, _ = _shifted(partition, centre, mean)
     return known_range(lower, upper)
 
 
 def measure_response(partition: KnownRows, centre: Array, mean: Array, known: tuple[float, float]) -> ResponseMoments:
-    """Moments of values and limits, with what is known of them taken away.
-
-    Shapes: centre, mean (p,).
-    """
+    """Moments of values and limits, with what is known of them taken away; centre, mean (p,)."""
     lower, upper, _ = _shifted(partition, centre, mean)
     return ResponseMoments.of(lower, upper, partition.known.weight, known)
 
@@ -238,7 +232,9 @@ def _column_scale(sd: Array, own: bool) -> Array:
 def _check_size(what: str, sd: Array) -> None:
     """Refuse scales whose squares leave the range of floating-point numbers."""
     if ((sd > 1e140) | ((sd < 1e-140) & (sd > 0.0))).any():
-        raise DataError(f"The spread of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1.")
+        raise DataError(
+            f"The standard deviation of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1."
+        )
 
 
 def _split(

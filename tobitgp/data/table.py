@@ -17,10 +17,7 @@ from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 
 def days_since_1970(dates: pd.Series[Any]) -> Array:
-    """Days since the beginning of 1970, dates with a time zone in UTC.
-
-    Gives (n,).
-    """
+    """Days since the beginning of 1970, dates with a time zone in UTC; gives (n,)."""
     index = pd.DatetimeIndex(pd.to_datetime(dates, utc=True)).tz_localize(None)
     moments = index.to_numpy().astype("datetime64[us]")
     return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)

@@ -169,10 +169,7 @@ def make_facts(
 
 
 def constant_column(state: DesignState, facts: ColumnFacts, name: str, value: Any, n: int) -> Any:
-    """Column of n rows that holds one value, and is read as the training column was.
-
-    Gives (n,).
-    """
+    """Column of n rows that holds one value, and is read as the training column was; gives (n,)."""
     levels = state.levels.get(name)
     if levels is not None:
         codes = np.full(n, levels.index(value), dtype=np.intp)

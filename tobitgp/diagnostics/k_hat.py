@@ -20,7 +20,7 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import chunks, training_rows
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.likelihoods.row_terms import log_likelihoods
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import generator, good_shape, smooth
 from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.regression.draws import EstimateDraws

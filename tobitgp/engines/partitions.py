@@ -1,4 +1,8 @@
-"""Functions over partitions of rows, in this process or on a dask cluster, and arrays beyond a limit of memory."""
+"""Functions over partitions of rows, in this process or on a dask cluster, and arrays beyond a limit of memory.
+
+Functions that are mapped are pure and defined at the top of a module: a partition that is lost with its machine is made
+again from those before it. What is collected is brought here in the order of the partitions: small things only.
+"""
 
 from __future__ import annotations
 
@@ -12,34 +16,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tobitgp.engines.threads import hold_threads, map_independent, single_blas_thread
 from tobitgp.errors import TobitGPError
-
-
-class Partitions(Protocol):
-    """Partitions that are never brought together.
-
-    Functions that are mapped are pure and defined at the top of a module: a partition that is lost with its machine is
-    made again from those before it.
-    """
-
-    def __len__(self) -> int: ...
-
-    def map(self, function: Callable[..., Any], *args: Any) -> Partitions:
-        """``function(partition, *args)`` of every partition, kept where the partition is."""
-        ...
-
-    def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """``function(partition, *args)`` of every partition, brought here in their order; small things only."""
-        ...
-
-    def at(self, places: Sequence[int]) -> Partitions:
-        """Some of them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +97,9 @@ class DaskPartitions:
             self._client.submit(_call, function, partition, sent, pure=False, key=_key(name))
             for partition in self._futures
         ]
+
+
+Partitions = LocalPartitions | DaskPartitions
 
 
 def _identity(value: Any) -> Any:

@@ -4,9 +4,9 @@ from tobitgp.mixture.ascent import Stream, partial_fit
 from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, start_stream, stream_order, stream_parameters
 from tobitgp.mixture.fitted import MixtureFit, held_parameters, impute, intervals, linear_response, posterior_covariance
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
+from tobitgp.mixture.model import Dirichlet, DirichletProcess
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import rows_of
-from tobitgp.mixture.weights import Dirichlet, DirichletProcess
 
 __all__ = [
     "EMCM",

@@ -52,16 +52,9 @@ def chunks_of(working: Working, k: int) -> list[Rows]:
 
 
 def sum_over(
-    chunks: Iterable[Rows],
-    family: Family,
-    theta: Array,
-    log_weight: Array,
-    assign: np.random.Generator | None = None,
+    chunks: Iterable[Rows], family: Family, theta: Array, log_weight: Array, assign: np.random.Generator | None = None
 ) -> Sums:
-    """Sums of a pass.
-
-    Shapes: theta (D, K), log_weight (K,).
-    """
+    """Sums of a pass; theta (D, K), log_weight (K,)."""
 
     def one(rows: Rows) -> tuple[float, Array, Array]:
         terms = family.terms(rows, theta)
@@ -273,10 +266,7 @@ def partial_fit(
     *,
     rng: int | np.random.Generator | None = None,
 ) -> Stream:
-    """The stream after one more batch.
-
-    Shapes: lower, upper, weight (n,).
-    """
+    """The stream after one more batch; lower, upper, weight (n,)."""
     family = stream.model.family
     raw = read_rows(family, lower, upper, weight)
     if not len(raw.lower):
@@ -284,15 +274,7 @@ def partial_fit(
     working = arrange(family, raw, stream.units)
     seen = stream.seen + working.total
     size = (seen if stream.total is None else stream.total) / working.total
-    state = step_along(
-        stream.model,
-        stream.state,
-        working.parts,
-        size,
-        stream.step,
-        stream.settings,
-        generator(rng),
-    )
+    state = step_along(stream.model, stream.state, working.parts, size, stream.step, stream.settings, generator(rng))
     return replace(stream, state=state, step=stream.step + 1, seen=seen)
 
 
@@ -316,13 +298,7 @@ def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.r
 
 
 def step_along(
-    model: Model,
-    state: State,
-    batch: Sequence[Rows],
-    size: float,
-    t: int,
-    settings: SVBCM,
-    rng: np.random.Generator,
+    model: Model, state: State, batch: Sequence[Rows], size: float, t: int, settings: SVBCM, rng: np.random.Generator
 ) -> State:
     """One step by a batch of which each row represents ``size`` rows."""
     theta, log_weight, _ = model.view(state)

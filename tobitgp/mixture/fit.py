@@ -13,15 +13,13 @@ from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fitted import MixtureFit, describe, order_components
-from tobitgp.mixture.gaussian import Gaussian
-from tobitgp.mixture.lognormal import Lognormal
+from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
-from tobitgp.mixture.model import Bayes, Model, Points, State
+from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
 from tobitgp.mixture.rates import Exponential, Poisson
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_number, read_rows, subset
 from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
-from tobitgp.mixture.weights import Dirichlet, DirichletProcess, Weights
 from tobitgp.numerics.sampling import generator, words_for_heavy
 from tobitgp.typing import Array, IntArray
 
@@ -42,7 +40,7 @@ def resolve_mixture_family(name: object) -> Family:
     if isinstance(name, str) and name in MIXTURE_FAMILIES:
         return MIXTURE_FAMILIES[name]
     allowed = ", ".join(map(repr, MIXTURE_FAMILIES))
-    raise SpecError(f"family={name!r} is not offered for mixtures; choose one of {allowed}.")
+    raise SpecError(f"family={name!r} is not supported for mixtures; choose one of {allowed}.")
 
 
 def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, typical: float, k: float) -> Array:
@@ -64,24 +62,19 @@ def fit_mixture(
     upper: Array,
     weight: Array | None = None,
     *,
-    family: str = "gaussian",
-    k: int = 2,
     method: Method | None = None,
-    weights: Weights | None = None,
-    prior: Mapping[str, Any] | None = None,
     rng: int | np.random.Generator | None = None,
     labels: Array | None = None,
+    **components: Any,
 ) -> MixtureFit:
-    """Fit a mixture to rows that are exact, left-, right- or interval-censored.
+    """Fit a mixture to rows that are exact, left-, right- or interval-censored; lower, upper, weight, labels (n,).
 
     Half of the ascents are from starts of their own, the others from the highest end with a component moved, as long as
     that leads higher. Above 50,000 distinct rows they are on 20,000 of them, evenly spread, and the highest end goes on
     over all.
-
-    Shapes: lower, upper, weight, labels (n,).
     """
     method = VBCM() if method is None else method
-    model, working, raw = _prepare(lower, upper, weight, labels, family, k, method, weights, prior)
+    model, working, raw = _prepare(lower, upper, weight, labels, method, **components)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
         try:
             best, ends = _ascend(model, working, method, generator(rng))
@@ -96,20 +89,18 @@ def start_stream(
     upper: Array,
     weight: Array | None = None,
     *,
-    family: str = "gaussian",
-    k: int = 2,
     method: SVBCM | None = None,
-    weights: Weights | None = None,
-    prior: Mapping[str, Any] | None = None,
     total: float | None = None,
     rng: int | np.random.Generator | None = None,
+    k: int = 2,
+    **components: Any,
 ) -> Stream:
     """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
 
     Of ten starts the one is taken that ten passes over these rows bring highest: short steps leave a bad one for long.
     """
     method = SVBCM() if method is None else method
-    model, working, raw = _prepare(lower, upper, weight, None, family, k, method, weights, prior)
+    model, working, raw = _prepare(lower, upper, weight, None, method, k=k, **components)
     check_number(k, len(raw.lower))
     rng, stop = generator(rng), replace(_stop(method, working.total), passes=_FIRST_PASSES)
     some = subset(working, STAGE_ROWS)
@@ -138,11 +129,12 @@ def _prepare(
     upper: Array,
     weight: Array | None,
     labels: Array | None,
-    family: str,
-    k: int,
     method: Method,
-    weights: Weights | None,
-    prior: Mapping[str, Any] | None,
+    *,
+    family: str = "gaussian",
+    k: int = 2,
+    weights: Weights | None = None,
+    prior: Mapping[str, Any] | None = None,
 ) -> tuple[Model, Working, Raw]:
     """The model, and the rows on the scale that is modelled and in the user's units."""
     kind = resolve_mixture_family(family)

@@ -28,10 +28,9 @@ from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import Climb, chunks_of, evaluate, probabilities, sum_over
 from tobitgp.mixture.methods import EMCM, Method
-from tobitgp.mixture.model import Bayes, Model, State
+from tobitgp.mixture.model import Bayes, DirichletProcess, Model, State
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rows import Raw, Units, Working, arrange, read_rows
-from tobitgp.mixture.weights import DirichletProcess
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -119,13 +118,11 @@ def _slopes(fit: MixtureFit) -> Array:
 
 
 def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
-    """Central intervals of all parameters.
+    """Central intervals of all parameters; V (p, p); gives (p, 2).
 
     A covariance says how wide an interval is, not what shape it has. With few exact rows the posterior of a mean has
     long tails and that of a scale is skew, so each family keeps the shape of its own posterior with the information
     that the covariance says is left; weights are normal on the logit scale. (LR6) and (LR7) of the theory pages.
-
-    Shapes: V (p, p); gives (p, 2).
     """
     error = np.sqrt(np.diag(V))
     of_weights = _logit_interval(fit.weights, error[: fit.k], level)
@@ -178,7 +175,7 @@ class MixtureFit:
 
     @property
     def shown(self) -> BoolArray:
-        """Components that stand in tables and pictures, (K,), the first: under a process those that hold rows."""
+        """Components that stand in tables and figures, (K,), the first: under a process those that hold rows."""
         return np.asarray(self.counts >= HELD) if self.process else np.ones(self.k, dtype=np.bool_)
 
     @property
@@ -241,10 +238,7 @@ class MixtureFit:
         return Predictive(self.weights, self.model.family.distribution(self.theta, self.units))
 
     def responsibilities(self, lower: Array, upper: Array) -> Array:
-        """Probability of each component for rows in (lower, upper], under q.
-
-        Shapes: lower, upper (n,); gives (n, K).
-        """
+        """Probability of each component for rows in (lower, upper], under q; lower, upper (n,); gives (n, K)."""
         lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         family = self.model.family
         raw = read_rows(family, lower, upper)
@@ -260,13 +254,11 @@ class MixtureFit:
 
 
 def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
-    r"""Mean and variance of the values of rows in (lower, upper].
+    r"""Mean and variance of the values of rows in (lower, upper]; lower, upper (n,); gives mean, variance (n,).
 
     A row's posterior q(y, z) is a mixture, by responsibility, of the components' distributions at their plug-in
     parameters inside the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k +
     m_k^2) - (E y)^2`; (MIX16) of the theory pages.
-
-    Shapes: lower, upper (n,); gives mean, variance (n,).
     """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     r = fit.responsibilities(lower, upper).T
@@ -327,14 +319,7 @@ def describe(model: Model, method: Method, working: Working, best: Climb, ends: 
 
 
 def _notes(
-    model: Model,
-    method: Method,
-    best: Climb,
-    working: Working,
-    placed: Array,
-    counts: Array,
-    medians: Array,
-    raw: Raw,
+    model: Model, method: Method, best: Climb, working: Working, placed: Array, counts: Array, medians: Array, raw: Raw
 ) -> tuple[str, ...]:
     """Notes; ``placed`` (K,) are expected rows that say where a value lies: exact ones, and those between two ends."""
     notes = []

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.arrays import CensoredResponse, take
+from tobitgp.data.outcome import refuse_rows
 from tobitgp.errors import DataError, SpecError
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, IntArray
 
 if TYPE_CHECKING:
     from tobitgp.mixture.family import Family
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 Support = Literal["real", "positive", "counts"]
 Kind = Literal["exact", "left", "right", "interval"]
 KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval")
-_SHOWN = 5
 _SAMPLE = 4096
 _MOSTLY_DISTINCT = 0.8
 
@@ -42,7 +42,7 @@ class Rows:
 
     def __getitem__(self, rows: slice | IntArray) -> Rows:
         """Some of the rows."""
-        return Rows(self.kind, self.lower[rows], self.upper[rows], self.width[rows], self.weight[rows])
+        return take(self, rows)
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -84,12 +84,10 @@ def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
 def read_rows(
     family: Family, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
 ) -> Raw:
-    """Check rows and bring them to a common form.
+    """Check rows and bring them to a common form; lower, upper, weight, labels (n,).
 
     Rows that exclude nothing, such as a right-censored time at 0, are left out: they contribute exactly 0. Limits of
     counts become whole numbers, and an interval that holds one count is that count.
-
-    Shapes: lower, upper, weight, labels (n,).
     """
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -178,28 +176,25 @@ def _collapse(part: Rows) -> Rows:
 def _refuse_impossible(
     support: Support, logarithm: bool, lower: Array, upper: Array, weight: Array, labels: Array | None = None
 ) -> None:
-    """Refuse rows of probability 0, and rows that are none.
-
-    Shapes: lower, upper, weight, labels (n,).
-    """
+    """Refuse rows of probability 0, and rows that are none; lower, upper, weight, labels (n,)."""
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
         raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
     exact = lower == upper
-    _refuse(np.isnan(lower) | np.isnan(upper) | (exact & np.isinf(lower)), "Ends are missing", lower, labels)
-    _refuse(lower > upper, "A lower end lies above its upper end", lower, labels)
-    _refuse(np.isposinf(lower) | np.isneginf(upper), "The interval is empty", lower, labels)
-    _refuse(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
+    refuse_rows(np.isnan(lower) | np.isnan(upper) | (exact & np.isinf(lower)), "Ends are missing", lower, labels)
+    refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
+    refuse_rows(np.isposinf(lower) | np.isneginf(upper), "The interval is empty", lower, labels)
+    refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
     if support == "counts":
         whole = (lower == np.floor(lower)) & (lower >= 0.0)
-        _refuse(exact & ~whole, "Counts are whole numbers of at least 0", lower, labels)
-        _refuse(~exact & (upper < 0.0), "A count cannot lie below 0", upper, labels)
+        refuse_rows(exact & ~whole, "Counts are whole numbers of at least 0", lower, labels)
+        refuse_rows(~exact & (upper < 0.0), "A count cannot lie below 0", upper, labels)
         with np.errstate(invalid="ignore"):
             empty = np.floor(upper) == np.floor(lower)
-        _refuse(~exact & empty, "The interval holds no whole number, from", lower, labels)
+        refuse_rows(~exact & empty, "The interval holds no whole number, from", lower, labels)
     if support == "positive":
         least = "positive" if logarithm else "at least 0"
-        _refuse(exact & ((lower <= 0.0) if logarithm else (lower < 0.0)), f"Times must be {least}", lower, labels)
-        _refuse(~exact & (upper <= 0.0), "A time cannot be left-censored at or below 0", upper, labels)
+        refuse_rows(exact & ((lower <= 0.0) if logarithm else (lower < 0.0)), f"Times must be {least}", lower, labels)
+        refuse_rows(~exact & (upper <= 0.0), "A time cannot be left-censored at or below 0", upper, labels)
 
 
 def check_number(k: Any, rows: int | None = None) -> int:
@@ -209,14 +204,3 @@ def check_number(k: Any, rows: int | None = None) -> int:
     if rows is not None and k > rows:
         raise SpecError(f"mixture({k}) has more components than there are rows that say something ({rows}).")
     return int(k)
-
-
-def _refuse(bad: BoolArray, what: str, values: Array, labels: Array | None) -> None:
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-        some = rows[:_SHOWN]
-        named = ", ".join(str(row if labels is None else labels[row]) for row in some)
-        shown = ", ".join(f"{value:g}" for value in values[some])
-        one = len(rows) == 1
-        raise DataError(f"{what}: row{'' if one else 's'} {named}{more} hold{'s' * one} {shown}. Correct or drop them.")

@@ -8,6 +8,7 @@ it, (MIX14) of the theory pages, is taken in each pass. Under a posterior of the
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,8 +28,31 @@ _LARGEST_ERROR = 5.0
 _LARGEST_MOVE = 2.0  # of u in one step
 
 
+class Lifetimes(ComponentDistribution):
+    """Distributions of times, given by log survival and moments."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _moment(self, r: float) -> Array:
+        """The r-th moment, (K,)."""
+
+    def log_cdf(self, x: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
+
+    def mean(self) -> Array:
+        return self._moment(1.0)
+
+    def variance(self) -> Array:
+        """Infinite where the second moment is."""
+        first, second = self._moment(1.0), self._moment(2.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(np.isfinite(second), second - first**2, np.inf)
+
+
 @dataclass(frozen=True, slots=True)
-class Burr(ComponentDistribution):
+class Burr(Lifetimes):
     """Burr distributions of survival function ``(1 + (x / scale)^shape)^-a``, Lomax where the shape is 1; (K,) each."""
 
     scale: Array
@@ -42,10 +66,6 @@ class Burr(ComponentDistribution):
         with np.errstate(invalid="ignore"):
             out = out + np.where(c == 1.0, 0.0, (c - 1.0) * y)
         return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
-
-    def log_cdf(self, x: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
 
     def log_sf(self, x: Array) -> Array:
         return -self.a[:, None] * np.logaddexp(0.0, self.shape[:, None] * _log_ratio(x, self.scale))
@@ -61,12 +81,6 @@ class Burr(ComponentDistribution):
         with np.errstate(over="ignore"):
             return np.asarray(self.scale * rng.pareto(self.a) ** (1.0 / self.shape))
 
-    def mean(self) -> Array:
-        return self._moment(1.0)
-
-    def variance(self) -> Array:
-        return _variance(self._moment(1.0), self._moment(2.0))
-
     def _moment(self, r: float) -> Array:
         """The r-th moment, a B(a - r / shape, 1 + r / shape), which exists where a shape > r."""
         over = r / self.shape
@@ -77,7 +91,7 @@ class Burr(ComponentDistribution):
 
 
 @dataclass(frozen=True, slots=True)
-class WeibullDistribution(ComponentDistribution):
+class WeibullDistribution(Lifetimes):
     """Weibull distributions of survival function ``exp(-(x / scale)^shape)``; (K,) each."""
 
     scale: Array
@@ -88,10 +102,6 @@ class WeibullDistribution(ComponentDistribution):
         with np.errstate(over="ignore", invalid="ignore"):
             out = np.log(c / self.scale[:, None]) + np.where(c == 1.0, 0.0, (c - 1.0) * y) - np.exp(c * y)
         return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
-
-    def log_cdf(self, x: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
 
     def log_sf(self, x: Array) -> Array:
         with np.errstate(over="ignore"):
@@ -107,12 +117,6 @@ class WeibullDistribution(ComponentDistribution):
     def rvs(self, rng: np.random.Generator) -> Array:
         with np.errstate(over="ignore"):
             return np.asarray(self.scale * rng.weibull(self.shape))
-
-    def mean(self) -> Array:
-        return self._moment(1.0)
-
-    def variance(self) -> Array:
-        return _variance(self._moment(1.0), self._moment(2.0))
 
     def _moment(self, r: float) -> Array:
         with np.errstate(over="ignore"):
@@ -323,12 +327,6 @@ def _newton(theta: Array, sums: Sums, a0: float, b0: float, precision: float) ->
     over = np.maximum(np.abs(by_u) / _LARGEST_MOVE, np.abs(by_k) / np.maximum(room, 1e-12))
     by_u, by_k = by_u / np.maximum(over, 1.0), by_k / np.maximum(over, 1.0)
     return u + by_u, np.clip(shape + by_k, SMALLEST_SHAPE, LARGEST_SHAPE)
-
-
-def _variance(first: Array, second: Array) -> Array:
-    """From the first two moments, infinite where the second is."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(np.isfinite(second), second - first**2, np.inf)
 
 
 def _log_ratio(x: Array, scale: Array) -> Array:

@@ -32,9 +32,8 @@ from typing import TYPE_CHECKING, Any
 from scipy.special import ndtri
 
 from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, as_label, closing_what_fails, given_or_new, response_name
-from tobitgp.report.plots import draw_numbers
+from tobitgp.report.plots import draw_kaplan_meier, draw_numbers, time_grid
 from tobitgp.report.residuals import draw_envelope
-from tobitgp.report.survival import draw_kaplan_meier, time_grid
 from tobitgp.typing import Array
 
 _METHODS = {

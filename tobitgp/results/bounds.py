@@ -13,8 +13,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
-from tobitgp.inference.evidence import moments_of
-from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
+from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior

@@ -257,7 +257,7 @@ def plot_survival(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'survival')
     """
-    from tobitgp.report.survival import plot_survival
+    from tobitgp.report.plots import plot_survival
 
     grid = None if times is None else read_times(times)
     ends = _ends_or_none(results)
@@ -312,7 +312,7 @@ def plot_hazard(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'hazard')
     """
-    from tobitgp.report.survival import plot_hazard
+    from tobitgp.report.plots import plot_hazard
 
     grid = None if times is None else read_times(times)
     ends = _ends_or_none(results)

@@ -16,12 +16,11 @@ from tobitgp.mixture.ascent import Stop, chunks_of, climb, evaluate, step_along
 from tobitgp.mixture.family import ComponentDistribution
 from tobitgp.mixture.fit import read_prior, resolve_mixture_family
 from tobitgp.mixture.gaussian import Normal
-from tobitgp.mixture.model import Bayes
+from tobitgp.mixture.model import Bayes, Dirichlet
 from tobitgp.mixture.rates import PoissonDistribution
 from tobitgp.mixture.rows import arrange, read_rows
 from tobitgp.mixture.starts import choose_units, starts
 from tobitgp.mixture.weibull import WeibullDistribution
-from tobitgp.mixture.weights import Dirichlet
 from tobitgp.numerics.sampling import generator
 
 Ends = tuple[np.ndarray, np.ndarray]

@@ -5,8 +5,7 @@ import pytest
 import scipy.stats as st
 
 from tobitgp.mixture.family import ComponentDistribution
-from tobitgp.mixture.gaussian import Normal
-from tobitgp.mixture.lognormal import LogNormal
+from tobitgp.mixture.gaussian import LogNormal, Normal
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.weibull import WeibullDistribution

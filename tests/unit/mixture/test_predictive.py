@@ -7,8 +7,7 @@ from scipy.integrate import quad
 from support.mixtures import NAMES
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.gaussian import Normal, StudentT
-from tobitgp.mixture.lognormal import LogNormal, LogStudentT
+from tobitgp.mixture.gaussian import LogNormal, LogStudentT, Normal, StudentT
 from tobitgp.mixture.predictive import Predictive
 from tobitgp.mixture.rates import NegativeBinomial, PoissonDistribution
 from tobitgp.mixture.weibull import Burr, WeibullDistribution

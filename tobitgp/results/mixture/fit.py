@@ -41,8 +41,7 @@ from tobitgp.mixture import (
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method
-from tobitgp.mixture.model import State
-from tobitgp.mixture.weights import Weights
+from tobitgp.mixture.model import State, Weights
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends
 from tobitgp.results.mixture.results import MixtureResults

@@ -231,12 +231,7 @@ def draw_components(
 
 
 def draw_rows(
-    fit: MixtureFit,
-    V: Array,
-    n: int,
-    draws: int,
-    rng: np.random.Generator,
-    ends: tuple[Array, Array] | None = None,
+    fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator, ends: tuple[Array, Array] | None = None
 ) -> Array:
     """New values (n, draws), or values in (lower, upper] of the ``ends``, (n,) each.
 

@@ -12,8 +12,8 @@ from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, stre
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs

@@ -15,13 +15,19 @@ from tobitgp.data.training_summary import make_facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.assembly import assemble_partitions
-from tobitgp.inference.fit import evaluate, fit_gp
-from tobitgp.inference.fitted import Settings, Step, Task
+from tobitgp.inference.fit import assemble_partitions, evaluate, fit_gp
+from tobitgp.inference.fitted import (
+    Settings,
+    Step,
+    Task,
+    warn_coarse,
+    warn_no_bound,
+    warn_own_levels,
+    warn_unidentified,
+)
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
-from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.terms import columns_together, with_typical_groups

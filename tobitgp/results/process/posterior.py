@@ -32,8 +32,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.inference.ep import cavity
-from tobitgp.inference.method import Marginals
+from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread

@@ -11,7 +11,7 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.row_terms import log_likelihoods
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.maximum import hide, normal_root

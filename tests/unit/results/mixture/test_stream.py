@@ -75,7 +75,7 @@ def test_streams_that_make_no_sense():
         tg.MixtureStream("y ~ x")
     with pytest.raises(SpecError, match="SVBCM"):
         tg.MixtureStream("y ~ mixture(2)", method=tg.VBCM())
-    with pytest.raises(SpecError, match="not offered for mixtures"):
+    with pytest.raises(SpecError, match="not supported for mixtures"):
         tg.MixtureStream("y ~ mixture(2)", family="student")
     with pytest.raises(SpecError, match="total=-3"):
         tg.MixtureStream("y ~ mixture(2)", total=-3)
