@@ -52,7 +52,7 @@ def test_integrated_hyper_parameters_are_drawn_by_their_weights(averaged):
     weight = averaged.parts.fitted.weights
     share = np.bincount(made.point, minlength=len(weight)) / 20_000
     assert np.abs(share - weight).max() < 5.0 * np.sqrt(0.25 / 20_000)
-    frame = pd.DataFrame(made.parameters(), columns=made.names)
+    frame = pd.DataFrame(made.parameters(), columns=made.parts.names)
     linear = averaged.params[["Intercept", "z", "g[T.b]"]]
     error = 5.0 * averaged.bse[linear.index] / np.sqrt(20_000)
     assert (np.abs(frame[linear.index].mean() - linear) < error).all()
@@ -62,7 +62,7 @@ def test_integrated_hyper_parameters_are_drawn_by_their_weights(averaged):
 def test_parameters_of_a_regression_have_its_law(lung):
     res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
     made = res._draws(20_000, None, "test")
-    frame = pd.DataFrame(made.parameters(), columns=made.names)
+    frame = pd.DataFrame(made.parameters(), columns=made.parts.names)
     assert np.allclose(frame.mean(), res.params, atol=6.0 * res.bse.max() / np.sqrt(20_000) + 2e-3)
     assert np.allclose(frame.std(), res.bse, rtol=0.05)
 
@@ -70,7 +70,7 @@ def test_parameters_of_a_regression_have_its_law(lung):
 def test_parameters_of_a_mixture_have_its_law(lung):
     res = tg.fit("Surv(time, event) ~ mixture(1)", lung, family="weibull")
     made = res._draws(20_000, None, "test")
-    frame = pd.DataFrame(made.parameters(), columns=made.names)
+    frame = pd.DataFrame(made.parameters(), columns=made.parts.names)
     assert list(frame.columns) == list(res.params.index)
     assert np.allclose(frame.mean(), res.params, rtol=0.01)
     assert np.allclose(frame["scale[1]"].std(), res.bse["scale[1]"], rtol=0.05)
@@ -98,7 +98,7 @@ def test_estimated_degrees_of_freedom_are_drawn(rng):
     res = tg.fit("y ~ z | censor(-2)", data, family="student")
     total = res.log_likelihood_draws(500).sum(axis=1)
     assert res.llf - 1.5 < total.max() < res.llf
-    assert len({law.df for law in res._draws(50, None, "test")._laws()}) == 50
+    assert len({law.df for law in res._draws(50, None, "test")._noises()}) == 50
 
 
 def test_all_questions_are_of_the_same_draws(averaged):
