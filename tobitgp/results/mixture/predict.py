@@ -21,7 +21,7 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import column_names, read_table
 from tobitgp.data.training_summary import Facts
-from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import (
     MixtureFit,
@@ -118,8 +118,8 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
     return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
 
 
-def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
-    """Why some parameters have no standard error, and what helps; empty where all have one."""
+def warn_without_errors(fit: MixtureFit, V: Array) -> None:
+    """Say why some parameters have no standard error, and what helps."""
     names, held = np.array(fit.names), held_parameters(fit)
     unknown = np.isnan(np.diag(V)) & ~held
     notes = []
@@ -135,7 +135,8 @@ def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
             f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
             f"what depends on them, are NaN.{remedy}"
         )
-    return tuple(notes)
+    for note in notes:
+        warnings.warn(note, BoundaryWarning, stacklevel=user_level())
 
 
 WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")

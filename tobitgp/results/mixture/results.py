@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.draws import training_rows
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
 from tobitgp.results.compare import rank_table
 from tobitgp.results.estimates import Linear
@@ -25,10 +24,10 @@ from tobitgp.results.mixture.predict import (
     MixtureParts,
     covariance_of,
     ends_of_rows,
-    errors_in_words,
     predict_mixture,
     times_of_rows,
     training_ends,
+    warn_without_errors,
 )
 from tobitgp.results.mixture.questions import ComponentDraws, draw_components
 from tobitgp.results.predict import check_flag
@@ -103,8 +102,7 @@ class MixtureResults(Results):
         if self._parts.covariance is None:
             V = covariance_of(self._parts)
             self._parts = replace(self._parts, covariance=V)
-            for note in errors_in_words(self._parts.fit, V):
-                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+            warn_without_errors(self._parts.fit, V)
         return self._parts
 
     @property
