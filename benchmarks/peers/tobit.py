@@ -12,7 +12,7 @@ def process(**options: str) -> Fit:
     def fit(draw: Draw) -> Answer:
         import tobitgp as tg
         from tobitgp.engines import single_blas_thread
-        from tobitgp.results.predict import moments
+        from tobitgp.numerics.truncated import moments
 
         res = tg.fit(draw.formula, draw.train, **options)
         model, fitted = res.parts.gp, res.parts.fitted

@@ -9,7 +9,7 @@ from support.problems import dense, make_problem, solve, with_instrument
 
 from tobitgp.inference import VI
 from tobitgp.likelihoods.expectations import as_printed, cross_entropy, divergence_as_printed
-from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.families import GaussianNoise
 
 rng = np.random.default_rng(0)
 CASES = [

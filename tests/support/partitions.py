@@ -12,7 +12,7 @@ from tobitgp.data.prepare import join, prepare
 from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPartitions
 from tobitgp.formula import parse_formula
-from tobitgp.inference.assembly import assemble_partitions, gather_parts, know_rows
+from tobitgp.inference.fit import assemble_partitions, gather_parts, know_rows
 from tobitgp.inference.model import plan_rows
 from tobitgp.inference.parameters import Given as Asked
 from tobitgp.likelihoods import resolve_family

@@ -33,7 +33,7 @@ from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.storage.archive import field_names
 from tobitgp.storage.classes import CLASSES, REGISTRIES
-from tobitgp.storage.formula import plain_spec
+from tobitgp.storage.fit import plain_spec
 
 RICH_AND_MIXTURE = pytest.mark.parametrize("saved", [*RICH, "mixture"], indirect=True)
 TAGS = tags()

@@ -215,14 +215,14 @@ def predicted_survival(results: Any, question: str = "plot_calibration()") -> Pr
     """Predicted log survival at the ends of the training rows, within their windows."""
     response = training_rows(results.parts, question).response
     lower, upper, weight = results._training_ends()
-    law = results._time_rows(None, (), bands=False).law
-    if law.discrete:
+    times = results._time_rows(None, (), bands=False).times
+    if times.discrete:
         lower = np.where(lower == upper, lower - 1.0, lower)
     ends = np.stack([lower, upper, response.entry, response.exit], axis=1)
     known = np.where(np.isfinite(ends), ends, lower[np.isfinite(lower)].min(initial=np.inf))
     known = np.where(np.isfinite(known), known, 1.0)
     # The rows of a mixture are all the same, and it answers for one.
-    log_s = law.survive(known.reshape(1, -1)).reshape(known.shape) if _alike(results) else law.survive(known)
+    log_s = times.survive(known.reshape(1, -1)).reshape(known.shape) if _alike(results) else times.survive(known)
     log_s = np.where(np.isneginf(ends), 0.0, np.where(np.isposinf(ends), -np.inf, log_s))
     if results.parts.spec.truncation is None:
         return PredictedSurvival(log_s[:, 0], log_s[:, 1], weight)

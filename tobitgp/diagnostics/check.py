@@ -28,8 +28,8 @@ from tobitgp.diagnostics.residual_tests import (
 from tobitgp.diagnostics.validation import make_elpd
 from tobitgp.errors import SpecError
 from tobitgp.inference.evidence import COARSE
+from tobitgp.inference.fitted import coarse_words
 from tobitgp.inference.screening import screen
-from tobitgp.inference.warnings import coarse_words
 from tobitgp.numerics.sampling import random_points
 
 if TYPE_CHECKING:

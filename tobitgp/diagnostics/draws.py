@@ -38,11 +38,6 @@ class Draws:
         """S."""
         raise NotImplementedError
 
-    @property
-    def names(self) -> list[str]:
-        """Of the parameters."""
-        raise NotImplementedError
-
     def parameters(self) -> Array:
         """Parameters as users read them, (S, k)."""
         raise NotImplementedError
@@ -104,7 +99,7 @@ CODES = {"left": -1, "none": 0, "right": 1, "interval": 2}
 _MOST_LIKELIHOODS = 2 * 10**8
 
 
-def inference_data(draws: Draws, parts: Source) -> Any:
+def inference_data(draws: Draws, parts: Any) -> Any:
     """An ``InferenceData`` of arviz before 1.0, an ``xarray.DataTree`` from 1.0 on; see the method ``to_arviz``."""
     arviz = _arviz()
     import xarray
@@ -125,7 +120,7 @@ def inference_data(draws: Draws, parts: Source) -> Any:
     parameters = draws.parameters()
     groups = {
         "posterior": xarray.Dataset(
-            {_apart(p): (("chain", "draw"), column[None]) for p, column in zip(draws.names, parameters.T, strict=True)},
+            {_apart(p): (("chain", "draw"), column[None]) for p, column in zip(parts.names, parameters.T, strict=True)},
             coords=sample,
         ),
         "log_likelihood": of_rows(draws.log_likelihoods()),

@@ -17,8 +17,8 @@ import pandas as pd
 from tobitgp.diagnostics.draws import Draws, training_rows
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.numerics.sampling import good_shape, smooth
-from tobitgp.results.process.draws import refuse_side_noises
-from tobitgp.results.process.nodes import average_left_out, predict_left_out
+from tobitgp.results.process.draws import refuse_censoring_noises
+from tobitgp.results.process.posterior import average_left_out, predict_left_out
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray
@@ -235,7 +235,7 @@ def _way_out(parts: Source) -> str:
 def loo_by_cavities(parts: Parts) -> LOO:
     """Leave-one-out from the sites of a process, averaged over its hyper-parameters."""
     training_rows(parts, "loo()")
-    refuse_side_noises(parts, "loo()")
+    refuse_censoring_noises(parts, "loo()")
     found = average_left_out(parts.fitted.weights, predict_left_out(parts))
     remedy = (
         "Without them the hyper-parameters are others: less than half of the worth of their design points is left. "

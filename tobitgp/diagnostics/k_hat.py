@@ -20,9 +20,9 @@ import numpy as np
 from tobitgp.data.outcome import outcome
 from tobitgp.diagnostics.draws import chunks, training_rows
 from tobitgp.engines import map_independent, single_blas_thread
-from tobitgp.likelihoods.row_terms import log_likelihoods
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import generator, good_shape, smooth
-from tobitgp.results.process.draws import refuse_side_noises
+from tobitgp.results.process.draws import refuse_censoring_noises
 from tobitgp.results.regression.draws import EstimateDraws
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
@@ -98,7 +98,7 @@ def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | Non
     What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.
     """
     training_rows(parts, "k_hat()")
-    refuse_side_noises(parts, "k_hat()")
+    refuse_censoring_noises(parts, "k_hat()")
     stream, point = generator(rng), parts.fitted.points[0]
     z = stream.standard_normal((len(point.w), draws))
     w = point.w[:, None] + point.factor.colour(z)

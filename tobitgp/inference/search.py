@@ -11,12 +11,11 @@ import numpy as np
 
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
 from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
-from tobitgp.inference.ep import EP
 from tobitgp.inference.evidence import COARSE, nats_left
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
-from tobitgp.inference.method import Method, loosened
+from tobitgp.inference.method import EP, Method, loosened
 from tobitgp.inference.multistart import (
     APART,
     LOOSE,

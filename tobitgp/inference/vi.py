@@ -22,13 +22,11 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.ep import ROUGH
-from tobitgp.inference.laplace import Laplace
-from tobitgp.inference.method import Marginals, Method, Slopes, Update
+from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
-from tobitgp.likelihoods.gaussian import log_density_exact
+from tobitgp.likelihoods.families import log_density_exact
 from tobitgp.typing import Array
 
 

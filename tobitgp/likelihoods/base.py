@@ -1,12 +1,39 @@
-"""What one row says about f: three views of log p, one for each way of inference."""
+r"""What one row says about f: three views of log p, one for each way of inference.
+
+Log likelihood of a row, with derivatives in its location eta and its log scale tau.
+
+With z = (y - eta) / sigma and tau = log sigma, an exact row gives log f(z) - tau, a one-sided one the log of a tail:
+(ROW1) to (ROW3) of the theory pages.
+An interval (a, b] of standardised ends has two forms:
+
+- wide: the difference of two tails of the same side, :math:`\log(F_b - F_a) = P + \log(1 - e^{Q - P})`, whose
+  derivatives follow from those of the one-sided rows P and Q;
+- narrow, :math:`Q - P > -1/2`: Louis' identity. The gradient is the mean of the exact row's gradient over the
+  interval, the Hessian the mean of its Hessian plus the variance of its gradient; means are 16-point Gauss-Legendre.
+
+Largest errors against 60-digit arithmetic over the distributions (df .5 to 30), lower ends -8 to 3.5 and widths
+1e-12 to 10: value 5e-16, gradient 5e-15, Hessian 2e-13 relative to its largest entry. A switch at -1 costs Student's
+t with df = .5 eight digits, one at -1/4 the wide form half a digit.
+
+Log likelihood of rows, each at many locations and scales; values alone, for draws from a posterior.
+
+References
+----------
+Louis (1982), Finding the observed information matrix when using the EM algorithm, *JRSS B* 44, 226-233.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from tobitgp.data.arrays import Rows
-from tobitgp.typing import Array
+from tobitgp.data.outcome import Outcome
+from tobitgp.distributions.base import Distribution
+from tobitgp.typing import Array, IntArray
 
 
 class Tilted(NamedTuple):
@@ -86,3 +113,177 @@ class Likelihood(Protocol):
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference; without ``slopes`` those in the noise parameters may be left out."""
         ...
+
+
+Kind = Literal["exact", "left", "right", "interval", "open"]
+KINDS: tuple[Kind, ...] = ("exact", "left", "right", "interval", "open")
+
+_NARROW = -0.5
+_NODES, _WEIGHTS = (column[:, None] for column in np.polynomial.legendre.leggauss(16))
+
+
+class Terms(NamedTuple):
+    """Log likelihood of each row and its derivatives, (n,) each; the derivatives are named by their arguments."""
+
+    value: Array
+    eta: Array
+    tau: Array
+    eta_eta: Array
+    eta_tau: Array
+    tau_tau: Array
+
+
+def kind_of(lower: Array, upper: Array) -> IntArray:
+    """Kind of what two ends say, (n,), as positions in ``KINDS``."""
+    below, above = np.isneginf(lower), np.isposinf(upper)
+    return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
+
+
+def row_terms(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+    """Log likelihood of rows of one kind, and derivatives to second order.
+
+    Shapes: lower, upper, width, eta, tau (n,).
+    """
+    sigma = np.exp(tau)
+    if kind == "exact":
+        z = (lower - eta) / sigma
+        g, g1, g2 = law.log_density(z, 2)
+        terms = _chain(z, g, g1, g2, sigma)
+        return terms._replace(value=terms.value - tau, tau=terms.tau - 1.0)
+    if kind == "left":
+        z = (upper - eta) / sigma
+        return _chain(z, *law.lower_tail(z), sigma)
+    if kind == "right":
+        z = (lower - eta) / sigma
+        return _chain(z, *law.upper_tail(z), sigma)
+    if kind == "interval":
+        return _interval(law, (lower - eta) / sigma, (upper - eta) / sigma, 0.5 * width / sigma, sigma)
+    return Terms(*(np.zeros_like(eta) for _ in Terms._fields))
+
+
+def mass_terms(law: Distribution, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+    """`row_terms` of the log mass between ends that may be infinite, in some rows or in all."""
+    codes = kind_of(lower, upper)
+    found = np.flatnonzero(np.bincount(codes, minlength=len(KINDS)))
+    if len(found) == 1:
+        return row_terms(law, KINDS[found[0]], lower, upper, width, eta, tau)
+    out = Terms(*(np.empty_like(eta) for _ in Terms._fields))
+    tau = np.broadcast_to(tau, eta.shape)
+    for code in found:
+        at = np.flatnonzero(codes == code)
+        _fill(out, at, row_terms(law, KINDS[code], *(x[at] for x in (lower, upper, width, eta, tau))))
+    return out
+
+
+def subtract(terms: Terms, other: Terms) -> Terms:
+    """``terms - other``, field by field."""
+    return Terms(*(a - b for a, b in zip(terms, other, strict=True)))
+
+
+def _chain(z: Array, value: Array, d1: Array, d2: Array, sigma: Array) -> Terms:
+    """Derivatives in eta and tau from those in z."""
+    mixed = d1 + z * d2
+    return Terms(value, -d1 / sigma, -z * d1, d2 / (sigma * sigma), mixed / sigma, z * mixed)
+
+
+def _interval(law: Distribution, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
+    """Rows inside (a, b), half-width r, all in units of sigma."""
+    sigma = np.broadcast_to(sigma, a.shape)
+    out = Terms(*(np.empty_like(a) for _ in Terms._fields))
+    left = law.log_cdf(b) <= law.log_sf(a)
+    narrow = np.zeros(a.shape, dtype=np.bool_)
+    for side, near, far, tail in ((left, b, a, law.lower_tail), (~left, a, b, law.upper_tail)):
+        at = np.flatnonzero(side)
+        P, Q = _chain(near[at], *tail(near[at]), sigma[at]), _chain(far[at], *tail(far[at]), sigma[at])
+        wide = Q.value - P.value <= _NARROW
+        narrow[at[~wide]] = True
+        _fill(out, at[wide], _difference(Terms(*(t[wide] for t in P)), Terms(*(t[wide] for t in Q))))
+    at = np.flatnonzero(narrow)
+    if len(at):
+        _fill(out, at, _louis(law, a[at] + r[at], r[at], sigma[at]))
+    return out
+
+
+def _fill(out: Terms, at: IntArray, values: Terms) -> None:
+    for array, value in zip(out, values, strict=True):
+        array[at] = value
+
+
+def _difference(P: Terms, Q: Terms) -> Terms:
+    """``log(exp P - exp Q)`` for Q < P."""
+    gap = subtract(Q, P)
+    kappa = -np.exp(gap.value) / np.expm1(gap.value)
+    bend = kappa * (1.0 + kappa)
+    return Terms(
+        P.value + np.log1p(-np.exp(gap.value)),
+        P.eta - kappa * gap.eta,
+        P.tau - kappa * gap.tau,
+        P.eta_eta - kappa * gap.eta_eta - bend * gap.eta * gap.eta,
+        P.eta_tau - kappa * gap.eta_tau - bend * gap.eta * gap.tau,
+        P.tau_tau - kappa * gap.tau_tau - bend * gap.tau * gap.tau,
+    )
+
+
+def _louis(law: Distribution, c: Array, r: Array, sigma: Array) -> Terms:
+    """Rows inside c +- r, by quadrature of the exact row's derivatives."""
+    z = c + r * _NODES
+    g, g1, g2 = law.log_density(z, 2)
+    top = g.max(axis=0)
+    p = _WEIGHTS * np.exp(g - top)
+    mass = p.sum(axis=0)
+    p /= mass
+
+    def mean(x: Array) -> Array:
+        return np.asarray((p * x).sum(axis=0))
+
+    zg = z * g1
+    m1, mz = mean(g1), mean(zg)
+    d1, dz = g1 - m1, zg - mz
+    curve = g1 + z * g2
+    return Terms(
+        np.log(r) + np.log(mass) + top,
+        -m1 / sigma,
+        -mz - 1.0,
+        (mean(g2) + mean(d1 * d1)) / (sigma * sigma),
+        (mean(curve) + mean(d1 * dz)) / sigma,
+        mean(z * curve) + mean(dz * dz),
+    )
+
+
+def log_likelihoods(law: Distribution, known: Outcome, f: Array, tau: Array) -> Array:
+    """Log likelihood of one copy of each row: a density where the value is known, a probability elsewhere.
+
+    That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
+
+    Shapes: f (n, S); gives (n, S).
+    """
+    tau = np.broadcast_to(tau, f.shape)
+    codes = kind_of(known.lower, known.upper)
+    out = np.empty(f.shape)
+    for code in np.unique(codes):
+        at = np.flatnonzero(codes == code)
+        ends = (known.lower[at], known.upper[at], known.width[at])
+        out[at] = _values(law, KINDS[code], *ends, f[at], tau[at])
+    seen = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
+    if len(seen):
+        ends = (known.entry[seen], known.exit[seen], known.span[seen])
+        out[seen] -= _flat(partial(mass_terms, law), *ends, f[seen], tau[seen])
+    return out
+
+
+def _values(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+    if kind == "interval":
+        return _flat(partial(row_terms, law, kind), lower, upper, width, f, tau)
+    if kind == "open":
+        return np.zeros(f.shape)
+    end = upper if kind == "left" else lower
+    z = (end[:, None] - f) * np.exp(-tau)
+    if kind == "exact":
+        return law.log_density(z, 0)[0] - tau
+    return law.log_cdf(z) if kind == "left" else law.log_sf(z)
+
+
+def _flat(terms: Callable[..., Terms], lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+    """Values of a function that takes one location a row."""
+    repeated = (np.repeat(end, f.shape[1]) for end in (lower, upper, width))
+    return terms(*repeated, f.ravel(), tau.ravel()).value.reshape(f.shape)

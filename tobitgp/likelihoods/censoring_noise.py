@@ -22,7 +22,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Instrument, Rows, Window
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
-from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.typing import Array, BoolArray
 
 SIDES = {"sigma_lower": -1.0, "sigma_upper": 1.0}  # the sign of the rows that each widens

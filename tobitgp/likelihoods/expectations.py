@@ -26,7 +26,7 @@ from scipy.special import ndtr
 
 from tobitgp.data.arrays import Rows
 from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
-from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.numerics.normal import log_cdf, mills
 from tobitgp.typing import Array
 

@@ -1,12 +1,15 @@
-"""The noise families a user may name."""
+"""The noise families a user may name, and the closed forms of Gaussian noise."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
+from tobitgp.data.arrays import Rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.logistic import Logistic
@@ -14,10 +17,128 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student as StudentNoise
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
-from tobitgp.likelihoods.base import Likelihood
-from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
 from tobitgp.likelihoods.noise import Noise
+from tobitgp.numerics.normal import fourth, log_cdf, mills, third
+from tobitgp.numerics.truncated import expected_interval, expected_one_sided, interval
 from tobitgp.typing import Array
+
+_TRUNCATED = Noise(Normal())
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+class GaussianNoise:
+    """``y = f + sigma eps`` seen exactly, from one side, or inside an interval.
+
+    With ``S^2 = sigma^2 + var`` the tilted normaliser of a Gaussian f is the likelihood at ``S``, so ``tilted`` and
+    ``point`` share their scalars; derivatives in log sigma follow from the heat equation
+    ``d p / d sigma^2 = 1/2 d^2 p / df^2``: (ROW4) to (ROW15) of the theory pages (Groot and Lucas 2012, section 2.3.2
+    and supplement, with corrections). Truncated rows have no such forms and are left to quadrature. Of others sigma may
+    differ from row to row, (n,).
+    """
+
+    log_concave: ClassVar[bool] = True
+    steep: ClassVar[bool] = False
+
+    def over(self, rows: Sequence[Rows]) -> GaussianNoise:
+        """The likelihood itself: windows leave it log-concave."""
+        return self
+
+    def at(self, theta: Array) -> GaussianNoise:
+        """The likelihood itself: sigma is its only parameter."""
+        return self
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """Exact rows that are not truncated."""
+        return rows.kind == "exact" and rows.window is None
+
+    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
+        """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        if rows.window is not None:
+            return _TRUNCATED.tilted(rows, mean, var, float(sigma))
+        return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
+
+    def newton(self, rows: Rows, f: Array, sigma: float | Array) -> Tilted:
+        """``log p`` and its first two derivatives in f."""
+        if rows.window is not None:
+            return _TRUNCATED.newton(rows, f, float(sigma))
+        return _smoothed(rows, f, np.full_like(f, sigma))
+
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array) -> Array:
+        """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``, (ROW11)."""
+        if rows.window is not None:
+            return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
+        return (sigma * sigma * (d2 + d1 * d1))[None]
+
+    def point(self, rows: Rows, f: Array, sigma: float | Array) -> Point:
+        """For Laplace's method, (ROW5) to (ROW9); see :class:`tobitgp.likelihoods.base.Point`."""
+        if rows.window is not None:
+            return _TRUNCATED.point(rows, f, float(sigma))
+        s2 = sigma * sigma
+        if rows.kind == "one-sided":
+            z = (f - rows.limit) * rows.sign / sigma
+            h, delta = mills(z)
+            log_p = log_cdf(z)
+            d1, d2 = rows.sign * h / sigma, -h * delta / s2
+            d3 = rows.sign * third(z, h, delta) / (s2 * sigma)
+            d4 = fourth(z, h, delta) / (s2 * s2)
+        elif rows.kind == "exact":
+            z = (rows.limit - f) / sigma
+            log_p = -_HALF_LOG_2PI - np.log(sigma) - 0.5 * z * z
+            d1, d2 = z / sigma, np.full_like(z, -1.0 / s2)
+            d3 = d4 = np.zeros_like(z)
+        else:
+            x = interval((rows.lower - f) / sigma, (rows.upper - f) / sigma, rows.width / sigma)
+            log_p = x.log_mass
+            d1, d2 = x.mean / sigma, -x.complement / s2
+            d3, d4 = x.third / (s2 * sigma), x.fourth / (s2 * s2)
+        return Point(
+            log_p,
+            d1,
+            d2,
+            d3,
+            (s2 * (d2 + d1 * d1))[None],
+            (s2 * (d3 + 2.0 * d1 * d2))[None],
+            (s2 * (d4 + 2.0 * d2 * d2 + 2.0 * d1 * d3))[None],
+        )
+
+    def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
+        """For variational inference, (ROW13) to (ROW15); see :class:`tobitgp.likelihoods.base.Expected`."""
+        if rows.window is not None:
+            return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
+        s2 = sigma * sigma
+        if rows.kind == "one-sided":
+            a, t = (mean - rows.limit) * rows.sign / sigma, np.sqrt(var) / sigma
+            F, G, H = expected_one_sided(a, t)
+            return Expected(F, rows.sign * G / sigma, -H / s2, (t * t * H - a * G)[None])
+        if rows.kind == "exact":
+            z = (rows.limit - mean) / sigma
+            square = z * z + var / s2
+            value = -_HALF_LOG_2PI - np.log(sigma) - 0.5 * square
+            return Expected(value, z / sigma, np.full_like(z, -1.0 / s2), (square - 1.0)[None])
+        t = np.sqrt(var) / sigma
+        F, G, H, Q = expected_interval((rows.lower - mean) / sigma, (rows.upper - mean) / sigma, t, rows.width / sigma)
+        return Expected(F, G / sigma, -H / s2, (Q - H)[None])
+
+
+def _smoothed(rows: Rows, mean: Array, S: Array) -> Tilted:
+    """Log probability of what is known when the value is N(mean, S^2) (ROW10), with derivatives in the mean."""
+    if rows.kind == "one-sided":
+        z = (mean - rows.limit) * rows.sign / S
+        h, delta = mills(z)
+        return Tilted(log_cdf(z), rows.sign * h / S, -h * delta / (S * S))
+    if rows.kind == "exact":
+        z = (rows.limit - mean) / S
+        return Tilted(-_HALF_LOG_2PI - np.log(S) - 0.5 * z * z, z / S, -1.0 / (S * S))
+    x = interval((rows.lower - mean) / S, (rows.upper - mean) / S, rows.width / S)
+    return Tilted(x.log_mass, x.mean / S, -x.complement / (S * S))
+
+
+def log_density_exact(y: Array, mean: Array, var: Array) -> Array:
+    """Log normal density of exact values, (n,)."""
+    z = y - mean
+    return -_HALF_LOG_2PI - 0.5 * np.log(var) - 0.5 * z * z / var
+
 
 # Names in R's survreg, lifelines and brms, in small letters.
 _ELSEWHERE = {

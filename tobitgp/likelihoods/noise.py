@@ -35,8 +35,7 @@ import numpy as np
 from tobitgp.data.arrays import Rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.likelihoods.base import Expected, Point, Tilted
-from tobitgp.likelihoods.row_terms import Terms, mass_terms, row_terms, subtract
+from tobitgp.likelihoods.base import Expected, Point, Terms, Tilted, mass_terms, row_terms, subtract
 from tobitgp.numerics.quadrature import (
     by_order,
     evaluations,

@@ -29,8 +29,8 @@ class Kernel:
     """A correlation function and its derivatives."""
 
     value: Callable[[Array, Array, Array], Array]  # ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``
-    contract: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
-    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X
+    contract: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X, Z, shape, K, G) -> slopes (d + k,)``
+    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X, Z, shape, K, G) -> slopes (M, d)``
     scaled: bool = True  # whether inputs are divided by length-scales
     shape: tuple[str, ...] = ()  # roles of its further parameters, all positive
     diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters

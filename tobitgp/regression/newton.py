@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import add_up
-from tobitgp.likelihoods.row_terms import Terms, row_terms, subtract
+from tobitgp.likelihoods.base import Terms, row_terms, subtract
 from tobitgp.numerics.linear_algebra import gram
 from tobitgp.regression.working import Chunk, Working
 from tobitgp.typing import Array

@@ -14,7 +14,7 @@ import numpy as np
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.likelihoods.row_terms import KINDS, Kind, Terms, kind_of, row_terms, subtract
+from tobitgp.likelihoods.base import KINDS, Kind, Terms, kind_of, row_terms, subtract
 from tobitgp.typing import Array, IntArray
 
 _SMALLEST = 1e-300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,18 +25,17 @@ from tobitgp.report.summary import (
 )
 
 if TYPE_CHECKING:
+    from tobitgp.results.estimates import CovKind
     from tobitgp.results.mixture.results import MixtureResults
 from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri
 
 from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, as_label, closing_what_fails, given_or_new, response_name
-from tobitgp.report.plots import draw_numbers
+from tobitgp.report.plots import draw_kaplan_meier, draw_numbers, time_grid
 from tobitgp.report.residuals import draw_envelope
-from tobitgp.report.survival import draw_kaplan_meier, time_grid
 from tobitgp.typing import Array
 
-Errors = Literal["linear_response", "vb"]
 _METHODS = {
     "vbcm": "variational Bayes (vbcm)",
     "svbcm": "stochastic VB (svbcm)",
@@ -44,7 +43,7 @@ _METHODS = {
 }
 
 
-def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: Errors = "linear_response") -> FitSummary:
+def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> FitSummary:
     """Summary of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
@@ -73,7 +72,7 @@ def _number(results: MixtureResults) -> str:
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 
-def _estimates(results: MixtureResults, alpha: float, kind: Errors) -> Section:
+def _estimates(results: MixtureResults, alpha: float, kind: CovKind | None) -> Section:
     frame, fit, rows = results.summary_frame(alpha, kind), results.parts.fit, []
     shown = np.tile(fit.shown, len(frame) // fit.k)
     for name, (value, error, _, _, lower, upper) in frame_rows(frame[shown]):
@@ -93,7 +92,7 @@ def _components(results: MixtureResults) -> Section:
     return Section(["", "expected rows", "exact ones"], rows)
 
 
-def _notes(results: MixtureResults, kind: Errors) -> list[str]:
+def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     """What a reader should know, most urgent first."""
     parts, fit = results.parts, results.parts.fit
     notes = list(fit.notes)
@@ -121,7 +120,7 @@ def _notes(results: MixtureResults, kind: Errors) -> list[str]:
     return [*notes, f"Prior of every component, by the names of priors=: {_prior(fit.model, fit)}."]
 
 
-def _errors_note(results: MixtureResults, kind: Errors) -> str:
+def _errors_note(results: MixtureResults, kind: CovKind | None) -> str:
     scales = "intervals have the shape of each posterior, of weights they are formed on the logit scale"
     if not results.parts.bayes:
         return f"Standard errors are from the observed information; {scales}."

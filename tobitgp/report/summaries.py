@@ -10,7 +10,7 @@ import numpy as np
 
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
-from tobitgp.inference.warnings import bound_words, coarse_remedy, coarse_words, rounding_words
+from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
 from tobitgp.report.summary import (
     FitSummary,
     Rows,

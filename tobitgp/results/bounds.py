@@ -13,8 +13,7 @@ from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.inference import METHODS, VI, Method
-from tobitgp.inference.evidence import moments_of
-from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
+from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
 from tobitgp.inference.posterior import Posterior
@@ -42,7 +41,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
 
     The exact evidence is the density of the exact rows times an orthant (or box) probability of the censored ones given
     them, by quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. The approximations use the
-    fit's own features, and no side noises but those that a fit with ``bound="local"`` has.
+    fit's own features, and no censoring noises but those that a fit with ``bound="local"`` has.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     DataFrame
         A row for ``"exact"``, where it can be had, and one for each method and bound that goes with the family and the
         rows. ``value``: log evidence, or what the approximation says of it, in the user's units, NaN where it did not
-        settle; ``se``: its standard error, NaN where there is no randomness; ``diff``: nats from the reference;
+        converge; ``se``: its standard error, NaN where there is no randomness; ``diff``: nats from the reference;
         ``mean_rmse``: root mean square difference of the posterior means of f in the censored rows (all rows where none
         is), on the scale that is modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. The
         reference is the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way;
@@ -68,8 +67,8 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     Notes
     -----
     Up to 2000 rows, 300 of them censored, have an exact answer, under Gaussian noise, with whole weights and without
-    truncation. ``"vi exact"`` is a lower bound on it, and so is ``"vi local"`` without side noises; ``"vi karlova"`` is
-    no bound at all, and ``"vi monte_carlo"`` errs to either side.
+    truncation. ``"vi exact"`` is a lower bound on it, and so is ``"vi local"`` without censoring noises; ``"vi
+    karlova"`` is no bound at all, and ``"vi monte_carlo"`` errs to either side.
 
     References
     ----------
@@ -122,7 +121,7 @@ def _exact(parts: Parts) -> Answer:
 
 
 def _approximations(parts: Parts, response: Any) -> Iterator[tuple[str, Answer]]:
-    """Those that go with the family and the rows, and settle."""
+    """Those that go with the family and the rows, and converge."""
     fitted = parts.fitted
     theta, roles = fitted.points[0].theta, fitted.parameters.roles
     plain = np.array([t for t, role in zip(theta, roles, strict=True) if role not in SIDES])

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.validation import COLUMNS as COLUMNS
-from tobitgp.diagnostics.validation import compare_elpd, elpd_of, whole
+from tobitgp.diagnostics.elpd import Elpd, spread, warn_of
+from tobitgp.diagnostics.validation import elpd_of
 from tobitgp.errors import SpecError, user_level
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
 from tobitgp.typing import Array
+
+COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
+_TOLERANCE = 1e-13  # of stacking weights
 
 
 class Criterion(NamedTuple):
@@ -98,7 +101,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     fits = name_results(results)
     criterion = check_by(by)
     if criterion.by_row:
-        return compare_elpd(fits, by)
+        return _compare_by_row(fits, by)
     values = {name: read_value(fit, by) for name, fit in fits.items()}
     _check_values(fits, values, by)
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
@@ -107,7 +110,8 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
         check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
     if criterion.evidence:
         _warn_columns(subjects)
-    return _table(fits, np.array(list(values.values())), by)
+    kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
+    return _table(fits, np.array(list(values.values())), by, kinds)
 
 
 def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -142,7 +146,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 def check_by(by: Any) -> Criterion:
     """The criterion of this name."""
     if not isinstance(by, str) or by not in CRITERIA:
-        raise SpecError(f"by={by!r} is not offered; choose one of {', '.join(map(repr, CRITERIA))}.")
+        raise SpecError(f"by={by!r} is not supported; choose one of {', '.join(map(repr, CRITERIA))}.")
     return CRITERIA[by]
 
 
@@ -161,7 +165,7 @@ def _check_values(fits: dict[str, Any], values: dict[str, float], by: str) -> No
     if lacking:
         had = [b for b in CRITERIA if all(np.isfinite(read_value(fit, b)) for fit in fits.values())]
         raise SpecError(
-            f"by={by!r} is not to be had of {', '.join(map(repr, lacking))}: {CRITERIA[by].where}. "
+            f"by={by!r} is not available for {', '.join(map(repr, lacking))}: {CRITERIA[by].where}. "
             f"All of these fits have {', '.join(map(repr, had)) or 'nothing in common'}."
         )
 
@@ -177,24 +181,102 @@ def _warn_columns(subjects: dict[str, Subject]) -> None:
         )
 
 
-def _table(fits: dict[str, Any], value: Any, by: str) -> pd.DataFrame:
+def _table(
+    fits: dict[str, Any],
+    value: Array,
+    by: str,
+    kinds: Sequence[str],
+    errors: Array | None = None,
+    weight: Array | None = None,
+) -> pd.DataFrame:
     n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
-    kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
     converged = [bool(fit.converged) for fit in fits.values()]
-    return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by)
+    return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
 
 
 def rank_table(
-    index: pd.Index, value: Array, kinds: Sequence[str], n: Array, converged: Sequence[bool], by: str
+    index: pd.Index,
+    value: Array,
+    kinds: Sequence[str],
+    n: Array,
+    converged: Sequence[bool],
+    by: str,
+    errors: Array | None = None,
+    weight: Array | None = None,
 ) -> pd.DataFrame:
     """Table of models, best first, as :func:`compare` gives it.
 
-    Shapes: value, n (m,).
+    Shapes: value, n, errors of differences, weight (m,).
     """
     criterion = CRITERIA[by]
     gain = criterion.sign * value
-    weight = np.exp(criterion.scale * (gain - gain.max()))
+    if weight is None:
+        weight = np.exp(criterion.scale * (gain - gain.max()))
+        weight /= weight.sum()
     diff = value - value[np.argmax(gain)]
-    columns = (value, diff, np.full(len(value), np.nan), weight / weight.sum(), list(kinds), whole(n), list(converged))
+    errors = np.full(len(value), np.nan) if errors is None else errors
+    columns = (value, diff, errors, weight, list(kinds), _integers(n), list(converged))
     table = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=index)
     return table.iloc[np.argsort(-gain, kind="stable")]
+
+
+def _compare_by_row(fits: dict[str, Any], by: str) -> pd.DataFrame:
+    """Table of models by ``"loo"`` or ``"waic"``, best first; see `compare`."""
+    found = {name: _elpd_of(fit, name, by) for name, fit in fits.items()}
+    check_same_rows({name: subject_of(fit) for name, fit in fits.items()})
+    for name, elpd in found.items():
+        warn_of(elpd, f" of {name!r}")
+    used = next(iter(found.values())).pointwise["elpd"].notna().to_numpy()
+    weight = next(iter(found.values())).pointwise["weight"].to_numpy()[used]
+    rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in found.values()])
+    value = np.array([elpd.elpd for elpd in found.values()])
+    best = rows[:, np.argmax(value)]
+    errors = np.array([spread(column - best, weight) for column in rows.T])
+    kinds = [elpd.kind for elpd in found.values()]
+    return _table(fits, value, by, kinds, errors, stacking_weights(rows, weight))
+
+
+def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
+    try:
+        return elpd_of(fit, by)
+    except SpecError as error:
+        raise SpecError(f"by={by!r} is not available for {name!r}: {error}") from None
+
+
+def stacking_weights(log_density: Array, weight: Array) -> Array:
+    r"""Weights of models whose mixture predicts best.
+
+    They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave: (CHK9) of the theory
+    pages.
+
+    Shapes: log_density (n, K), weight (n,); gives (K,).
+    """
+    from scipy.optimize import minimize
+
+    K = log_density.shape[1]
+    if K == 1:
+        return np.ones(1)
+    p = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    c = weight / weight.sum()
+
+    def loss(w: Array) -> tuple[float, Array]:
+        mixed = np.maximum(p @ w, np.finfo(np.float64).tiny)
+        return -float(c @ np.log(mixed)), -(p / mixed[:, None]).T @ c
+
+    simplex: Any = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like}
+    found = minimize(
+        loss,
+        np.full(K, 1.0 / K),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * K,
+        constraints=simplex,
+        options={"ftol": _TOLERANCE, "maxiter": 1000},
+    )
+    w = np.clip(found.x, 0.0, None)
+    return np.asarray(w / w.sum())
+
+
+def _integers(n: Array) -> Array:
+    """Sums of frequency weights, as integers where they all are."""
+    return n.astype(np.intp) if (n == n.round()).all() else n

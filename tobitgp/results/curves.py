@@ -31,9 +31,9 @@ def predict_survival_function(
 ) -> pd.DataFrame:
     r"""Probability that the response before censoring lies above each time.
 
-    Of a process and a mixture that of the predictive law, in which f, the noise and the hyper-parameters are
+    Of a process and a mixture that of the predictive distribution, in which f, the noise and the hyper-parameters are
     integrated over their posterior; of a regression that at the estimates. Rows that entered late are given the
-    law of those who enter at once.
+    distribution of those who enter at once.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def plot_survival(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'survival')
     """
-    from tobitgp.report.survival import plot_survival
+    from tobitgp.report.plots import plot_survival
 
     grid = None if times is None else read_times(times)
     ends = _ends_or_none(results)
@@ -312,7 +312,7 @@ def plot_hazard(
     >>> len(ax.lines), ax.get_ylabel()
     (2, 'hazard')
     """
-    from tobitgp.report.survival import plot_hazard
+    from tobitgp.report.plots import plot_hazard
 
     grid = None if times is None else read_times(times)
     ends = _ends_or_none(results)
@@ -342,15 +342,15 @@ def _ends_or_none(results: Results) -> tuple[Array, Array, Array, Array] | None:
 
 def average_curve(results: Results, of: str, grid: Array) -> Array:
     """A curve of ``CURVES``, averaged over the training rows by their weights, hazards by survival too; (m,)."""
-    law, weight = rows_of(results, None).law, results.parts.rows.response.weight
+    known, weight = rows_of(results, None).times, results.parts.rows.response.weight
     out = [np.zeros(0)]
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
-        alive = law.curve("survival", times, None, None)["mean"]
+        alive = known.curve("survival", times, None, None)["mean"]
         if of == "survival":
             out.append(weight @ alive / weight.sum())
         else:
-            hazard = law.curve(of, times, None, None)["mean"]
+            hazard = known.curve(of, times, None, None)["mean"]
             out.append(weight @ (alive * hazard) / (weight @ alive))
     return np.concatenate(out)

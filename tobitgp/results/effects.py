@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,14 +23,18 @@ from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import Component, imputed_mean, log_evidence
-from tobitgp.results.changes import SLOPE, STEP, Change, Rows, changes, rows_at
+from tobitgp.results.counterfactuals import SLOPE, STEP, Change, Rows, changes, rows_at
 from tobitgp.results.estimates import Linear
 from tobitgp.results.predict import check_alpha, read_questions
-from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.process.posterior import nodes_of
 from tobitgp.results.regression.parts import RegressionParts, distributions_at, predictors, scale_design
 from tobitgp.results.rows import Limits, mean_limits
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
 
 WHATS = ("latent", "observed", "prob")
 CHUNK = 2048
@@ -49,7 +53,7 @@ class Effect(NamedTuple):
 
 
 def effects_table(parts: Any, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
-    """Effects of all columns; see `tobitgp.results.changes.marginal_effects`."""
+    """Effects of all columns; see `marginal_effects`."""
     alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
     regression, split = isinstance(parts, RegressionParts), what == "observed"
     averaged = regression and isinstance(at, str) and at == "design"
@@ -141,7 +145,7 @@ def _regression_effect(
 
 def _side(parts: RegressionParts, design: Design) -> Side:
     eta, tau = predictors(parts, design)
-    rest = [np.full_like(tau, np.log(parts.law.shape))] if parts.family.estimate_df else []
+    rest = [np.full_like(tau, np.log(parts.noise.shape))] if parts.family.estimate_df else []
     return Side(design.H - parts.centre, scale_design(parts, design), (eta, tau, *rest))
 
 
@@ -211,3 +215,75 @@ def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
             pairs.append((np.exp(log_evidence(rows)), imputed_mean(rows)))
     mass, mean = zip(*pairs, strict=True)
     return np.stack(mass), np.stack(mean)
+
+
+def marginal_effects(
+    results: Results,
+    what: str = "latent",
+    at: Any = "overall",
+    *,
+    below: float | None = None,
+    above: float | None = None,
+    alpha: float = 0.05,
+) -> pd.DataFrame:
+    """How predictions change with each column: derivatives for numbers, differences from the base for factors.
+
+    A column that has a curve for each level by ``by=`` counts as a factor; random intercepts have no effects here,
+    but in :meth:`tobitgp.GPResults.group_effects`, and each row keeps its own.
+
+    Effects are those of ``predict``, averaged over rows. Of a regression their standard errors are those of the delta
+    method; of a process standard deviations, p-values and intervals come from the posterior, the effect linearised in
+    the weights of the features at every design point; on the latent scale nothing is lost by that. An effect is in the
+    units of the prediction per unit of the column.
+
+    Parameters
+    ----------
+    what : {"latent", "observed", "prob"}
+        Of f, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above a
+        limit.
+    at : {"overall", "mean", "design"}, or DataFrame
+        Average over the training rows with their weights, at the mean of numbers and the most frequent level of
+        factors and groups, at the mean of all columns of a regression's design, dummies among them, or over the rows of
+        a DataFrame. At ``"design"`` a level has the derivative in its dummy, which is what R's ``censReg::margEff``
+        prints.
+    below, above : float, optional
+        With ``"prob"``, one of the two, on the scale of the response.
+    alpha : float
+        Probability left out of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
+        ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
+        times their probability, and ``extensive``, the rest, through the probabilities.
+
+    Raises
+    ------
+    SpecError
+        For another ``what``, one that lacks its limits or has limits it does not take, an ``alpha`` outside (0, 1),
+        or if the fit holds no training rows to average over.
+    DataError, UnseenLevelError
+        If the rows of ``at`` cannot be used.
+
+    References
+    ----------
+    .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14) and (REG15) of
+       the theory pages.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
+    dydx        -0.055
+    se           0.074
+    z           -0.742
+    p            0.458
+    lower       -0.199
+    upper        0.090
+    intensive   -0.018
+    extensive   -0.036
+    Name: (age, dy/dx), dtype: float64
+    """
+    return effects_table(results.parts, what, at, below=below, above=above, alpha=alpha)

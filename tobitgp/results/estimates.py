@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
+
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +24,7 @@ from tobitgp.numerics.normal import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide
 from tobitgp.typing import Array, BoolArray
 
+CovKind = Literal["linear_response", "vb"]
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
 
 
@@ -57,6 +69,11 @@ class Linear:
         """Posterior standard deviations, (p,); zero where fixed."""
         return np.where(self.fixed, 0.0, total_sd(self.weight, self.mean, self.sd**2))
 
+    def z_values(self) -> Array:
+        """Coefficients over their errors, (p,); NaN where fixed."""
+        error = self.errors()
+        return np.divide(self.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
+
     def p_values(self) -> Array:
         """Twice the posterior probability of the sign that is less likely, (p,); NaN where fixed."""
         z = np.divide(self.mean, self.sd, out=np.zeros_like(self.mean), where=self.sd != 0)
@@ -82,62 +99,17 @@ def linear_posterior(fitted: FittedGP, model: GPModel) -> Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Hyper:
-    """The k hyper-parameters: their maximum, and the moments of their logarithms."""
+class Transformed:
+    """The m hyper-parameters of a process or parameters of the noise of a regression, close to normal in ``theta``."""
 
-    value: Array  # (k,), at the maximum; natural scale, the user's units
-    log_mean: Array  # (k,), posterior mean of the logarithm
-    log_covariance: Array  # (k, k), zero where fixed, and at a bound
-    log_skew: Array  # (k,), between -1 and 1, zero where they are not integrated over
-    fixed: BoolArray  # (k,)
-
-    @property
-    def log_sd(self) -> Array:
-        """Standard errors of the logarithms, (k,): zero where fixed, NaN at a bound, where there is no curvature."""
-        return np.sqrt(np.diag(nan_at_bounds(self.log_covariance, self.fixed)))
-
-    @property
-    def cross(self) -> float:
-        """Covariance with the linear coefficients: none is formed."""
-        return 0.0
-
-    def z_values(self) -> Array:
-        """NaN: zero is no value to test."""
-        return np.full(len(self.value), np.nan)
-
-    def p_values(self) -> Array:
-        """NaN, as ``z_values``."""
-        return np.full(len(self.value), np.nan)
-
-    def covariance(self) -> Array:
-        """Covariance (k, k) of the values by the delta method."""
-        return np.asarray(np.outer(self.value, self.value) * nan_at_bounds(self.log_covariance, self.fixed))
-
-    def errors(self) -> Array:
-        """``value x log_sd``, (k,)."""
-        return np.asarray(self.value * self.log_sd)
-
-    def interval(self, alpha: float) -> Array:
-        """Quantiles by Cornish and Fisher's expansion of the logarithm's, (HYP12), (k, 2)."""
-        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
-        steps = z + np.outer(self.log_skew, z**2 - 1.0) / 6.0
-        return np.exp(self.log_mean[:, None] + self.log_sd[:, None] * steps)
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleEstimates:
-    """The m parameters of the noise of a regression, normal in ``theta``."""
-
-    theta: Array  # (m,), log sigma or the coefficients of its formula, and log df
+    value: Array  # (m,), on the scale of the report
+    theta: Array  # (m,), logarithms, or coefficients of a formula of log sigma
     theta_covariance: Array  # (m, m), zero where fixed, and at a bound
     theta_cross: Array  # (m, p), covariances with the linear coefficients
     positive: BoolArray  # (m,), reported as ``exp(theta)``; the others, coefficients of log sigma, as they are
     fixed: BoolArray  # (m,)
-
-    @property
-    def value(self) -> Array:
-        """On the scale of the report, (m,)."""
-        return np.where(self.positive, np.exp(np.where(self.positive, self.theta, 0.0)), self.theta)
+    theta_mean: Array  # (m,), mean of theta; its estimate where it is not integrated over
+    theta_skew: Array  # (m,), between -1 and 1, zero where it is not integrated over
 
     @property
     def slope(self) -> Array:
@@ -172,9 +144,10 @@ class ScaleEstimates:
         return np.asarray(np.outer(self.slope, self.slope) * nan_at_bounds(self.theta_covariance, self.fixed))
 
     def interval(self, alpha: float) -> Array:
-        """Normal in theta, (m, 2)."""
-        reach = float(-ndtri(0.5 * alpha)) * self.theta_sd
-        ends = np.column_stack([self.theta - reach, self.theta + reach])
+        """Quantiles by Cornish and Fisher's expansion of those of theta, (HYP12), (m, 2); normal without skewness."""
+        z = float(-ndtri(0.5 * alpha)) * np.array([-1.0, 1.0])
+        steps = z + np.outer(self.theta_skew, z**2 - 1.0) / 6.0
+        ends = self.theta_mean[:, None] + self.theta_sd[:, None] * steps
         with np.errstate(over="ignore"):
             return np.where(self.positive[:, None], np.exp(np.where(self.positive[:, None], ends, 0.0)), ends)
 
@@ -184,12 +157,13 @@ def nan_at_bounds(V: Array, fixed: BoolArray) -> Array:
     return V + np.diag(np.where(~fixed & (np.diag(V) == 0.0), np.nan, 0.0))
 
 
-def hyper_estimates(fitted: FittedGP) -> Hyper:
+def hyper_estimates(fitted: FittedGP) -> Transformed:
     """Values at the maximum, with moments by design points on two spheres, otherwise by the curvature."""
     parameters, free, weight = fitted.parameters, fitted.parameters.free, fitted.weights
     value = parameters.values(fitted.points[0].theta)
     with np.errstate(divide="ignore"):
-        mean, V, skew = np.log(value), fitted.log_covariance.copy(), np.zeros(len(value))
+        theta = np.log(value)
+    mean, V, skew = theta.copy(), fitted.log_covariance.copy(), np.zeros(len(theta))
     if fitted.has_moments:
         step = np.array([point.theta[free] - fitted.points[0].theta[free] for point in fitted.points])
         away = step - weight @ step
@@ -198,4 +172,194 @@ def hyper_estimates(fitted: FittedGP) -> Hyper:
         mean[free] += weight @ step
         third = np.divide(weight @ away**3, sd**3, out=np.zeros_like(sd), where=sd > 0.0)
         skew[free] = np.clip(third, -_MOST_SKEW, _MOST_SKEW)
-    return Hyper(value, mean, V, skew, ~free)
+    cross = np.zeros((len(theta), fitted.n_linear))
+    return Transformed(value, theta, V, cross, np.ones(len(theta), dtype=bool), ~free, mean, skew)
+
+
+def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+    """Intervals of probability ``1 - alpha``.
+
+    ``coef +- z se`` of a regression's coefficients; posterior quantiles of those under a prior (of the mixture
+    where hyper-parameters were integrated); ``exp(log value +- z se)`` for hyper-parameters, sigma and df, se being
+    that of the logarithm. A fixed parameter has both ends at its value. Of a mixture by the posterior of each
+    parameter.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns 0 and 1, in the user's units; NaN where the rows do not determine it.
+
+    Raises
+    ------
+    SpecError
+        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+
+    References
+    ----------
+    (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, (HYP12)
+    for hyper-parameters; (LR6) and (LR7) for mixtures.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.conf_int().round(2)
+                   0      1
+    Intercept -12.61  22.84
+    age        -0.51   0.23
+    sigma       5.00   5.00
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    return pd.DataFrame(np.concatenate([linear.interval(alpha), rest.interval(alpha)]), index=results._names)
+
+
+def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
+    """Covariance of all parameters.
+
+    Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
+    coefficients, and of hyper-parameters by the delta method; none is formed between these two.
+
+    Parameters
+    ----------
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture: ``"linear_response"``, its default, of the posterior with what censoring hides allowed for, by
+        maximum likelihood the inverse of the observed information; or of the variational posterior itself, which takes
+        censored rows for seen ones.
+
+    Returns
+    -------
+    DataFrame
+        A row and a column for each parameter, in squares of the user's units; 0 where fixed, NaN where the
+        rows do not determine a parameter.
+
+    Raises
+    ------
+    SpecError
+        For another ``kind``, or any of a fit that is no mixture.
+
+    References
+    ----------
+    (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, (HYP12) or
+    the curvature (HYP2) for hyper-parameters. Of mixtures (LR2), and Giordano, Broderick and Jordan (2018),
+    Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.cov_params().round(2)
+               Intercept   age  sigma
+    Intercept      81.78 -1.70    0.0
+    age            -1.70  0.04    0.0
+    sigma           0.00  0.00    0.0
+    >>> data = tg.datasets.load("lung")
+    >>> res = tg.fit("Surv(time, event) ~ mixture(1)", data, family="exponential")
+    >>> ratio = res.cov_params("vb") / res.cov_params()
+    >>> print(f"{ratio.loc['rate[1]', 'rate[1]']:.3f} of the variance: {data['event'].mean():.3f} were seen")
+    0.726 of the variance: 0.724 were seen
+    """
+    (linear, rest), names = results._estimates(kind), results._names
+    p = len(names) - len(rest.value)
+    covariance = np.zeros((len(names), len(names)))
+    covariance[:p, :p] = linear.total_covariance()
+    covariance[p:, p:] = rest.covariance()
+    covariance[p:, :p] = rest.cross
+    covariance[:p, p:] = covariance[p:, :p].T
+    return pd.DataFrame(covariance, index=names, columns=names)
+
+
+def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
+    """All parameters in one table.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals, between 0 and 1.
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
+        and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
+        also ``exp(coef)``, the factor by which a coefficient multiplies times, with its ends ``exp(coef) lower`` and
+        ``exp(coef) upper``, NaN for the parameters of the noise.
+
+    Raises
+    ------
+    SpecError
+        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.summary_frame().round(2)
+               coef  std err     z  P>|z|  lower  upper
+    Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
+    age       -0.14     0.19 -0.74   0.46  -0.51   0.23
+    sigma      5.00     0.00   NaN    NaN   5.00   5.00
+    >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
+    >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
+    >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
+               coef  exp(coef)  exp(coef) lower  exp(coef) upper
+    Intercept   0.8       2.22             1.45             3.40
+    dose        0.7       2.02             1.41             2.89
+    sigma       0.2        NaN              NaN              NaN
+    """
+    alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
+    rows = [
+        [linear.coefficients(), linear.errors(), linear.z_values(), linear.p_values(), *linear.interval(alpha).T],
+        [rest.value, rest.errors(), rest.z_values(), rest.p_values(), *rest.interval(alpha).T],
+    ]
+    columns = [np.concatenate(pair) for pair in zip(*rows, strict=True)]
+    frame = pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)), index=results._names)
+    if results._has_ratios:
+        coefficients = frame.iloc[: len(frame) - len(rest.value)]
+        with np.errstate(over="ignore"):
+            for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
+                frame[name] = np.exp(coefficients[of])
+    return frame
+
+
+def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> Any:
+    """Tables to read or to paste into a report.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability left out of the intervals.
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+
+    Returns
+    -------
+    statsmodels.iolib.summary.Summary
+        Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+    Raises
+    ------
+    SpecError
+        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
+    >>> print(res.summary().tables[2])
+    ==============================================================================
+                     coef     std err          z     P>|z|       [0.025     0.975]
+    ------------------------------------------------------------------------------
+    Intercept      5.4076      9.1464      0.591     0.554     -12.5191    23.3342
+    age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
+    ==============================================================================
+    """
+    return results._summary(check_alpha(alpha), kind)

@@ -1,7 +1,4 @@
-"""Hypotheses about coefficients, and tests between fitted regressions.
-
-Tests between fitted regressions; (REG10) of the theory pages.
-"""
+"""Tests of linear hypotheses, and between fitted regressions; (REG10) of the theory pages."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from scipy.special import chdtrc
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
 from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
-from tobitgp.results.estimates import Linear
+from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.views import FRAME_COLUMNS
@@ -25,6 +22,7 @@ from tobitgp.typing import Array
 
 if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
+    from tobitgp.results.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,39 +202,39 @@ def _aliased(text: str, alias: dict[str, str]) -> str:
 _SPANNED, _LOCAL = 1e-8, 1e-6
 
 
-def likelihood_ratio(whole: RegressionResults, part: RegressionResults) -> WaldResults:
+def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> WaldResults:
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
-    if getattr(part, "evidence_kind", None) != "loglik":
-        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(part).__name__}.")
-    if held_rows(whole.parts) is None or held_rows(part.parts) is None:
+    if getattr(smaller, "evidence_kind", None) != "loglik":
+        raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
+    if held_rows(larger.parts) is None or held_rows(smaller.parts) is None:
         remedy = "tg.compare(by='aic') needs none"
         raise SpecError(
             f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; {remedy}."
         )
-    check_same_rows({"this model": subject_of(whole), "the other": subject_of(part)})
-    df = int(whole.parts.maximum.free.sum() - part.parts.maximum.free.sum())
-    why = _why_not_nested(whole.parts, part.parts)
+    check_same_rows({"this model": subject_of(larger), "the other": subject_of(smaller)})
+    df = int(larger.parts.maximum.free.sum() - smaller.parts.maximum.free.sum())
+    why = _why_not_nested(larger.parts, smaller.parts)
     if why or df < 1:
         why = why or "it has as many free parameters, or more"
         raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
-    gain = whole.llf - part.llf
-    if not (np.isfinite(gain) and whole.converged and part.converged):
+    gain = larger.llf - smaller.llf
+    if not (np.isfinite(gain) and larger.converged and smaller.converged):
         raise SpecError("One of the fits has not converged, and its likelihood is no maximum.")
-    if gain < -_LOCAL * max(1.0, abs(whole.llf)):
+    if gain < -_LOCAL * max(1.0, abs(larger.llf)):
         raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
     statistic = max(2.0 * gain, 0.0)
     return WaldResults(statistic, df, float(chdtrc(df, statistic)))
 
 
-def _why_not_nested(whole: RegressionParts, part: RegressionParts) -> str:
+def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     """What keeps one model from being a case of the other; empty where nothing does."""
-    one, two = whole.law, part.law
-    same_df = whole.family.estimate_df or one.shape_name is None or one == two
-    if type(one) is not type(two) or whole.family.log_time != part.family.log_time or not same_df:
-        return f"its family is {part.family.name}, or has other degrees of freedom"
-    if not _spans(*_location(whole), *_location(part)):
+    one, two = larger.noise, smaller.noise
+    same_df = larger.family.estimate_df or one.shape_name is None or one == two
+    if type(one) is not type(two) or larger.family.log_time != smaller.family.log_time or not same_df:
+        return f"its family is {smaller.family.name}, or has other degrees of freedom"
+    if not _spans(*_location(larger), *_location(smaller)):
         return "its linear terms are no case of these"
-    if not _spans(*_scale(whole), *_scale(part)):
+    if not _spans(*_scale(larger), *_scale(smaller)):
         return "its noise scale is no case of this one's"
     return ""
 
@@ -264,3 +262,84 @@ def _scale(parts: RegressionParts) -> tuple[Array, Array]:
     W, offset = np.ones((n, 1)) if scale is None else scale.W, parts.rows.design.log_noise
     free = parts.maximum.free[p : p + len(gamma)]
     return W[:, free], offset + W[:, ~free] @ gamma[~free]
+
+
+def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
+    """Hypotheses about linear coefficients, each on its own, from their joint normal distribution or posterior.
+
+    Of a mixture about any of its parameters, by their normal distribution.
+
+    Parameters
+    ----------
+    hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+        As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients, of a mixture of
+        all p parameters.
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+
+    Returns
+    -------
+    ContrastResults
+        With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided, as in
+        ``pvalues``.
+
+    Raises
+    ------
+    SpecError
+        If a hypothesis cannot be read, or for another ``kind``.
+
+    References
+    ----------
+    (REG10) of the theory pages for one hypothesis at a time, its tail under a prior that of the mixture of (PRE3); of a
+    mixture with the covariance (LR2).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
+                 coef  std err     z  P>|z|  lower  upper
+    age = 0     -0.12     0.19 -0.61   0.54  -0.49   0.26
+    age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
+    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+    >>> res.t_test("shape[2] = 1").pvalue.round(4).tolist()
+    [0.0199]
+    """
+    return contrast(*results._testable(kind), hypotheses)
+
+
+def wald_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
+    """Several hypotheses about linear coefficients, of a mixture about its parameters, together.
+
+    By their means and covariance.
+
+    Parameters
+    ----------
+    hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
+        As in ``t_test``.
+    kind : {"linear_response", "vb"}, optional
+        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+
+    Returns
+    -------
+    WaldResults
+        With ``statistic, pvalue, df, summary_frame()``.
+
+    Raises
+    ------
+    SpecError
+        If a hypothesis cannot be read, they depend on each other, or for another ``kind``.
+
+    References
+    ----------
+    (REG10) of the theory pages, of a mixture with the covariance (LR2); A. Wald, "Tests of statistical hypotheses
+    concerning several parameters when the number of observations is large", Transactions of the AMS 54 (1943).
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
+    >>> res.wald_test("age = 0, quant = 0")
+    chi2(2) = 1.316, p = 0.5179
+    """
+    return wald(*results._testable(kind), hypotheses)

@@ -1,4 +1,4 @@
-"""What is asked of several rows together: the joint law of f, and draws from it."""
+"""What is asked of several rows together: the joint distribution of f, and draws from it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.conditional import response_of_rows
-from tobitgp.results.rows import Asked, Limits, ask
+from tobitgp.results.rows import Asked, Limits, ask, response_of_rows
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ class Posterior(NamedTuple):
     covariance: pd.DataFrame
 
 
-class JointLaw:
+class JointPosterior:
     """What a fit knows of f in n rows together, in the user's units: the log scale for log-time families."""
 
     __slots__ = ()
@@ -133,7 +131,11 @@ def sample(
     """Draw rows, all of a draw together: uncertainty about the model is in every draw.
 
     A draw takes the parameters first, of a process from its posterior, of a regression (coefficients, scale and
-    degrees of freedom) from the normal law of its estimates; new responses add noise of the family.
+    degrees of freedom) from the normal distribution of its estimates; new responses add noise of the family. Of a
+    mixture with the covariance of ``cov_params()``: weights from beta distributions, rates of counts from gamma ones,
+    all else from normal ones on unbounded scales; its ``predictive.rvs`` draws single values from the exact predictive
+    distribution. Of components that are not needed ``cov_params()`` is a first approximation, so that draws vary a
+    little more than the predictive distribution; fewer components mend that.
 
     Parameters
     ----------
@@ -142,12 +144,13 @@ def sample(
     draws : int
         How many.
     what : {"uncensored", "latent", "observed", "conditional"}
-        New responses y*, f, or responses inside the window, clipped at the limits. ``"conditional"``: what the
-        rows' own responses may have been, as multiple imputation needs them: a value that was seen, and for a
-        censored row f, then y* given f inside what is known of the row. Of a process the rows are those of the fit,
-        whose censoring its posterior holds; each row has the law of which ``predict(what="conditional")`` is the
-        mean, and rows hang together as the approximate posterior of f does.
-        Of a regression ``new`` may bring columns of response, censoring and window.
+        New responses y*, f (not of a mixture), or responses inside the window, clipped at the limits.
+        ``"conditional"``: what the rows' own responses may have been, as multiple imputation needs them: a value that
+        was seen, and for a censored row f, then y* given f inside what is known of the row. Of a process the rows are
+        those of the fit, whose censoring its posterior holds; each row has the distribution of which
+        ``predict(what="conditional")`` is the mean, and rows are correlated as in the approximate posterior of f. Of a
+        regression or a mixture ``new`` may bring columns of response, censoring and window; a censored row of a mixture
+        draws its component first.
     exclude : str or list of str
         Terms to set to zero; none with ``"conditional"``.
     rng : int or numpy Generator, optional
@@ -162,14 +165,15 @@ def sample(
     ------
     SpecError
         For another ``what``, more draws than can be held, limits that are unknown, a regression without a maximum,
+        parameters of a mixture that the rows do not determine,
         or ``"conditional"`` with ``exclude``, without what was seen of new rows, or of new rows of a process.
     DataError, UnseenLevelError
-        If the new data cannot be used.
+        If the new data cannot be used, or what was seen of a row is impossible under the family.
 
     References
     ----------
     (PRE1) of the theory pages at points drawn by (HYP6) for processes, with (PRE8) for ``"conditional"``; the
-    covariance (REG8) for regressions.
+    covariance (REG8) for regressions; (LR2) and (LR6) for mixtures.
 
     Examples
     --------
@@ -184,10 +188,25 @@ def sample(
     1     0.7  0.7
     2    -1.8 -3.1
     """
-    if not isinstance(what, str) or what not in DRAWN:
-        raise SpecError(f"what={what!r} is not drawn; choose one of {', '.join(map(repr, DRAWN))}.")
+    offered = results._drawn
+    if not isinstance(what, str) or what not in offered:
+        of = "" if offered is DRAWN else " of a mixture"
+        raise SpecError(f"what={what!r} is not drawn{of}; choose one of {', '.join(map(repr, offered))}.")
+    asked, y = results._sample(new, draws, what, exclude, rng)
+    return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(y.shape[1], name="draw"))
+
+
+def draw_rows(
+    results: Results, new: Frame | None, draws: int, what: str, exclude: Any, rng: int | np.random.Generator | None
+) -> tuple[Asked, Array]:
+    """Rows that can be drawn, and draws (n, draws) of them together, of a process or a regression."""
     if what == "conditional" and results._joint.of_training_rows:
-        _refuse_rows_unheard(results.parts, new)
+        training_rows(results.parts, "sample(what='conditional')")
+        if new is not None:
+            raise SpecError(
+                "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
+                "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
+            )
     asked = ask(results.parts, new, exclude)
     size = read_draws(draws, rows=len(asked.index))
     limits, known, window = None, None, None
@@ -195,16 +214,16 @@ def sample(
         shown = asked.limits()
         limits, window = (shown.lower, shown.upper), _window(results, shown)
     if what == "conditional":
-        asked, seen = _seen(results, new, asked, exclude)
+        if len(exclude):
+            raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
+        asked, seen = response_of_rows(results.parts, new, asked)
         known = outcome(seen, log_time=results.parts.family.log_time, labels=asked.labels.to_numpy())
         limits = np.fmax(seen.lower, seen.entry), np.fmin(seen.upper, seen.exit)
     stream = generator(rng)
     y = results._joint.draw(asked, size, noise=what != "latent", rng=stream, known=known, window=window)
     if what != "latent":
         y = _on_scale(results, y)
-    if limits is not None:
-        y = np.clip(y, limits[0][:, None], limits[1][:, None])
-    return pd.DataFrame(asked.spread(y), index=asked.index, columns=pd.RangeIndex(size, name="draw"))
+    return asked, y if limits is None else np.clip(y, limits[0][:, None], limits[1][:, None])
 
 
 def draw_inside(results: Results, draws: int, rng: int | np.random.Generator | None) -> Array:
@@ -232,30 +251,14 @@ def _window(results: Results, shown: Limits) -> tuple[Array, Array] | None:
         return np.log(np.maximum(shown.entry, 0.0)), np.log(np.maximum(shown.exit, 0.0))
 
 
-def _seen(results: Results, new: Frame | None, asked: Asked, exclude: Any) -> tuple[Asked, CensoredResponse]:
-    """Rows of whose response something is known, and what that is."""
-    parts = results.parts
-    if len(exclude):
-        raise SpecError("what='conditional' holds what was seen of the whole response: no exclude=.")
-    return response_of_rows(parts, new, asked)
-
-
-def _refuse_rows_unheard(parts: Any, new: Frame | None) -> None:
-    """Draws of a process are of f first, so its posterior has to have heard of the censoring of a row."""
-    training_rows(parts, "sample(what='conditional')")
-    if new is not None:
-        raise SpecError(
-            "what='conditional' draws rows whose censoring the posterior holds, which are those of the fit: leave "
-            "out new=, or fit with the new rows among the data. predict(new, 'conditional') gives their means."
-        )
-
-
-def draw_within(law: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array) -> Array:
+def draw_within(
+    noise: Distribution, f: Array, sigma: float | Array, lower: Array, upper: Array, uniform: Array
+) -> Array:
     """Draws (n, draws) of f plus noise where that is known to lie, exact values included.
 
     Shapes: f (n, draws), lower, upper (n,), uniform (n, draws).
     """
     lower, upper = lower[:, None], upper[:, None]
     with np.errstate(all="ignore"):
-        y = f + sigma * quantile_inside(law, uniform, (lower - f) / sigma, (upper - f) / sigma)
+        y = f + sigma * quantile_inside(noise, uniform, (lower - f) / sigma, (upper - f) / sigma)
     return np.clip(y, lower, upper)

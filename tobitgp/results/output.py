@@ -1,7 +1,4 @@
-"""Figures, files, pages and other programs' tables of a fit.
-
-Its ``ETable`` puts fits of several packages side by side and rounds their numbers.
-"""
+"""Figures, files, pages and other programs' tables of a fit."""
 
 from __future__ import annotations
 
@@ -116,6 +113,40 @@ def plot_residuals(results: Any) -> Any:
     return plot_residuals(results)
 
 
+def plot_evidence(results: Results, ax: Any = None) -> Any:
+    """Log posterior density of the hyper-parameters after each stage of the search.
+
+    Of a mixture the evidence of the numbers of components tried, or of one number the ascent of its bound.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        To draw on; new ones without.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    SpecError
+        If ``ax`` is no matplotlib axes, or the fit has no history.
+
+    Examples
+    --------
+    >>> import tobitgp as tg
+    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
+    >>> ax = res.plot_evidence()
+    >>> ax.get_ylabel()
+    'log posterior density'
+    """
+    from tobitgp.report.mixture import plot_mixture_evidence
+    from tobitgp.report.residuals import plot_evidence
+
+    draw: Any = plot_evidence if results.parts.spec.mixture is None else plot_mixture_evidence
+    return draw(results, ax)
+
+
 PAGES = (".html", ".htm")
 
 
@@ -155,7 +186,7 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def report(results: Results, path: str | os.PathLike[str], *, title: str | None = None) -> None:
-    """Write one page of HTML: what was modelled, tables, pictures, diagnostics, versions.
+    """Write one page of HTML: what was modelled, tables, figures, diagnostics, versions.
 
     The page needs no other file and no network, and reads well on a phone. Names from the data are escaped. Of a
     fit without training rows it says what it cannot show.

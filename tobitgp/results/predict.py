@@ -170,7 +170,7 @@ def check_what(what: str | None, offered: tuple[str, ...] | None = None, of: str
     if what is None:
         return offered[0]
     if not isinstance(what, str) or what not in offered:
-        raise SpecError(f"what={what!r} is not offered{of}; choose one of {', '.join(map(repr, offered))}.")
+        raise SpecError(f"what={what!r} is not supported{of}; choose one of {', '.join(map(repr, offered))}.")
     return what
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.results.predict import check_alpha, is_dask, predict_lazily
+from tobitgp.data.sources import is_dask
+from tobitgp.results.predict import check_alpha, predict_lazily
 from tobitgp.results.residuals import residual_series
 from tobitgp.typing import Frame
 

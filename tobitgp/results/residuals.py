@@ -29,9 +29,9 @@ from tobitgp.numerics.sampling import random_points
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
-from tobitgp.results.conditional import seen_in_training
-from tobitgp.results.mixture.predict import MixtureParts, finite_mean, training_ends
-from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.mixture.parts import MixtureParts, training_ends
+from tobitgp.results.mixture.predict import finite_mean
+from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
 from tobitgp.typing import Array, BoolArray
@@ -55,7 +55,7 @@ def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None
     if isinstance(parts, MixtureParts):
         of, offered = _residuals_of_mixtures, _OF_MIXTURES
     if not isinstance(kind, str) or kind not in offered:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, offered))}.")
+        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
     asked = ask(parts)
     uniform = random_points(rng, len(asked.usable))[asked.usable] if kind == "quantile" else np.zeros(0)
     return pd.Series(asked.spread(of(parts, asked, kind, uniform)), index=asked.index, name=kind)

@@ -16,18 +16,18 @@ from tobitgp.diagnostics.elpd import Elpd
 from tobitgp.diagnostics.k_hat import KHat
 from tobitgp.diagnostics.residual_tests import Finding, RawTest
 from tobitgp.diagnostics.validation import Rng
+from tobitgp.errors import SpecError
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
-from tobitgp.results import curves, output, prediction, times
-from tobitgp.results.estimates import Linear
-from tobitgp.results.hypotheses import ContrastResults, WaldResults, contrast, wald
-from tobitgp.results.joint import JointLaw
-from tobitgp.results.predict import check_alpha, predict_table
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results import curves, estimates, hypotheses, joint, output, prediction, times
+from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.joint import JointPosterior
+from tobitgp.results.predict import predict_table
+from tobitgp.results.rows import Asked, Scored, ask, read_scored
 from tobitgp.results.survival import TimeRows, Times
-from tobitgp.results.times import Scored, Scores, read_scored
-from tobitgp.results.views import COUNTS, FRAME_COLUMNS, ModelView, view_model
+from tobitgp.results.times import Scores
+from tobitgp.results.views import COUNTS, ModelView, view_model
 from tobitgp.typing import Array, Frame
 
 
@@ -62,19 +62,57 @@ class Results:
         """Parameters other than linear coefficients, on the scale on which they are reported."""
         raise NotImplementedError
 
+    def _estimates(self, kind: CovKind | None) -> tuple[Linear, Any]:
+        """Linear coefficients and the rest, with the covariance that ``kind`` names."""
+        if kind is not None:
+            raise SpecError(f"kind={kind!r} chooses among the covariances of a mixture; this fit has one.")
+        return self._linear, self._rest
+
+    def _testable(self, kind: CovKind | None) -> tuple[Linear, Sequence[str]]:
+        """Parameters that hypotheses are about, and their names."""
+        return self._estimates(kind)[0], self._columns
+
+    def _summary(self, alpha: float, kind: CovKind | None) -> Any:
+        """Tables to read."""
+        raise NotImplementedError
+
+    @property
+    def _has_ratios(self) -> bool:
+        """Whether exponentials of linear coefficients are reported."""
+        return False
+
     @property
     def _columns(self) -> Sequence[str]:
         """Names of linear coefficients."""
-        raise NotImplementedError
+        return tuple(self._parts.state.linear.columns)
 
     @property
     def _names(self) -> list[str]:
         """Names of all parameters."""
-        raise NotImplementedError
+        return list(self._parts.names)
 
     def _criterion(self) -> tuple[str, str]:
         """What the fit is compared by, and its value in words."""
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        counts = self._parts.facts.counts
+        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
+        return (
+            f"{type(self).__name__}: {self._parts.spec.written}\n"
+            f"  {self._family_in_words}, method {self.method}: "
+            f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
+            f"  {self._criterion_in_words}, {'converged' if self.converged else 'NOT converged'}"
+        )
+
+    @property
+    def _criterion_in_words(self) -> str:
+        name, value = self._criterion()
+        return f"{name.lower()} {value}"
+
+    @property
+    def _family_in_words(self) -> str:
+        return str(self._parts.family.name)
 
     @property
     def method(self) -> str:
@@ -84,6 +122,21 @@ class Results:
     @property
     def evidence_kind(self) -> str:
         """What the fit is compared by."""
+        raise NotImplementedError
+
+    @property
+    def converged(self) -> bool:
+        """Whether a maximum was found."""
+        raise NotImplementedError
+
+    @property
+    def df_model(self) -> float:
+        """Number of parameters."""
+        raise NotImplementedError
+
+    @property
+    def llf(self) -> float:
+        """Maximised log likelihood."""
         raise NotImplementedError
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes | Estimates:
@@ -109,7 +162,16 @@ class Results:
         return predict_table(self, new, what, **options)
 
     @property
-    def _joint(self) -> JointLaw:
+    def _drawn(self) -> tuple[str, ...]:
+        """What ``sample`` draws."""
+        return joint.DRAWN
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        """Rows that can be drawn, and draws (n, draws) of them together."""
+        return joint.draw_rows(self, new, draws, what, exclude, rng)
+
+    @property
+    def _joint(self) -> JointPosterior:
         """What is known of rows together."""
         raise NotImplementedError
 
@@ -160,7 +222,15 @@ class Results:
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
+    conf_int = estimates.conf_int
+    cov_params = estimates.cov_params
+    summary_frame = estimates.summary_frame
+    summary = estimates.summary
+    t_test = hypotheses.t_test
+    wald_test = hypotheses.wald_test
+
     predict = prediction.predict
+    sample = joint.sample
     get_prediction = prediction.get_prediction
     residuals = prediction.residuals
 
@@ -242,6 +312,37 @@ class Results:
         """Formula, specification and names of columns and parameters."""
         return view_model(self._parts, self._names, self._parts.covariates)
 
+    @property
+    def df_resid(self) -> float:
+        """Residual degrees of freedom: ``nobs`` less the number of estimated parameters, of a process ``df_model``."""
+        return self.nobs - self._n_free
+
+    @property
+    def _n_free(self) -> float:
+        """Number of estimated parameters."""
+        return self.df_model
+
+    @property
+    def aic(self) -> float:
+        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+
+        References
+        ----------
+        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
+        716-723.
+        """
+        return 2.0 * (self._n_free - self.llf)
+
+    @property
+    def bic(self) -> float:
+        """``k log nobs - 2 llf`` on the scale of deviances, k the number of estimated parameters; NaN of a posterior.
+
+        References
+        ----------
+        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
+        """
+        return self._n_free * float(np.log(self.nobs)) - 2.0 * self.llf
+
     # -- the estimates ------------------------------------------------------------------------------------------------
 
     def _series(self, linear: Array, rest: Array) -> pd.Series[float]:
@@ -278,9 +379,7 @@ class Results:
 
         Pure numbers: the signed root of (REG10) of the theory pages for a coefficient at a time.
         """
-        error = self._linear.errors()
-        z = np.divide(self._linear.coefficients(), error, out=np.full_like(error, np.nan), where=error > 0)
-        return self._series(z, self._rest.z_values())
+        return self._series(self._linear.z_values(), self._rest.z_values())
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -291,177 +390,3 @@ class Results:
         (PRE3).
         """
         return self._series(self._linear.p_values(), self._rest.p_values())
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of probability ``1 - alpha``.
-
-        ``coef +- z se`` of a regression's coefficients; posterior quantiles of those under a prior (of the mixture
-        where hyper-parameters were integrated); ``exp(log value +- z se)`` for hyper-parameters, sigma and df, se being
-        that of the logarithm. A fixed parameter has both ends at its value.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        DataFrame
-            A row for each parameter, columns 0 and 1, in the user's units.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        References
-        ----------
-        (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, (HYP12)
-        for hyper-parameters.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.conf_int().round(2)
-                       0      1
-        Intercept -12.61  22.84
-        age        -0.51   0.23
-        sigma       5.00   5.00
-        """
-        alpha = check_alpha(alpha)
-        ends = np.concatenate([self._linear.interval(alpha), self._rest.interval(alpha)])
-        return pd.DataFrame(ends, index=self._names)
-
-    def cov_params(self) -> pd.DataFrame:
-        """Covariance of all parameters.
-
-        Of a regression, that of the estimates, of sigma and df by the delta method. Of a posterior, that of the linear
-        coefficients, and of hyper-parameters by the delta method; none is formed between these two.
-
-        Returns
-        -------
-        DataFrame
-            A row and a column for each parameter, in squares of the user's units; 0 where fixed.
-
-        References
-        ----------
-        (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, (HYP12) or
-        the curvature (HYP2) for hyper-parameters.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.cov_params().round(2)
-                   Intercept   age  sigma
-        Intercept      81.78 -1.70    0.0
-        age            -1.70  0.04    0.0
-        sigma           0.00  0.00    0.0
-        """
-        names, p = self._names, len(self._columns)
-        covariance = np.zeros((len(names), len(names)))
-        covariance[:p, :p] = self._linear.total_covariance()
-        covariance[p:, p:] = self._rest.covariance()
-        covariance[p:, :p] = self._rest.cross
-        covariance[:p, p:] = covariance[p:, :p].T
-        return pd.DataFrame(covariance, index=names, columns=names)
-
-    def t_test(self, hypotheses: Any) -> ContrastResults:
-        """Hypotheses about linear coefficients, each on its own, from their joint normal law or posterior.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-            As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients.
-
-        Returns
-        -------
-        ContrastResults
-            With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided, as in
-            ``pvalues``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read.
-
-        References
-        ----------
-        (REG10) of the theory pages for one hypothesis at a time, its tail under a prior that of the mixture of (PRE3).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.t_test("age = 0, age = quant").summary_frame().round(2)
-                     coef  std err     z  P>|z|  lower  upper
-        age = 0     -0.12     0.19 -0.61   0.54  -0.49   0.26
-        age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
-        """
-        return contrast(self._linear, self._columns, hypotheses)
-
-    def wald_test(self, hypotheses: Any) -> WaldResults:
-        """Several hypotheses about linear coefficients together, by their means and covariance.
-
-        Parameters
-        ----------
-        hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-            As in ``t_test``.
-
-        Returns
-        -------
-        WaldResults
-            With ``statistic, pvalue, df, summary_frame()``.
-
-        Raises
-        ------
-        SpecError
-            If a hypothesis cannot be read, or they depend on each other.
-
-        References
-        ----------
-        (REG10) of the theory pages; A. Wald, "Tests of statistical hypotheses concerning several parameters when the
-        number of observations is large", Transactions of the AMS 54 (1943).
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.wald_test("age = 0, quant = 0")
-        chi2(2) = 1.316, p = 0.5179
-        """
-        return wald(self._linear, self._columns, hypotheses)
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All parameters in one table.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        DataFrame
-            A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
-            and its tail probability.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.summary_frame().round(2)
-                   coef  std err     z  P>|z|  lower  upper
-        Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
-        age       -0.14     0.19 -0.74   0.46  -0.51   0.23
-        sigma      5.00     0.00   NaN    NaN   5.00   5.00
-        """
-        ends = self.conf_int(alpha)
-        columns = [self.params, self.bse, self.tvalues, self.pvalues, ends[0], ends[1]]
-        return pd.DataFrame(dict(zip(FRAME_COLUMNS, columns, strict=True)))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import Design
-from tobitgp.data.response import UNKNOWN_LIMITS
-from tobitgp.data.table import read_table
+from tobitgp.data.arrays import CensoredResponse, Design
+from tobitgp.data.response import UNKNOWN_LIMITS, build_response, unknown_rows
+from tobitgp.data.spellings import spell_numbers
+from tobitgp.data.table import Table, column_names, read_table
 from tobitgp.errors import SpecError
 from tobitgp.results.terms import check_levels, fill_columns, find_terms, without
 from tobitgp.results.views import Source
@@ -79,34 +81,26 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
     excluded = find_terms(parts, exclude)
     if new is None:
         training = parts.rows
-        design, usable, index, limits = training.design, training.kept, training.index, _training_limits(parts, instead)
+        design, usable, index = training.design, training.kept, training.index
     else:
         filled = fill_columns(parts, new, excluded) if excluded else new
         design, usable = parts.state.replay(filled)
-        index, limits = read_table(filled, []).index, _new_limits(parts, new, usable, instead)
+        index = read_table(filled, []).index
     skip: frozenset[int] = frozenset()
     if excluded:
         if not terms:
             check_levels(parts, excluded)
         design, skip = without(design, excluded)
-    return Asked(design, usable, index, limits, skip)
+    return Asked(design, usable, index, partial(_limits, parts, new, usable, instead), skip)
 
 
-def _training_limits(parts: Source, instead: str) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        _check_known(parts, instead)
+def _limits(parts: Source, new: Frame | None, usable: BoolArray, instead: str) -> Limits:
+    """Limits and windows of the usable rows of new data, or without any of the training data."""
+    _check_known(parts, instead)
+    if new is None:
         response = parts.rows.response
         return Limits(response.limit_lower, response.limit_upper, response.entry, response.exit)
-
-    return limits
-
-
-def _new_limits(parts: Source, new: Frame, usable: BoolArray, instead: str) -> Callable[[], Limits]:
-    def limits() -> Limits:
-        _check_known(parts, instead)
-        return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
-
-    return limits
+    return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
 
 
 def _check_known(parts: Source, instead: str = "") -> None:
@@ -118,3 +112,48 @@ def mean_limits(parts: Source) -> Limits:
     """Weighted means of the limits and windows of the training rows, as one row."""
     _check_known(parts)
     return Limits(*(np.full(1, end) for end in (*parts.facts.mean_limits, *parts.facts.mean_window)))
+
+
+SEEN_ROLES = ("response", "event", "bound", "limit", "window")
+
+
+def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
+    """Rows of new data in which something is known of the response."""
+    table = what_was_seen(parts, new)
+    return asked.among(~unknown_rows(parts.spec, table)[asked.usable])
+
+
+def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
+    """Columns of the response, the censoring and the window, which what is ``asked`` needs."""
+    names = parts.spec.names(*SEEN_ROLES)
+    lacking = [name for name in names if name not in set(column_names(new))]
+    if lacking:
+        raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
+    spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
+    return read_table(spelled, names)
+
+
+def response_of_rows(parts: Source, new: Frame | None, asked: Asked) -> tuple[Asked, CensoredResponse]:
+    """Rows of whose response something is known, those of the training data by default, and what that is."""
+    if new is None:
+        return asked, parts.rows.response
+    asked = with_response(parts, new, asked)
+    table = what_was_seen(parts, new).take(asked.usable)
+    return asked, build_response(parts.spec, table, np.ones(table.n))
+
+
+class Scored(NamedTuple):
+    """Rows of which something is known."""
+
+    asked: Asked  # the m rows
+    response: CensoredResponse  # of these
+
+
+def read_scored(parts: Source, df: Frame) -> Scored:
+    """Read what is known of new rows, their windows too."""
+    table = what_was_seen(parts, df, "score()")
+    asked = with_response(parts, df, ask(parts, df))
+    if not asked.usable.any():
+        raise SpecError("score() needs rows of which something is known, and these data have none.")
+    table = table.take(asked.usable)
+    return Scored(asked, build_response(parts.spec, table, np.ones(table.n)))

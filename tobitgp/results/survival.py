@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.row_arguments import by_label
+from tobitgp.data.sources import is_dask
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
@@ -20,7 +21,7 @@ from tobitgp.numerics.roots import area
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import CURVES, observed
-from tobitgp.results.predict import check_level, is_dask
+from tobitgp.results.predict import check_level
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 if TYPE_CHECKING:
@@ -132,11 +133,13 @@ class Times:
         return {name: np.concatenate([one[name] for one in made]) for name in made[0]}
 
 
+@dataclass(frozen=True, slots=True)
 class TimeRows:
     """Rows that a question is about, and their times."""
 
-    def __init__(self, index: pd.Index, usable: BoolArray, law: Times) -> None:
-        self.index, self.usable, self.law = index, usable, law
+    index: pd.Index
+    usable: BoolArray  # (n_data,)
+    times: Times  # of the usable rows
 
     def after(self, given: Any) -> Array | None:
         """Times survived already in the usable rows."""
@@ -166,7 +169,7 @@ def curve_table(rows: TimeRows, of: str, grid: Array, conditional_after: Any, in
     Shapes: grid (m,), conditional_after (n_data,).
     """
     level = check_level(interval)
-    made = rows.law.curve(of, grid, rows.after(conditional_after), level)
+    made = rows.times.curve(of, grid, rows.after(conditional_after), level)
     names = ["mean"] if level is None else list(STATISTICS)
     values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
     if level is None:
@@ -181,7 +184,7 @@ def percentile_series(rows: TimeRows, p: Any, conditional_after: Any) -> pd.Seri
     """Times at which survival falls to ``p``, one for each row, counted from ``conditional_after``."""
     if isinstance(p, bool) or not isinstance(p, _NUMBER) or not 0.0 < p < 1.0:
         raise SpecError(f"p={p!r}: a probability of survival strictly between 0 and 1 is needed, as p=0.5.")
-    values = rows.law.percentile(float(p), rows.after(conditional_after))
+    values = rows.times.percentile(float(p), rows.after(conditional_after))
     return pd.Series(rows.spread(values), index=rows.index, name=float(p))
 
 
@@ -196,8 +199,8 @@ def restricted_table(
     after = rows.after(conditional_after)
     if level is not None and after is not None:
         raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
-    law = rows.law
-    made = [law.clipped(time, level) if after is None else {"mean": left_area(law, time, after)} for time in times]
+    known = rows.times
+    made = [known.clipped(time, level) if after is None else {"mean": left_area(known, time, after)} for time in times]
     tables = [pd.DataFrame({n: rows.spread(v) for n, v in one.items()}, index=rows.index) for one in made]
     if level is not None:
         return pd.concat(tables, axis=1, keys=list(times), names=["time", "statistic"]) if listed else tables[0]
@@ -205,21 +208,21 @@ def restricted_table(
     return together if listed else together[times[0]].rename(float(times[0]))
 
 
-def left_area(law: Times, t: float, after: Array | None) -> Array:
+def left_area(times: Times, t: float, after: Array | None) -> Array:
     """Area below survival for a time t from ``after`` on, given survival of that, (n,); (SUR5) of the theory pages."""
     with np.errstate(invalid="ignore"):
-        knots = [np.clip(law.percentile(p, after), 0.0, t) for p in _BREAKS]
+        knots = [np.clip(times.percentile(p, after), 0.0, t) for p in _BREAKS]
     start = np.zeros(len(knots[0])) if after is None else after
-    if law.discrete:
-        whole = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]
-        knots = list(np.clip(whole, 0.0, t).T)
+    if times.discrete:
+        counts = np.floor(start)[:, None] + np.arange(int(t) + 2) - start[:, None]
+        knots = list(np.clip(counts, 0.0, t).T)
     ends = np.zeros_like(start), np.full_like(start, t)
     breaks = np.stack([ends[0], *(np.nan_to_num(knot, nan=t) for knot in knots), ends[1]], axis=1)
-    alive = 0.0 if after is None else law.survive(after[:, None])
+    alive = 0.0 if after is None else times.survive(after[:, None])
 
     def survive(left: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            return np.exp(np.minimum(law.survive(start[:, None] + left) - alive, 0.0))
+            return np.exp(np.minimum(times.survive(start[:, None] + left) - alive, 0.0))
 
     return area(survive, breaks)
 

@@ -1,4 +1,4 @@
-"""The additive terms of a fit: their names, their part of f, and how to leave them out."""
+"""The additive terms of a fit and the groups of its processes: their names, their part of f, how to leave them out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import Design
-from tobitgp.data.design import DesignState
+from tobitgp.data.design import NUMERIC_ROLES, DesignState, Level
 from tobitgp.data.linear import LinearState
 from tobitgp.data.table import column_names, read_table
-from tobitgp.data.training_summary import constant_column
+from tobitgp.data.training_summary import Facts, constant_column
 from tobitgp.errors import SpecError
+from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.results.views import Source, mentions
-from tobitgp.typing import Frame
+from tobitgp.typing import Array, Frame
 
 INTERCEPT, OFFSET = "Intercept", "offset"
 
@@ -151,3 +152,38 @@ def term_columns(parts: Source) -> list[tuple[str, int | None, list[str]]]:
         used = dict.fromkeys(name for text in texts for name in names if mentions(text, name))
         out.append((term.name, t, list(used)))
     return out
+
+
+def curve_levels(parts: Source, name: str) -> list[Level] | None:
+    """Levels of a column whose every level has a curve of its own, None for any other column."""
+    for term, levels in zip(parts.spec.gps, parts.state.group_levels, strict=True):
+        if term.factors and group_column(term) == name and levels is not None:
+            return list(levels)
+    return None
+
+
+def group_column(term: GPTerm) -> str | None:
+    """Column of the groups of a process."""
+    return None if term.by is None else term.by.text.strip("`")
+
+
+def with_typical_groups(facts: Facts, state: DesignState, weights: Sequence[Array | None]) -> Facts:
+    """Facts in which columns of numbers that name groups have their level of most weight for typical value.
+
+    Shapes: weights (size,).
+    """
+    columns = dict(facts.columns)
+    for term, levels, weight in zip(state.spec.gps, state.group_levels, weights, strict=True):
+        name = group_column(term)
+        if name is None or levels is None or weight is None or name not in columns:
+            continue
+        also_number = not term.factors and name in state.spec.names(*NUMERIC_ROLES)
+        if columns[name].kind == "number" and not also_number:
+            columns[name] = replace(columns[name], typical=levels[int(np.argmax(weight))])
+    return replace(facts, columns=columns)
+
+
+def keep_intercepts(parts: Source, design: Design, base: Design) -> Design:
+    """Design whose rows stand in the groups of ``base`` as far as random intercepts go."""
+    pairs = zip(parts.spec.gps, design.groups, base.groups, strict=True)
+    return replace(design, groups=tuple(mine if term.factors else old for term, mine, old in pairs))

@@ -1,4 +1,4 @@
-"""Times of survival in lifelines' words: percentiles, means, and how well they predict new rows."""
+"""Times of survival in lifelines' words: percentiles, means, and how well they order rows."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.arrays import CensoredResponse
-from tobitgp.data.outcome import outcome
-from tobitgp.data.response import build_response
 from tobitgp.data.row_arguments import read_weights
-from tobitgp.distributions.intervals import log_mass
-from tobitgp.distributions.location_scale import LocationScale
+from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.posterior.seen import log_predictive
-from tobitgp.results.conditional import predicted_rows, what_was_seen, with_response
-from tobitgp.results.predict import is_dask
-from tobitgp.results.regression.parts import RegressionParts, rows_at
-from tobitgp.results.rows import Asked, ask
 from tobitgp.results.survival import percentile_series, refuse_dask, restricted_table, rows_of
-from tobitgp.results.views import Parts, Source
 from tobitgp.typing import Array, BoolArray, Frame
 
 if TYPE_CHECKING:
@@ -29,13 +19,6 @@ if TYPE_CHECKING:
 
 SCORES = ("log_likelihood", "concordance_index")
 NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
-
-
-class Scored(NamedTuple):
-    """Rows of which something is known."""
-
-    asked: Asked  # the m rows
-    response: CensoredResponse  # of these
 
 
 class Scores(NamedTuple):
@@ -52,46 +35,9 @@ def check_score(scoring_method: Any) -> str:
     """Name of a score."""
     if not isinstance(scoring_method, str) or scoring_method not in SCORES:
         raise SpecError(
-            f"scoring_method={scoring_method!r} is not offered; choose one of {', '.join(map(repr, SCORES))}."
+            f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
         )
     return scoring_method
-
-
-def read_scored(parts: Source, df: Frame) -> Scored:
-    """Read what is known of new rows, their windows too."""
-    table = what_was_seen(parts, df, "score()")
-    asked = with_response(parts, df, ask(parts, df))
-    if not asked.usable.any():
-        raise SpecError("score() needs rows of which something is known, and these data have none.")
-    table = table.take(asked.usable)
-    return Scored(asked, build_response(parts.spec, table, np.ones(table.n)))
-
-
-def process_likelihoods(parts: Parts, rows: Scored) -> Array:
-    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
-    seen = predicted_rows(parts, rows.response, rows.asked)
-    values = np.logaddexp.reduce(log_predictive(seen), axis=0)
-    return values - _log_jacobian(rows.response, log_time=seen.log)
-
-
-def estimate_likelihoods(parts: RegressionParts, rows: Scored) -> Array:
-    """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
-    return row_likelihoods(rows_at(parts, rows.asked.design), rows.response)
-
-
-def row_likelihoods(rows: LocationScale, response: CensoredResponse) -> Array:
-    """Log likelihood of each row, within its window, in the units of the response; (n,)."""
-    known = outcome(response, log_time=rows.log)
-    low, high, first, last = (
-        (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
-    )
-    exact = known.exact
-    values = np.empty(len(low))
-    values[exact] = rows.noise.logpdf(low[exact]) - np.log(rows.scale[exact])
-    values[~exact] = log_mass(rows.noise, low[~exact], high[~exact])
-    windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
-    values[windowed] -= log_mass(rows.noise, first[windowed], last[windowed])
-    return values - _log_jacobian(response, log_time=rows.log)
 
 
 def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:
@@ -99,11 +45,6 @@ def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry:
     from tobitgp.metrics import concordance_index
 
     return concordance_index(None, median, lower=lower, upper=upper, entry=entry, weights=weight)
-
-
-def _log_jacobian(response: CensoredResponse, *, log_time: bool) -> Array:
-    exact = response.lower == response.upper
-    return np.log(np.where(exact, response.lower, 1.0)) if log_time else np.zeros(len(exact))
 
 
 Excluded = str | Sequence[str]
@@ -215,7 +156,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     Returns
     -------
     Series
-        A mean for each row, on the scale of the response; infinite or NaN where the law has none.
+        A mean for each row, on the scale of the response; infinite or NaN where the distribution has none.
 
     Raises
     ------
@@ -226,7 +167,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
 
     References
     ----------
-    The mean of the law (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
+    The mean of the distribution (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
 
     Examples
     --------
@@ -240,7 +181,7 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
     """
     refuse_dask(df, "predict_expectation", 'predict(what="uncensored")')
     rows = rows_of(results, df, exclude)
-    return pd.Series(rows.spread(rows.law.mean()), index=rows.index, name="expectation")
+    return pd.Series(rows.spread(rows.times.mean()), index=rows.index, name="expectation")
 
 
 def predict_restricted_mean(
@@ -313,7 +254,7 @@ def concordance_index(results: Results) -> float:
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
     entry = results.parts.rows.response.entry
-    return concordance(rows_of(results, None).law.percentile(0.5, None), *results._training_ends(), entry)
+    return concordance(rows_of(results, None).times.percentile(0.5, None), *results._training_ends(), entry)
 
 
 def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
@@ -344,7 +285,7 @@ def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *
 
     References
     ----------
-    Minus (MET12) of the theory pages with the predictive law in place of the normal one; (MET2) for the
+    Minus (MET12) of the theory pages with the predictive distribution in place of the normal one; (MET2) for the
     concordance.
 
     Examples

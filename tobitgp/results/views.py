@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from tobitgp.data.design import DesignState
@@ -15,7 +16,9 @@ from tobitgp.data.training_summary import Facts, held_rows
 from tobitgp.formula.spec import LinearPart, ModelSpec
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
+from tobitgp.inference.posterior import NO_SITES
 from tobitgp.likelihoods import Family
+from tobitgp.priors.prior import Prior
 from tobitgp.typing import Frame
 
 COUNTS = ("exact", "left", "right", "interval", "dropped")
@@ -61,6 +64,21 @@ class Parts(Source):
     def names(self) -> list[str]:
         """Linear columns, then hyper-parameters."""
         return [*self.gp.columns, *self.fitted.parameters.names]
+
+    def without_rows(self) -> Parts:
+        """Parts that answer the same about new rows; inducing inputs stay, as they were learned."""
+        problem = self.gp.problem
+        code = tuple(None if values is None else values[:0].copy() for values in problem.code)
+        X = tuple(np.zeros_like(values[:0]) for values in problem.X)
+        H = np.zeros_like(problem.H[:0])
+        problem = replace(problem, rows=(), order=problem.order[:0].copy(), H=H, X=X, code=code)
+        return replace(
+            self,
+            gp=replace(self.gp, problem=problem, prior=Prior(None, ())),
+            fitted=replace(self.fitted, points=tuple(replace(point, sites=NO_SITES) for point in self.fitted.points)),
+            training=None,
+            covariates=None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +132,17 @@ def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.
 
 
 def named_columns(parts: Iterable[LinearPart], data: Frame | None) -> list[str]:
-    """Columns of the data that formulas name or ``.`` stands for, in the order of the data."""
+    """Columns of the data that formulas name or ``.`` means, in the order of the data."""
     present = [] if data is None else column_names(data)
     used = dict.fromkeys(name for part in parts for name in columns_of(part, present))
     return [*(name for name in present if name in used), *(name for name in used if name not in present)]
 
 
 def columns_of(part: LinearPart, columns: Sequence[str]) -> list[str]:
-    """Columns that a formula names or ``.`` stands for: those among some in their order, then all others."""
+    """Columns that a formula names or ``.`` means: those among some in their order, then all others."""
     names = part.names()
     found = [name for name in columns if name in names or (isinstance(name, str) and mentions(part.formula, name))]
     return [*found, *(name for name in names if name not in found)]
-
-
-def describe(parts: Parts, evidence_kind: str) -> str:
-    """Words of ``repr``: formula, how it was fitted, counts, evidence."""
-    counts, fitted = parts.facts.counts, parts.fitted
-    censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
-    state = "converged" if fitted.trace.converged else "NOT converged"
-    return (
-        f"GPResults: {parts.spec.formula.strip()}\n"
-        f"  {parts.gp.family.name}, method {fitted.method.name}: "
-        f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
-        f"  log evidence {fitted.evidence:.2f} ({evidence_kind}), {state}"
-    )
 
 
 def mentions(text: str, column: str) -> bool:

@@ -14,7 +14,7 @@ from tobitgp.errors import SpecError
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.times import read_scored
+from tobitgp.results.rows import read_scored
 from tobitgp.typing import Array, BoolArray
 
 Results = GPResults | RegressionResults | MixtureResults

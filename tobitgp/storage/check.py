@@ -18,7 +18,7 @@ from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.mixture import Dirichlet, DirichletProcess
 from tobitgp.mixture.model import Bayes, Points
 from tobitgp.regression.maximum import KINDS
-from tobitgp.results.mixture.predict import MixtureParts
+from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts

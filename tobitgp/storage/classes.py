@@ -34,7 +34,7 @@ from tobitgp.priors.kernel_block import KernelFeatures
 from tobitgp.priors.kernels import KERNELS, Covariance, Kernel, KernelFactor
 from tobitgp.priors.prior import DenseFeatures, LinearPrior, Prior
 from tobitgp.regression import Maximum
-from tobitgp.results.mixture.predict import Tried
+from tobitgp.results.mixture.parts import Tried
 from tobitgp.storage.archive import Codec, Hook, MalformedError, fits
 from tobitgp.typing import Array
 

@@ -1,25 +1,27 @@
-"""A fit without its training rows."""
+"""A fit without its training rows; its formulas are read again, never trusted."""
 
 from __future__ import annotations
 
 import os
+import re
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tobitgp.errors import DataError, SpecError
-from tobitgp.formula.spec import ModelSpec
-from tobitgp.results.mixture.predict import MixtureParts
+from tobitgp.errors import DataError, SpecError, TobitGPError
+from tobitgp.formula import parse_formula
+from tobitgp.formula.parse import parse_scale_formula
+from tobitgp.formula.spec import ModelSpec, ResponseSpec, ScaleSpec
+from tobitgp.results.mixture.parts import MixtureParts
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.parts import RegressionParts
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.results.rowless import mixture_without_rows, process_without_rows, regression_without_rows
-from tobitgp.results.views import Parts
+from tobitgp.results.views import Parts, columns_of
 from tobitgp.storage.archive import (
     MalformedError,
     describe_type,
@@ -31,7 +33,130 @@ from tobitgp.storage.archive import (
 )
 from tobitgp.storage.check import check_mixture, check_process, check_regression, try_results
 from tobitgp.storage.classes import fit_codec
-from tobitgp.storage.formula import Functions, plain_spec, restore_spec
+
+Functions = Mapping[str, Callable[..., Any]]
+
+# Fields that the data, not the text, decide: **a new one is a line here**.
+LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
+
+
+def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
+    """Specification as JSON."""
+    parts = (spec,) if spec.scale is None else (spec, spec.scale)
+    called = dict.fromkeys(name for part in parts for name in _called(part))
+    document = {
+        "formula": spec.formula,
+        "columns": columns_of(spec, columns),
+        "functions": list(called),
+        "learned": _learned(spec),
+        "reads": _reading(spec),
+        "scale": None if spec.scale is None else _plain_scale(spec.scale, columns),
+    }
+    try:
+        known = restore_spec(document, dict(spec.functions)) == spec
+    except (MalformedError, TobitGPError):
+        known = False
+    if not known:
+        raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
+    return document
+
+
+def _plain_scale(scale: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
+    return {"formula": scale.formula, "columns": columns_of(scale, columns), "reads": _reading(scale)}
+
+
+def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
+    """Specification from its document."""
+    _check_names(document, ("columns", "formula", "functions", "learned", "reads", "scale"), "specification")
+    lists = ("columns", "functions", "reads")
+    sound = all(_are_texts(document[name]) for name in lists) and isinstance(document["learned"], list)
+    if not sound or not isinstance(document["formula"], str):
+        raise MalformedError("its specification is not made of text")
+    _check_functions(document, functions)
+    spec = parse_formula(document["formula"], document["columns"], functions)
+    values = iter(document["learned"])
+    spec = _relearn(spec, values)
+    if list(values) or _reading(spec) != document["reads"]:
+        raise MalformedError("its formula is read otherwise by this version of tobitgp")
+    if document["scale"] is None:
+        return spec
+    return replace(spec, scale=_restore_scale(document["scale"], spec, functions))
+
+
+def _restore_scale(document: Any, spec: ModelSpec, functions: Functions | None) -> ScaleSpec:
+    """Formula of the noise scale, read again."""
+    _check_names(document, ("columns", "formula", "reads"), "noise scale")
+    if not isinstance(document["formula"], str) or not all(_are_texts(document[name]) for name in ("columns", "reads")):
+        raise MalformedError("its noise scale is not made of text")
+    try:
+        scale = parse_scale_formula(document["formula"], document["columns"], functions, beside=spec)
+    except SpecError as error:
+        raise MalformedError(str(error)) from error
+    if _reading(scale) != document["reads"]:
+        raise MalformedError("the formula of its noise scale is read otherwise by this version of tobitgp")
+    return scale
+
+
+def _check_names(document: Any, names: tuple[str, ...], what: str) -> None:
+    if not isinstance(document, dict) or set(document) != set(names):
+        raise MalformedError(f"its {what} has not exactly the fields {', '.join(names)}")
+
+
+def _check_functions(document: dict[str, Any], functions: Functions | None) -> None:
+    """Ask for the functions of the user that the formulas call."""
+    if functions is not None and not isinstance(functions, Mapping):
+        raise SpecError(f"functions= is a dict of functions by name, as {{'f': f}}, not {type(functions).__name__}.")
+    lacking = [name for name in document["functions"] if name not in (functions or {})]
+    if lacking:
+        listed = ", ".join(f"{name!r}: {name}" for name in lacking)
+        raise SpecError(
+            f"The formula {document['formula'].strip()!r:.200} calls functions of the user, which files do not hold; "
+            f"load it with functions={{{listed}}}."
+        )
+
+
+def _called(spec: ModelSpec | ScaleSpec) -> list[str]:
+    """A user's own functions that a formula calls."""
+    text = re.sub(r"`[^`]*`", "", spec.formula)
+    return [name for name, _ in spec.functions if re.search(rf"(?<![\w.]){name}\s*\(", text)]
+
+
+def _reading(spec: ModelSpec | ScaleSpec) -> list[str]:
+    """What later numbers rest on: the linear part written out, the processes, the columns and their roles."""
+    processes = spec.gps if isinstance(spec, ModelSpec) else ()
+    mixture = spec.mixture if isinstance(spec, ModelSpec) else None
+    reads = [spec.linear, *(term.name for term in processes), *(f"{v.role} {v.name}" for v in spec.variables)]
+    return [*reads, f"mixture {mixture.process:d} {mixture.numbers}"] if mixture is not None else reads
+
+
+def _learned(part: Any) -> list[Any]:
+    if isinstance(part, tuple):
+        return [value for item in part for value in _learned(item)]
+    if not is_dataclass(part):
+        return []
+    own = LEARNED.get(type(part), ())
+    values = [getattr(part, name) for name in own]
+    return values + [v for f in fields(part) if f.name not in own for v in _learned(getattr(part, f.name))]
+
+
+def _relearn(part: Any, values: Iterator[Any]) -> Any:
+    """Put learned values back, in the order in which ``_learned`` took them."""
+    if isinstance(part, tuple):
+        return tuple(_relearn(item, values) for item in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    own = LEARNED.get(type(part), ())
+    changes = {name: next(values, None) for name in own}
+    for name, value in changes.items():
+        if not fits(value, field_types(type(part))[name]):
+            raise MalformedError(f"its specification has the value {value!r:.60} for {name}")
+    changes |= {f.name: _relearn(getattr(part, f.name), values) for f in fields(part) if f.name not in own}
+    return replace(part, **changes)
+
+
+def _are_texts(items: Any) -> bool:
+    return isinstance(items, list) and all(isinstance(item, str) for item in items)
+
 
 _NOT_STORED = ("spec", "training", "covariates")
 
@@ -42,7 +167,6 @@ class Kind:
 
     name: str
     parts: type  # dataclass of what such a fit was made from and what it found
-    without_rows: Callable[[Any], Any]  # parts -> parts without anything that has an entry for each training row
     check: Callable[[Any], None]  # parts -> None; raises where they do not belong together
     results: Callable[[Any], Any]  # parts -> results
 
@@ -55,9 +179,9 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("process", Parts, process_without_rows, check_process, GPResults.from_parts),
-        Kind("regression", RegressionParts, regression_without_rows, check_regression, RegressionResults),
-        Kind("mixture", MixtureParts, mixture_without_rows, check_mixture, MixtureResults),
+        Kind("process", Parts, check_process, GPResults.from_parts),
+        Kind("regression", RegressionParts, check_regression, RegressionResults),
+        Kind("mixture", MixtureParts, check_mixture, MixtureResults),
     )
 }
 
@@ -76,7 +200,7 @@ def save(parts: Any, path: str | os.PathLike[str]) -> None:
     """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
     kind = kind_of(parts)
-    rowless, arrays = kind.without_rows(parts), list[np.ndarray[Any, Any]]()
+    rowless, arrays = parts.without_rows(), list[np.ndarray[Any, Any]]()
     specification = plain_spec(parts.spec, parts.facts.names)
     codec = fit_codec(parts.spec, parts.state.levels)
     document = {

@@ -178,7 +178,7 @@ def test_regressions_are_compared_by_likelihood(regressions, table, capsys):
 
 def test_a_regression_is_not_compared_with_a_process(regressions, saved, capsys):
     assert main(["compare", str(regressions["plain"]), str(saved), "--by", "aic"]) == 2
-    assert "not to be had of 'toy'" in capsys.readouterr().err
+    assert "not available for 'toy'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("formula", ["y ~ x + g", "y ~ x + re(g)"])

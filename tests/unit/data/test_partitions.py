@@ -105,7 +105,7 @@ def test_facts_are_those_of_memory(frame, name):
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("size", [1, 10, 25, 59])
 def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
-    from tobitgp.inference.assembly import assemble_partitions
+    from tobitgp.inference.fit import assemble_partitions
     from tobitgp.inference.parameters import Given as Asked
     from tobitgp.likelihoods import FAMILIES
 

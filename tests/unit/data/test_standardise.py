@@ -8,7 +8,7 @@ from tobitgp.data.outcome import outcome
 from tobitgp.data.standardisation import standardise
 from tobitgp.errors import DataError
 from tobitgp.likelihoods import FAMILIES
-from tobitgp.likelihoods.gaussian import log_density_exact
+from tobitgp.likelihoods.families import log_density_exact
 
 LIKELIHOOD = FAMILIES["gaussian"].likelihood
 

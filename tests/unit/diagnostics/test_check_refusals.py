@@ -21,7 +21,7 @@ def test_check_of_side_noises_looks_at_the_residuals():
     res = tg.fit("y ~ gp(x) | censor(lower)", rows, method="vi", bound="local", hyper="maximize")
     table = res.check().table
     assert table.loc["posterior", "verdict"] == "doubtful"
-    assert "side noises" in table.loc["posterior", "words"]
+    assert "censoring noises" in table.loc["posterior", "words"]
     assert "pattern in x" in table.index
 
 

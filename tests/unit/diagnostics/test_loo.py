@@ -9,7 +9,7 @@ from support.arviz import legacy, quietly
 import tobitgp as tg
 from tobitgp.distributions.convolution import log_density, log_mass
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.process.nodes import predict_left_out
+from tobitgp.results.process.posterior import predict_left_out
 
 CURVE = "y ~ z + gp(x) | censor(low, 1.4)"
 
@@ -278,7 +278,7 @@ def test_side_noises_are_no_likelihood():
     formula, fixed = "y ~ gp(x) | censor(lower)", {"sd(gp(x))": 8.0, "lengthscale(gp(x))": 0.15, "sigma": 0.3}
     noisy = tg.fit(formula, data, method="vi", bound="local", fixed={**fixed, "sigma_lower": 0.5})
     for ask in (noisy.loo, noisy.waic, noisy.k_hat, noisy.to_arviz):
-        with pytest.raises(SpecError, match="side noises"):
+        with pytest.raises(SpecError, match="censoring noises"):
             ask()
     plain = tg.fit(formula, data, method="vi", bound="local", fixed={**fixed, "sigma_lower": 0.0})
     assert plain.loo().elpd == pytest.approx(tg.fit(formula, data, fixed=fixed).loo().elpd, abs=3.0)

@@ -5,7 +5,7 @@ from support.problems import from_codes, gp, make_problem, marginals, simulate, 
 from support.reference import load
 
 from tobitgp.inference import EP
-from tobitgp.inference.exact import exact_posterior, prior_covariance, why_not_exact
+from tobitgp.inference.evidence import exact_posterior, prior_covariance, why_not_exact
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.priors.block import Inputs
 from tobitgp.priors.kernel_block import GPPrior

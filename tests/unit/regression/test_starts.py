@@ -8,7 +8,7 @@ from support.working import standardised
 from tobitgp.data.outcome import outcome
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.regression import maximise, starts
+from tobitgp.regression import fit, maximise
 
 
 def sample(seed, n=15, heavy=False):
@@ -28,8 +28,8 @@ def test_more_starts_find_higher_maxima(law, free, monkeypatch):
     def fits():
         return [maximise(rows, H, W=H, law=law, estimate_df=free) for rows, H in samples]
 
-    every, with_several = starts.starts, fits()
-    monkeypatch.setattr(starts, "starts", lambda working, law: [next(every(working, law))])
+    every, with_several = fit.starts, fits()
+    monkeypatch.setattr(fit, "starts", lambda working, law: [next(every(working, law))])
     for several, one in zip(with_several, fits(), strict=True):
         assert several.converged >= one.converged
         if one.converged:
@@ -41,5 +41,5 @@ def test_large_samples_start_once(n, number, rng):
     H = np.column_stack([np.ones(n), rng.normal(size=n)])
     y = rng.standard_t(3, size=n)
     working = standardised(outcome(response(y, y)), H, np.ones((n, 1)))
-    assert len(starts.ascend(working, Student(3.0), 50)[0]) == number
-    assert len(starts.ascend(working, Normal(), 50)[0]) == 1
+    assert len(fit.ascend(working, Student(3.0), 50)[0]) == number
+    assert len(fit.ascend(working, Normal(), 50)[0]) == 1

@@ -16,8 +16,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
 from tobitgp.posterior.seen import Component, latent_quantiles, truncated_mean
-from tobitgp.results.conditional import seen_in_rows, seen_in_training
-from tobitgp.results.process.nodes import nodes_of
+from tobitgp.results.process.posterior import nodes_of, seen_in_rows, seen_in_training
 from tobitgp.results.rows import ask
 
 FIXED = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.8, "sigma": 0.3}

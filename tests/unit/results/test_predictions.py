@@ -8,7 +8,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
-from tobitgp.results.process import nodes
+from tobitgp.results.process import posterior as nodes
 
 
 @pytest.mark.parametrize("what", ["latent", "median", "uncensored", "observed"])

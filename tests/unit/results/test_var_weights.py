@@ -14,7 +14,7 @@ from tobitgp.data.arrays import Rows, Window
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.errors import BoundaryWarning, DataError, SpecError
 from tobitgp.likelihoods.censoring_noise import Spread
-from tobitgp.likelihoods.gaussian import GaussianNoise
+from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.likelihoods.noise import Noise
 
 KNOWN = {"sd(gp(x))": 1.2, "lengthscale(gp(x))": 1.5, "sigma": 0.4}

@@ -44,7 +44,7 @@ from tobitgp.mixture.methods import Method
 from tobitgp.mixture.model import State, Weights
 from tobitgp.mixture.rows import read_rows
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.mixture.predict import MixtureParts, Tried, known_ends, warn_without_errors
+from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.views import COUNTS, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
@@ -283,7 +283,7 @@ class MixtureStream:
         if weights is not None and not isinstance(weights, str):
             raise SpecError(f"weights={weights!r}: the name of a column is needed, since rows come in batches.")
         if not isinstance(missing, str) or missing not in ("drop", "raise"):
-            raise SpecError(f"missing={missing!r} is not offered; choose 'drop' or 'raise'.")
+            raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
         self._method = SVBCM() if method is None else method

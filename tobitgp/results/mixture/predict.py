@@ -1,4 +1,4 @@
-"""What a mixture was made from, and its predictions: components, times and the posterior of its parameters.
+r"""Predictions of a mixture: the posterior of its parameters, its components, and times.
 
 Means, quantiles, probabilities and everything of survival are those of the exact predictive distribution, in which
 parameters are integrated over their posterior; what was seen of a row and the clipped mean are at the plug-in
@@ -9,135 +9,26 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.arrays import CensoredResponse
-from tobitgp.data.design import DesignState
-from tobitgp.data.prepare import TrainingData
 from tobitgp.data.response import build_response, unknown_rows
 from tobitgp.data.table import column_names, read_table
-from tobitgp.data.training_summary import Facts
-from tobitgp.errors import ApproximationWarning, BoundaryWarning, SpecError, user_level
-from tobitgp.formula.spec import ModelSpec
-from tobitgp.mixture import (
-    MixtureFit,
-    Predictive,
-    held_parameters,
-    impute,
-    linear_response,
-    posterior_covariance,
-    rows_of,
-)
-from tobitgp.mixture.family import Family
+from tobitgp.errors import ApproximationWarning, SpecError, user_level
+from tobitgp.mixture import MixtureFit, Predictive, impute
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import read_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question, observed
-from tobitgp.results.conditional import what_was_seen
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
-from tobitgp.results.rows import Asked, Limits, ask
+from tobitgp.results.rows import Asked, Limits, ask, what_was_seen
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
-from tobitgp.results.views import Source
-from tobitgp.typing import Array, BoolArray, Frame, IntArray
-
-CovKind = Literal["linear_response", "vb"]
-COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The numbers of components that were tried."""
-
-    by: Literal["log_evidence", "bic"]  # what chose among them
-    numbers: IntArray  # (m,), ascending
-    values: Array  # (m,)
-    converged: BoolArray  # (m,)
-
-
-@dataclass(frozen=True, slots=True)
-class MixtureParts(Source):
-    """A fitted mixture and its data."""
-
-    spec: ModelSpec
-    state: DesignState  # of no column
-    facts: Facts
-    fit: MixtureFit
-    tried: Tried | None = None  # where a range of numbers of components was given
-    covariance: Array | None = None  # (p, p), by linear response
-    training: TrainingData | None = None
-    covariates: pd.DataFrame | None = None
-
-    @property
-    def family(self) -> Family:
-        """Of the components."""
-        return self.fit.model.family
-
-    @property
-    def bayes(self) -> bool:
-        """Whether there is a posterior; point estimates otherwise."""
-        return isinstance(self.fit.model, Bayes)
-
-
-def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
-    """Ends (lower, upper] of the rows of a response, as a mixture reads them, (n,) each.
-
-    Of counts the spellings mean different things: ``censor(upper=6)`` is what an instrument shows that stops at 6, a
-    count of at least 6; a flag, as of ``Surv``, and the text ``>6`` say that 6 was exceeded; ``<6`` is at most 5.
-    """
-    lower, upper, _ = rows_of(response)
-    if family.support != "counts":
-        return lower, upper
-    if spec.response.kind == "value" and spec.flag is None:
-        at_limit = np.isposinf(upper) & np.isfinite(lower)
-        lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
-    if spec.response.kind == "text":
-        below = np.isneginf(lower) & np.isfinite(upper)
-        upper = np.where(below, np.ceil(upper) - 1.0, upper)
-    return lower, upper
-
-
-def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
-    """Ends and weights of the training rows, (n,) each."""
-    response = parts.rows.response
-    return *known_ends(parts.spec, parts.family, response), response.weight
-
-
-def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Array:
-    """Covariance of all parameters, (p, p)."""
-    if not isinstance(kind, str) or kind not in COV_KINDS:
-        raise SpecError(f"kind={kind!r} is not offered; choose one of {', '.join(map(repr, COV_KINDS))}.")
-    if kind == "vb":
-        if not parts.bayes:
-            raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
-        return posterior_covariance(parts.fit)
-    return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
-
-
-def warn_without_errors(fit: MixtureFit, V: Array) -> None:
-    """Say why some parameters have no standard error, and what helps."""
-    names, held = np.array(fit.names), held_parameters(fit)
-    unknown = np.isnan(np.diag(V)) & ~held
-    notes = []
-    if held.any():
-        notes.append(
-            f"At the bound of what is searched, and without standard error: {', '.join(names[held])}. Errors of the "
-            "others take these values as known. The likelihood rises beyond them: fit fewer components, or by 'vbcm'."
-        )
-    if unknown.any():
-        remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
-        remedy = remedy if fit.converged else " The fit had not converged: raise max_iter first."
-        notes.append(
-            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
-            f"what depends on them, are NaN.{remedy}"
-        )
-    for note in notes:
-        warnings.warn(note, BoundaryWarning, stacklevel=user_level())
-
+from tobitgp.typing import Array, BoolArray, Frame
 
 WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
 

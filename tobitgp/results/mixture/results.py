@@ -10,32 +10,31 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics.check import mixture_findings
-from tobitgp.diagnostics.draws import training_rows
+from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
+from tobitgp.numerics.sampling import generator
+from tobitgp.results import output
 from tobitgp.results.compare import rank_table
-from tobitgp.results.estimates import Linear
-from tobitgp.results.mixture import estimates, questions
-from tobitgp.results.mixture.estimates import MixtureEstimates
-from tobitgp.results.mixture.predict import (
-    CovKind,
+from tobitgp.results.estimates import CovKind, Linear
+from tobitgp.results.mixture.parts import (
+    ComponentDraws,
+    MixtureEstimates,
     MixtureParts,
     covariance_of,
-    ends_of_rows,
-    predict_mixture,
-    times_of_rows,
+    draw_components,
+    draw_rows,
     training_ends,
     warn_without_errors,
 )
-from tobitgp.results.mixture.questions import ComponentDraws, draw_components
+from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
-from tobitgp.results.rows import ask
+from tobitgp.results.rows import Asked, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER, Scores
-from tobitgp.results.views import COUNTS
 from tobitgp.typing import Array, Frame
 
 NO_LINEAR = Linear(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)), np.zeros(0, dtype=bool))
@@ -80,21 +79,23 @@ class MixtureResults(Results):
         return NO_LINEAR
 
     @property
-    def _columns(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def _names(self) -> list[str]:
-        return list(self._parts.fit.names)
-
-    @property
     def _rest(self) -> MixtureEstimates:
-        return self._estimates("linear_response")
+        return self._estimates(None)[1]
 
-    def _estimates(self, kind: CovKind) -> MixtureEstimates:
+    def _estimates(self, kind: CovKind | None) -> tuple[Linear, MixtureEstimates]:
+        kind = "linear_response" if kind is None else kind
         default = isinstance(kind, str) and kind == "linear_response"
         parts = self._with_covariance if default else self._parts
-        return MixtureEstimates(parts.fit, covariance_of(parts, kind))
+        return NO_LINEAR, MixtureEstimates(parts.fit, covariance_of(parts, kind))
+
+    def _testable(self, kind: CovKind | None) -> tuple[Linear, list[str]]:
+        found = self._estimates(kind)[1]
+        return Linear(np.ones(1), found.value[None], found.V[None], np.diag(found.V) == 0.0), self._names
+
+    def _summary(self, alpha: float, kind: CovKind | None) -> Any:
+        from tobitgp.report.mixture import summarise_mixture
+
+        return summarise_mixture(self, alpha, kind)
 
     @property
     def _with_covariance(self) -> MixtureParts:
@@ -148,11 +149,6 @@ class MixtureResults(Results):
         return float(len(self._parts.fit.names) - 1)
 
     @property
-    def df_resid(self) -> float:
-        """Residual degrees of freedom, ``nobs - df_model``."""
-        return self.nobs - self.df_model
-
-    @property
     def elbo(self) -> float:
         """Evidence lower bound in nats, for one order of the components; NaN by maximum likelihood.
 
@@ -184,27 +180,6 @@ class MixtureResults(Results):
     def llf(self) -> float:
         """Log likelihood of the response in nats, by ``method="em"``: (EM1) of the theory pages; NaN of a posterior."""
         return self._parts.fit.log_likelihood
-
-    @property
-    def aic(self) -> float:
-        """``2 k - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
-
-        References
-        ----------
-        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
-        716-723.
-        """
-        return 2.0 * (self.df_model - self.llf)
-
-    @property
-    def bic(self) -> float:
-        """``k log nobs - 2 llf`` on the scale of deviances, k the number of parameters; NaN of a posterior.
-
-        References
-        ----------
-        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
-        """
-        return self.df_model * float(np.log(self.nobs)) - 2.0 * self.llf
 
     @property
     def converged(self) -> bool:
@@ -265,16 +240,67 @@ class MixtureResults(Results):
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
-    conf_int = estimates.conf_int
-    cov_params = estimates.cov_params
-    t_test = estimates.t_test
-    wald_test = estimates.wald_test
-    summary_frame = estimates.summary_frame
-    summary = estimates.summary
-    sample = questions.sample
-    plot = plot_components = questions.plot_components
-    plot_evidence = questions.plot_evidence
-    plot_residuals = questions.plot_residuals
+    plot_evidence = output.plot_evidence
+
+    def plot_components(self, ax: Any = None) -> Any:
+        """The mixture and its components over the data.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_components()
+        >>> len(ax.get_legend_handles_labels()[1])
+        5
+        """
+        from tobitgp.report.mixture import plot_components
+
+        return plot_components(self, training_ends(self._parts), ax)
+
+    plot = plot_components
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """Quantile residuals against normal quantiles, with a 95% envelope.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            To draw on; new ones without.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        SpecError
+            If ``ax`` is no matplotlib axes, or the fit holds no training rows.
+
+        Examples
+        --------
+        >>> import tobitgp as tg
+        >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
+        >>> ax = res.plot_residuals()
+        >>> ax.get_xlabel()
+        'normal quantile'
+        """
+        from tobitgp.report.mixture import plot_scores
+
+        return plot_scores(self, ax)
 
     @property
     def predictive(self) -> Predictive:
@@ -301,6 +327,22 @@ class MixtureResults(Results):
         bands = check_flag("se", options["se"]) or options["interval"] is not None
         return predict_mixture(self._with_covariance if bands else self._parts, new, what, **options)
 
+    @property
+    def _drawn(self) -> tuple[str, ...]:
+        return ("uncensored", "observed", "conditional")
+
+    def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
+        asked, limits, ends = ask(self._parts, new, exclude), None, None
+        size = read_draws(draws, rows=len(asked.index))
+        if what == "observed":
+            limits = asked.limits()
+        if what == "conditional":
+            lower, upper, known = ends_of_rows(self._parts, new, asked)
+            asked, ends = asked.among(known), (lower, upper)
+        stream, V = generator(rng), covariance_of(self._with_covariance)
+        y = draw_rows(self._parts.fit, V, int(asked.usable.sum()), size, stream, ends)
+        return asked, y if limits is None else np.clip(y, limits.lower[:, None], limits.upper[:, None])
+
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
         training_rows(self._parts, question)
         return draw_components(self._with_covariance, draws, rng, question=question)
@@ -326,13 +368,11 @@ class MixtureResults(Results):
         at_once = np.full(len(lower), -np.inf)
         return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))
 
-    def __repr__(self) -> str:
-        parts, counts = self._parts, self._parts.facts.counts
-        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
-        value = f"log evidence {self.log_evidence:.2f} (elbo)" if parts.bayes else f"log likelihood {self.llf:.2f}"
-        return (
-            f"MixtureResults: {parts.spec.formula.strip()}\n"
-            f"  {parts.family.name}, {self.n_components} component{'s' * (self.n_components > 1)}, "
-            f"method {self.method}: {counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
-            f"  {value}, {'converged' if self.converged else 'NOT converged'}"
-        )
+    @property
+    def _family_in_words(self) -> str:
+        k = self.n_components
+        return f"{self._parts.family.name}, {k} component{'s' * (k > 1)}"
+
+    @property
+    def _criterion_in_words(self) -> str:
+        return f"{super()._criterion_in_words}{' (elbo)' * self._parts.bayes}"

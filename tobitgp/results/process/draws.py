@@ -1,4 +1,4 @@
-"""Draws from the posterior of a process in several rows together."""
+"""Draws from the posterior of a process in several rows together: design point, features, what these leave of f."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, stre
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.likelihoods.censoring_noise import SIDES
-from tobitgp.likelihoods.row_terms import log_likelihoods
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.posterior.seen import CHUNK, Seen, latent_quantiles, normal_draws
 from tobitgp.priors.block import Inputs
-from tobitgp.results.conditional import seen_in_training
-from tobitgp.results.joint import JointLaw, draw_within
+from tobitgp.results.joint import JointPosterior, draw_within
+from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
 from tobitgp.typing import Array, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLaw(JointLaw):
+class JointProcess(JointPosterior):
     """Of f in several rows."""
 
     parts: Parts
@@ -48,7 +48,7 @@ class ProcessLaw(JointLaw):
 
     @property
     def of_training_rows(self) -> bool:
-        """What was seen of a new row says something of f, which the posterior has not heard."""
+        """What was seen of a new row says something of f, on which the posterior is not conditioned."""
         return True
 
     def draw(
@@ -98,9 +98,9 @@ class ProcessLaw(JointLaw):
 
 
 def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> Array:
-    """What rows may have been, (n, draws), given how f stands in its posterior law at a design point.
+    """What rows may have been, (n, draws), given the order of f in its posterior at a design point.
 
-    That law is normal, the rows' f together; given what was seen of a row alone its f is not. Orders of the one are
+    There the f of all rows are normal together; given what was seen of a row alone its f is not. Orders of the one are
     taken for orders of the other: a normal copula, whose margins are those of imputation, (PRE8) of the theory pages.
     """
     out = np.repeat(seen.lower[:, None], scores.shape[1], axis=1)
@@ -150,16 +150,11 @@ class ProcessDraws(Draws):
         """S."""
         return len(self.point)
 
-    @property
-    def names(self) -> list[str]:
-        """Linear columns, then hyper-parameters."""
-        return self.parts.names
-
     def parameters(self) -> Array:
         """Linear coefficients, and hyper-parameters at the draw's design point, (S, k)."""
         fitted, gp = self.parts.fitted, self.parts.gp
         p = fitted.n_linear
-        out = np.empty((self.size, len(self.names)))
+        out = np.empty((self.size, len(self.parts.names)))
         for j, point in enumerate(fitted.points):
             at = self.point == j
             out[at, p:] = fitted.parameters.values(point.theta)
@@ -221,7 +216,7 @@ def draw_process(
 ) -> ProcessDraws:
     """Draw from the posterior of a process, with ``first`` from that at the maximum alone."""
     training = training_rows(parts, question)
-    refuse_side_noises(parts, question)
+    refuse_censoring_noises(parts, question)
     stream, seeds = streams(len(training.labels), rng)
     fitted = parts.fitted
     chosen = stream.choice(len(fitted.weights), size=draws, p=fitted.weights)
@@ -234,8 +229,8 @@ def draw_process(
     return ProcessDraws(parts, known, point, tuple(w), seeds)
 
 
-def refuse_side_noises(parts: Parts, question: str) -> None:
-    """Refuse fits whose censored rows have noise of their own."""
+def refuse_censoring_noises(parts: Parts, question: str) -> None:
+    """Refuse fits with censoring noise."""
     found = parts.fitted.parameters
     noises = [
         value
@@ -244,7 +239,7 @@ def refuse_side_noises(parts: Parts, question: str) -> None:
     ]
     if any(noises):
         raise SpecError(
-            f"The side noises of bound='local' make a likelihood that is no density, of which {question} has no "
+            f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
             "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )
 

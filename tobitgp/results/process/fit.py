@@ -11,19 +11,27 @@ import pandas as pd
 from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.row_warnings import warn_copies
+from tobitgp.data.training_summary import make_facts
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
-from tobitgp.inference.assembly import assemble_partitions
-from tobitgp.inference.fit import evaluate, fit_gp
-from tobitgp.inference.fitted import Settings, Step, Task
+from tobitgp.inference.fit import assemble_partitions, evaluate, fit_gp
+from tobitgp.inference.fitted import (
+    Settings,
+    Step,
+    Task,
+    warn_coarse,
+    warn_no_bound,
+    warn_own_levels,
+    warn_unidentified,
+)
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
-from tobitgp.inference.warnings import warn_coarse, warn_no_bound, warn_own_levels, warn_unidentified
 from tobitgp.likelihoods import Family
 from tobitgp.results.process.results import GPResults
-from tobitgp.results.rowless import process_results
+from tobitgp.results.terms import columns_together, with_typical_groups
+from tobitgp.results.views import Parts, named_columns
 from tobitgp.typing import Frame
 
 
@@ -40,17 +48,20 @@ def fit_process(
     on_step: Callable[[Step], None] | None = None,
 ) -> GPResults:
     """Fit a formula under a prior, with processes or without."""
-    plan, model, whole = build_model(spec, read, family, given, method, settings)
+    plan, model, all_rows = build_model(spec, read, family, given, method, settings)
     warn_unidentified(plan.measured, spec.gps)
     warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
-    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
     warn_no_bound(fitted)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
         warn_copies(read.design, read.response, fitted.effective)
     if isinstance(read, PartitionedData):
-        return process_results(spec, read, model, fitted, columns)
+        names = named_columns([spec], dict.fromkeys(columns))
+        facts = make_facts(read.state, read.found, read.counts, names, read.examples, columns_together(read.state))
+        facts = with_typical_groups(facts, read.state, read.found.groups)
+        return GPResults.from_parts(Parts(spec, read.state, facts, model, fitted).without_rows())
     return GPResults(spec, read, model, fitted, data)
 
 
@@ -98,9 +109,9 @@ def evidence_at(
     gradient: bool,
 ) -> Evidence:
     """Evidence where ``given.fixed`` has all hyper-parameters."""
-    plan, model, whole = build_model(spec, read, family, given, method, settings)
+    plan, model, all_rows = build_model(spec, read, family, given, method, settings)
     _check_all_given(model)
-    task = Task(model.problem, model.prior, model.parameters, family.likelihood, whole)
+    task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     found = evaluate(task, method, settings, gradient=gradient)
     plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))

@@ -22,18 +22,25 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import Question
 from tobitgp.posterior.seen import conditional_statistics
 from tobitgp.priors.kernel_block import KernelFeatures
-from tobitgp.results import changes, joint, output
-from tobitgp.results.conditional import seen_in_rows
-from tobitgp.results.estimates import Hyper, Linear, hyper_estimates, linear_posterior
-from tobitgp.results.groups import group_table, with_typical_groups
-from tobitgp.results.predict import check_alpha
-from tobitgp.results.process.draws import ProcessDraws, ProcessLaw, draw_process
-from tobitgp.results.process.nodes import answer, nodes_of, term_nodes
+from tobitgp.results import effects, joint, output
+from tobitgp.results.estimates import Linear, Transformed, hyper_estimates, linear_posterior
+from tobitgp.results.process.draws import JointProcess, ProcessDraws, draw_process
+from tobitgp.results.process.posterior import (
+    answer,
+    group_table,
+    nodes_of,
+    process_likelihoods,
+    seen_in_rows,
+    term_nodes,
+)
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked
-from tobitgp.results.terms import columns_together
-from tobitgp.results.times import Scored, process_likelihoods
-from tobitgp.results.views import Parts, describe, keep_covariates, named_columns
+from tobitgp.results.rows import Asked, Scored
+from tobitgp.results.terms import columns_together, with_typical_groups
+from tobitgp.results.views import (
+    Parts,
+    keep_covariates,
+    named_columns,
+)
 from tobitgp.typing import Array, Frame
 
 
@@ -102,25 +109,13 @@ class GPResults(Results):
         return linear_posterior(self._parts.fitted, self._parts.gp)
 
     @cached_property
-    def _hyper(self) -> Hyper:
+    def _rest(self) -> Transformed:
         return hyper_estimates(self._parts.fitted)
-
-    @property
-    def _rest(self) -> Hyper:
-        return self._hyper
-
-    @property
-    def _columns(self) -> Sequence[str]:
-        return self._parts.gp.columns
-
-    @property
-    def _names(self) -> list[str]:
-        return self._parts.names
 
     @property
     def hyperparameters(self) -> dict[str, float]:
         """Values at the maximum by name, natural scale, the user's units; ready for ``fixed=``."""
-        return dict(zip(self._parts.fitted.parameters.names, self._hyper.value.tolist(), strict=True))
+        return dict(zip(self._parts.fitted.parameters.names, self._rest.value.tolist(), strict=True))
 
     @property
     def inducing_inputs(self) -> dict[str, pd.DataFrame]:
@@ -159,23 +154,8 @@ class GPResults(Results):
         return float(self._parts.fitted.effective)
 
     @property
-    def df_resid(self) -> float:
-        """Residual degrees of freedom, ``nobs - df_model``."""
-        return self.nobs - self.df_model
-
-    @property
     def llf(self) -> float:
         """NaN: a Gaussian process has no maximised likelihood; see ``log_evidence``."""
-        return float("nan")
-
-    @property
-    def aic(self) -> float:
-        """NaN, as ``llf``."""
-        return float("nan")
-
-    @property
-    def bic(self) -> float:
-        """NaN, as ``llf``."""
         return float("nan")
 
     @property
@@ -208,15 +188,16 @@ class GPResults(Results):
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended at a maximum and the posterior settled there."""
+        """Whether the search ended at a maximum and the posterior converged there."""
         return bool(self._parts.fitted.trace.converged)
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit, a row for each: columns ``stage, evaluations, sweeps, log_posterior``.
+        """Stages of the fit, a row for each, with four columns.
 
-        Evaluations of the evidence in the stage, sweeps over the rows for them, log posterior density after it.
-        ``"another maximum"`` is where another start ended, a valley away; its evaluations are those of the search.
+        They are its name, evaluations of the evidence in it, passes over the data for them, and log posterior density
+        after it.
+        ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
         return pd.DataFrame(list(self._parts.fitted.trace.stages), columns=columns)
@@ -230,69 +211,6 @@ class GPResults(Results):
         return "Log evidence", f"{self.log_evidence:.2f} ({self.evidence_kind})"
 
     # -- tables -------------------------------------------------------------------------------------------------------
-
-    def summary(self, alpha: float = 0.05) -> Any:
-        """Tables to read or to paste into a report.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals.
-
-        Returns
-        -------
-        statsmodels.iolib.summary.Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
-        >>> print(res.summary().tables[2])
-        ==============================================================================
-                         coef     std err          z     P>|z|       [0.025     0.975]
-        ------------------------------------------------------------------------------
-        Intercept      5.4076      9.1464      0.591     0.554     -12.5191    23.3342
-        age           -0.1497      0.1929     -0.776     0.438      -0.5278     0.2284
-        ==============================================================================
-        """
-        from tobitgp.report.summaries import summarise_process
-
-        return summarise_process(self, check_alpha(alpha))
-
-    def plot_evidence(self, ax: Any = None) -> Any:
-        """Log posterior density of the hyper-parameters after each stage of the search.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            To draw on; new ones without.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        SpecError
-            If ``ax`` is no matplotlib axes, or the fit has no history.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), hyper="maximize")
-        >>> ax = res.plot_evidence()
-        >>> ax.get_ylabel()
-        'log posterior density'
-        """
-        from tobitgp.report.residuals import plot_evidence
-
-        return plot_evidence(self, ax)
 
     def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
         """Random intercepts, a row for each group of the training data.
@@ -338,8 +256,8 @@ class GPResults(Results):
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
-    def _joint(self) -> ProcessLaw:
-        return ProcessLaw(self._parts)
+    def _joint(self) -> JointProcess:
+        return JointProcess(self._parts)
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Nodes:
         return nodes_of(self._parts, asked.design, asked.skip)
@@ -368,19 +286,20 @@ class GPResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return process_findings(self, rng)
 
-    def _without_rows(self) -> GPResults:
-        from tobitgp.results.rowless import process_without_rows
+    def _summary(self, alpha: float, kind: Any) -> Any:
+        from tobitgp.report.summaries import summarise_process
 
-        return GPResults.from_parts(process_without_rows(self._parts))
+        self._estimates(kind)
+        return summarise_process(self, alpha)
+
+    def _without_rows(self) -> GPResults:
+        return GPResults.from_parts(self._parts.without_rows())
 
     posterior = joint.posterior
-    sample = joint.sample
-    marginal_effects = changes.marginal_effects
-    get_margeff = changes.marginal_effects
+    marginal_effects = effects.marginal_effects
+    get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
+    plot_evidence = output.plot_evidence
     plot = output.plot
     plot_terms = output.plot_terms
     plot_residuals = output.plot_residuals
-
-    def __repr__(self) -> str:
-        return describe(self._parts, self.evidence_kind)

@@ -11,18 +11,18 @@ from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import SpecError
-from tobitgp.likelihoods.row_terms import log_likelihoods
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.numerics.sampling import open_uniform
 from tobitgp.regression.convergence import LARGEST_DF, SMALLEST_DF
 from tobitgp.regression.maximum import hide, normal_root
-from tobitgp.results.joint import JointLaw, draw_within
+from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.regression.parts import DF, SIGMA, RegressionParts, predictors, scale_design
 from tobitgp.results.rows import Asked
 from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateLaw(JointLaw):
+class JointEstimates(JointPosterior):
     """Of the linear predictor eta in several rows."""
 
     parts: RegressionParts
@@ -59,8 +59,8 @@ class EstimateLaw(JointLaw):
             return eta
         tau = log_scale[:, None] + W @ change[p : p + q]
         uniform = open_uniform(rng, eta.shape)
-        laws = _laws(parts.law, change[p + q :])
-        return plus_noise(laws, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
+        noises = _noises(parts.noise, change[p + q :])
+        return plus_noise(noises, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
 
 
 def estimate_root(parts: RegressionParts) -> Array:
@@ -70,22 +70,22 @@ def estimate_root(parts: RegressionParts) -> Array:
     return normal_root(parts.covariance)
 
 
-def _laws(law: Distribution, d_log_df: Array) -> list[Distribution]:
+def _noises(noise: Distribution, d_log_df: Array) -> list[Distribution]:
     """Distribution of the noise, one for each draw where ``d_log_df``, (1, draws) or (0, draws), moves log df."""
     if not len(d_log_df):
-        return [law]
-    df = np.exp(np.clip(np.log(law.shape) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-    return [law.with_shape(value) for value in df.tolist()]
+        return [noise]
+    df = np.exp(np.clip(np.log(noise.shape) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
+    return [noise.with_shape(value) for value in df.tolist()]
 
 
 def plus_noise(
-    laws: Sequence[Distribution], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
+    noises: Sequence[Distribution], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
 ) -> Array:
-    """Draws (n, draws) at uniform numbers, of one law or of one for each draw, between two ends where given."""
-    if len(laws) > 1:
-        columns = zip(laws, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
-        return np.column_stack([plus_noise([law], at, s, u, ends) for law, at, s, u in columns])
-    return eta + sigma * laws[0].ppf(uniform) if ends is None else draw_within(laws[0], eta, sigma, *ends, uniform)
+    """Draws (n, draws) at uniform numbers, of one noise or of one for each draw, between ends where there are any."""
+    if len(noises) > 1:
+        columns = zip(noises, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
+        return np.column_stack([plus_noise([noise], at, s, u, ends) for noise, at, s, u in columns])
+    return eta + sigma * noises[0].ppf(uniform) if ends is None else draw_within(noises[0], eta, sigma, *ends, uniform)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +95,13 @@ class EstimateDraws(Draws):
     parts: RegressionParts
     known: Outcome  # of the n rows
     change: Array  # (k, S), draws of ``maximum.parameters`` less their estimates
-    squares: Array  # (S,), squared length of the draws in standard deviations of the law
+    squares: Array  # (S,), squared length of the draws in standard deviations
     seeds: tuple[int, ...]  # one for each chunk of rows
 
     @property
     def size(self) -> int:
         """S."""
         return self.change.shape[1]
-
-    @property
-    def names(self) -> list[str]:
-        """Coefficients, then parameters of the noise."""
-        return self.parts.names
 
     def parameters(self) -> Array:
         """Coefficients of the columns as written, sigma and df on their natural scale, (S, k)."""
@@ -120,24 +115,24 @@ class EstimateDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        laws, jacobian = self._laws(), log_jacobian(self.known, log_time=self.parts.family.log_time)
+        noises, jacobian = self._noises(), log_jacobian(self.known, log_time=self.parts.family.log_time)
         for rows, eta, tau in self._predictors():
             known = self.known.rows(np.arange(rows.start, rows.stop))
-            if len(laws) == 1:
-                value = log_likelihoods(laws[0], known, eta, tau)
+            if len(noises) == 1:
+                value = log_likelihoods(noises[0], known, eta, tau)
             else:
-                columns = zip(laws, eta.T[:, :, None], tau.T[:, :, None], strict=True)
-                value = np.column_stack([log_likelihoods(law, known, f, t) for law, f, t in columns])
+                columns = zip(noises, eta.T[:, :, None], tau.T[:, :, None], strict=True)
+                value = np.column_stack([log_likelihoods(noise, known, f, t) for noise, f, t in columns])
             yield rows, on_grid(value + jacobian[rows][:, None])
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        laws, window = self._laws(), self.known.window
+        noises, window = self._noises(), self.known.window
         for (rows, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
             uniform = open_uniform(np.random.default_rng(seed), eta.shape)
             ends = None if window is None else (window[0][rows], window[1][rows])
             with np.errstate(over="ignore"):
-                y = plus_noise(laws, eta, np.exp(tau), uniform, ends)
+                y = plus_noise(noises, eta, np.exp(tau), uniform, ends)
                 yield rows, np.exp(y) if self.parts.family.log_time else y
 
     def _predictors(self) -> Iterator[tuple[slice, Array, Array]]:
@@ -150,15 +145,10 @@ class EstimateDraws(Draws):
             eta = location[rows][:, None] + H[rows] @ self.change[:p]
             yield rows, eta, log_scale[rows][:, None] + W[rows] @ self.change[p : p + q]
 
-    def _laws(self) -> tuple[Distribution, ...]:
+    def _noises(self) -> list[Distribution]:
         """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""
         parts = self.parts
-        log_df = self.change[len(parts.columns) + len(parts.maximum.gamma) :]
-        law = parts.law
-        if not len(log_df):
-            return (law,)
-        df = np.exp(np.clip(np.log(law.shape) + log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
-        return tuple(law.with_shape(value) for value in df.tolist())
+        return _noises(parts.noise, self.change[len(parts.columns) + len(parts.maximum.gamma) :])
 
 
 def draw_estimates(
@@ -168,7 +158,7 @@ def draw_estimates(
     training = training_rows(parts, question)
     if not parts.maximum.converged:
         raise SpecError(
-            f"The fit has not converged, so that its estimates have no law that {question} could draw from."
+            f"The fit has not converged, so that its estimates have no distribution that {question} could draw from."
         )
     stream, seeds = streams(len(training.labels), rng)
     root = estimate_root(parts)

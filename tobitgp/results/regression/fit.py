@@ -248,7 +248,7 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
             f"method='mle' is for formulas without processes, and {spec.gps[0].name} is one; use method='ep'."
         )
     if cov_type not in KINDS:
-        raise SpecError(f"cov_type={cov_type!r} is not offered; choose one of {', '.join(map(repr, KINDS))}.")
+        raise SpecError(f"cov_type={cov_type!r} is not supported; choose one of {', '.join(map(repr, KINDS))}.")
 
 
 def _fixed(

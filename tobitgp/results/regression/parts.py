@@ -1,8 +1,8 @@
-"""What a regression was made from, its estimates, and the distribution of the response at them."""
+"""What a regression was made from and what it found: estimates, distributions of the response in rows, influence."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.outcome import outcome
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
+from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
@@ -24,9 +26,8 @@ from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
 from tobitgp.regression.maximum import hide
 from tobitgp.regression.residuals import dfbeta, dfbetas
-from tobitgp.results.conditional import response_of_rows
-from tobitgp.results.estimates import Linear, ScaleEstimates
-from tobitgp.results.rows import ask
+from tobitgp.results.estimates import Linear, Transformed
+from tobitgp.results.rows import Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, Frame
@@ -83,7 +84,7 @@ class RegressionParts(Source):
         return () if self.state.scale is None else tuple(f"log(sigma)[{c}]" for c in self.state.scale.linear.columns)
 
     @property
-    def law(self) -> Distribution:
+    def noise(self) -> Distribution:
         """Distribution of the noise, with the degrees of freedom that were estimated."""
         df = self.maximum.df
         return self.family.law if df is None else self.family.law.with_shape(df)
@@ -98,6 +99,11 @@ class RegressionParts(Source):
         """Log likelihood of the response as written."""
         return self.maximum.log_likelihood + self.log_jacobian
 
+    def without_rows(self) -> RegressionParts:
+        """Parts that answer the same about new rows; what only the training rows could tell is noted first."""
+        maximum = replace(self.maximum, scores=None)
+        return replace(self, maximum=maximum, llnull=null_likelihood(self), training=None, covariates=None)
+
 
 def linear_estimates(parts: RegressionParts) -> Linear:
     """Linear coefficients: one normal."""
@@ -107,7 +113,7 @@ def linear_estimates(parts: RegressionParts) -> Linear:
     return Linear(np.ones(1), parts.coefficients[None], V[None], fixed, N)
 
 
-def scale_estimates(parts: RegressionParts) -> ScaleEstimates:
+def scale_estimates(parts: RegressionParts) -> Transformed:
     """Sigma, and df where it is a parameter."""
     p = len(parts.columns)
     theta = parts.maximum.parameters[p:]
@@ -117,7 +123,8 @@ def scale_estimates(parts: RegressionParts) -> ScaleEstimates:
     given = ~parts.maximum.free[p:]
     if parts.family.estimate_df:
         given[-1] = False  # not given, but held at its bound
-    return ScaleEstimates(theta, V[p:, p:], V[p:, :p], positive, given)
+    value = np.where(positive, np.exp(np.where(positive, theta, 0.0)), theta)
+    return Transformed(value, theta, V[p:, p:], V[p:, :p], positive, given, theta, np.zeros_like(theta))
 
 
 def model_arguments(design: Design, family: Family) -> dict[str, Any]:
@@ -165,7 +172,7 @@ def predictors(parts: RegressionParts, design: Design) -> tuple[Array, Array]:
 
 def distributions_at(parts: RegressionParts, x: tuple[Array, ...]) -> LocationScale:
     """Distributions of the response at locations, log scales and, where it is estimated, log df."""
-    noise = parts.law
+    noise = parts.noise
     if len(x) > 2:
         noise = noise.with_shape(float(np.exp(x[2].flat[0])) if x[2].size else noise.shape)
     return LocationScale(noise, x[0], np.exp(x[1]), parts.family.log_time)
@@ -182,7 +189,7 @@ def estimates_of(parts: RegressionParts, design: Design, *, bands: bool = True) 
     x: tuple[Array, ...] = (eta, tau)
     unit: tuple[Array, ...] = (np.exp(tau), np.ones_like(tau))
     if parts.family.estimate_df:
-        x, unit = (*x, np.full_like(tau, np.log(parts.law.shape))), (*unit, np.full_like(tau, _DF_STEP))
+        x, unit = (*x, np.full_like(tau, np.log(parts.noise.shape))), (*unit, np.full_like(tau, _DF_STEP))
     V = N = np.empty((len(eta), 0, 0))
     if bands:
         H, W = design.H - parts.centre, scale_design(parts, design)
@@ -210,7 +217,7 @@ def term_estimates(parts: RegressionParts, design: Design) -> dict[str, Estimate
         value = design.offset if term.name == OFFSET else H @ parts.coefficients
         one, T = np.ones_like(value), H @ parts.uncentring
         V, N = (row_covariance(T, one[:, None], each, 1) for each in (parts.covariance, parts.unidentified))
-        out[term.name] = Estimates(lambda x: LocationScale(parts.law, x[0], one), (value,), (one,), V, N)  # noqa: B023
+        out[term.name] = Estimates(lambda x: LocationScale(parts.noise, x[0], one), (value,), (one,), V, N)  # noqa: B023
     return out
 
 
@@ -244,3 +251,18 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
         change = dfbetas(change, again.inverse_information)
     names = [f"log({name})" if name in ("sigma", "df") else name for name in parts.names]
     return pd.DataFrame(asked.spread(change), index=asked.index, columns=names)
+
+
+def estimate_likelihoods(parts: RegressionParts, scored: Scored) -> Array:
+    """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
+    rows, known = rows_at(parts, scored.asked.design), outcome(scored.response, log_time=parts.family.log_time)
+    low, high, first, last = (
+        (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
+    )
+    exact = known.exact
+    values = np.empty(len(low))
+    values[exact] = rows.noise.logpdf(low[exact]) - np.log(rows.scale[exact])
+    values[~exact] = log_mass(rows.noise, low[~exact], high[~exact])
+    windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
+    values[windowed] -= log_mass(rows.noise, first[windowed], last[windowed])
+    return values + log_jacobian(known, log_time=rows.log)

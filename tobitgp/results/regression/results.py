@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tobitgp.diagnostics import validation
@@ -17,24 +16,23 @@ from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.regression.residuals import PseudoR2, pseudo_r2
-from tobitgp.results import changes, joint, output
-from tobitgp.results.estimates import Linear, ScaleEstimates
+from tobitgp.results import effects, joint, output
+from tobitgp.results.estimates import Linear, Transformed
 from tobitgp.results.hypotheses import WaldResults
-from tobitgp.results.predict import check_alpha
-from tobitgp.results.regression.draws import EstimateDraws, EstimateLaw, draw_estimates
+from tobitgp.results.regression.draws import EstimateDraws, JointEstimates, draw_estimates
 from tobitgp.results.regression.parts import (
     RegressionParts,
     conditional_table,
+    estimate_likelihoods,
     estimates_of,
+    influence_table,
     linear_estimates,
     null_likelihood,
     scale_estimates,
     term_estimates,
 )
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked
-from tobitgp.results.times import Scored, estimate_likelihoods
-from tobitgp.results.views import COUNTS, RATIO_COLUMNS
+from tobitgp.results.rows import Asked, Scored
 from tobitgp.typing import Array, Frame
 
 
@@ -81,16 +79,8 @@ class RegressionResults(Results):
         return linear_estimates(self._parts)
 
     @cached_property
-    def _rest(self) -> ScaleEstimates:
+    def _rest(self) -> Transformed:
         return scale_estimates(self._parts)
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return self._parts.columns
-
-    @property
-    def _names(self) -> list[str]:
-        return self._parts.names
 
     # -- the fit ------------------------------------------------------------------------------------------------------
 
@@ -104,11 +94,6 @@ class RegressionResults(Results):
     def _has_free_intercept(self) -> bool:
         columns = self._columns
         return "Intercept" in columns and bool(self._parts.maximum.free[columns.index("Intercept")])
-
-    @property
-    def df_resid(self) -> float:
-        """``nobs`` less the number of estimated parameters."""
-        return self.nobs - self._n_free
 
     @property
     def _n_free(self) -> float:
@@ -126,27 +111,6 @@ class RegressionResults(Results):
         (REG2) of the theory pages.
         """
         return null_likelihood(self._parts)
-
-    @property
-    def aic(self) -> float:
-        """``2 k - 2 llf`` on the scale of deviances, k the number of estimated parameters.
-
-        References
-        ----------
-        Akaike (1974), A new look at the statistical model identification, *IEEE Transactions on Automatic Control* 19,
-        716-723.
-        """
-        return 2.0 * (self._n_free - self.llf)
-
-    @property
-    def bic(self) -> float:
-        """``k log nobs - 2 llf`` on the scale of deviances, k the number of estimated parameters.
-
-        References
-        ----------
-        Schwarz (1978), Estimating the dimension of a model, *Annals of Statistics* 6, 461-464.
-        """
-        return self._n_free * float(np.log(self.nobs)) - 2.0 * self.llf
 
     @property
     def evidence_kind(self) -> str:
@@ -230,86 +194,13 @@ class RegressionResults(Results):
         --------
         >>> import tobitgp as tg
         >>> data = tg.datasets.load("tobin")
-        >>> whole = tg.fit("durable ~ age + quant | censor(0)", data)
-        >>> whole.lr_test(tg.fit("durable ~ age | censor(0)", data))
+        >>> larger = tg.fit("durable ~ age + quant | censor(0)", data)
+        >>> larger.lr_test(tg.fit("durable ~ age | censor(0)", data))
         chi2(1) = 0.5817, p = 0.4457
         """
         from tobitgp.results.hypotheses import likelihood_ratio
 
         return likelihood_ratio(self, other)
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All parameters in one table.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        DataFrame
-            In the user's units, but for z and its tail probability: columns ``coef, std err, z, P>|z|, lower, upper``;
-            for log-time families also ``exp(coef)``, the factor by which a coefficient multiplies times, with its ends
-            ``exp(coef) lower`` and ``exp(coef) upper``, NaN for the parameters of the noise.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
-        >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
-        >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
-                   coef  exp(coef)  exp(coef) lower  exp(coef) upper
-        Intercept   0.8       2.22             1.45             3.40
-        dose        0.7       2.02             1.41             2.89
-        sigma       0.2        NaN              NaN              NaN
-        """
-        frame = super().summary_frame(alpha)
-        if self._parts.family.log_time:
-            linear = frame.iloc[: len(self._columns)]
-            with np.errstate(over="ignore"):
-                for name, of in zip(RATIO_COLUMNS, ("coef", "lower", "upper"), strict=True):
-                    frame[name] = np.exp(linear[of])
-        return frame
-
-    def summary(self, alpha: float = 0.05) -> Any:
-        """Tables to read or to paste into a report.
-
-        Parameters
-        ----------
-        alpha : float
-            Probability left out of the intervals.
-
-        Returns
-        -------
-        statsmodels.iolib.summary.Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        SpecError
-            If ``alpha`` does not lie between 0 and 1.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> print(res.summary().tables[2])
-        ==============================================================================
-                         coef     std err          z     P>|z|       [0.025     0.975]
-        ------------------------------------------------------------------------------
-        Intercept      5.1169      9.0433      0.566     0.572     -12.6075    22.8414
-        age           -0.1413      0.1905     -0.742     0.458      -0.5147     0.2321
-        ==============================================================================
-        """
-        from tobitgp.report.summaries import summarise_regression
-
-        return summarise_regression(self, check_alpha(alpha))
 
     def influence(self, *, scaled: bool = False) -> pd.DataFrame:
         """Approximate change of every estimate when a row is added: one Newton step.
@@ -344,15 +235,13 @@ class RegressionResults(Results):
         5     0.20
         Name: age, dtype: float64
         """
-        from tobitgp.results.regression.parts import influence_table
-
         return influence_table(self._parts, scaled=scaled)
 
     # -- what questions need ------------------------------------------------------------------------------------------
 
     @property
-    def _joint(self) -> EstimateLaw:
-        return EstimateLaw(self._parts)
+    def _joint(self) -> JointEstimates:
+        return JointEstimates(self._parts)
 
     def _posterior(self, asked: Asked, *, bands: bool) -> Estimates:
         return estimates_of(self._parts, asked.design, bands=bands)
@@ -375,24 +264,23 @@ class RegressionResults(Results):
     def _findings(self, rng: Any) -> Iterator[Finding]:
         return posterior_findings(self, rng)
 
+    @property
+    def _has_ratios(self) -> bool:
+        return self._parts.family.log_time
+
+    def _summary(self, alpha: float, kind: Any) -> Any:
+        from tobitgp.report.summaries import summarise_regression
+
+        self._estimates(kind)
+        return summarise_regression(self, alpha)
+
     def _without_rows(self) -> RegressionResults:
         return RegressionResults(replace(self._parts, training=None, covariates=None))
 
     posterior = joint.posterior
-    sample = joint.sample
-    marginal_effects = changes.marginal_effects
-    get_margeff = changes.marginal_effects
+    marginal_effects = effects.marginal_effects
+    get_margeff = effects.marginal_effects
     k_hat = validation.k_hat
     plot = output.plot
     plot_terms = output.plot_terms
     plot_residuals = output.plot_residuals
-
-    def __repr__(self) -> str:
-        parts, counts = self._parts, self._parts.facts.counts
-        censored = ", ".join(f"{counts[k]} {k}-censored" for k in COUNTS[1:4] if counts[k]) or "none censored"
-        return (
-            f"RegressionResults: {parts.spec.written}\n"
-            f"  {parts.family.name}, method mle: "
-            f"{counts['exact']} rows exact, {censored}, {counts['dropped']} dropped\n"
-            f"  log likelihood {self.llf:.2f}, {'converged' if self.converged else 'NOT converged'}"
-        )

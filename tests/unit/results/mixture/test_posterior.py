@@ -9,8 +9,8 @@ from support.mixtures import DRAWS, NAMES
 
 from tobitgp.mixture import EMCM, Predictive, fit_mixture, linear_response
 from tobitgp.posterior.questions import CURVES, Question, mean, observed, probability, quantile
+from tobitgp.results.mixture.parts import draw_parameters
 from tobitgp.results.mixture.predict import _PlugIn, posterior_of
-from tobitgp.results.mixture.questions import draw_parameters
 
 LAWS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),

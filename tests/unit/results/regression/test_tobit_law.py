@@ -40,7 +40,7 @@ def test_latent_draws_have_the_moments_of_the_estimates(scaled, mixed):
 def test_new_responses_have_the_moments_of_the_law(mixed, family):
     """The variance of a draw is that of the estimates plus that of the noise, averaged over log sigma."""
     res = tg.fit("y ~ z | censor(low, 1.4)", mixed, family=family)
-    new, law = mixed.head(4), res.parts.law
+    new, law = mixed.head(4), res.parts.noise
     y = res.sample(new, DRAWS, rng=2)
     latent = res.predict(new, "latent", se=True)
     log_sd = res.bse["sigma"] / res.params["sigma"]

@@ -162,7 +162,7 @@ def test_errors_of_imputed_values_against_draws_of_the_parameters(tobin, family)
     H = res.parts.training.design.H - res.parts.centre
 
     def refilled(x):
-        rows = rows_of(res.parts.law, H @ x[:p], np.full(len(H), x[p]), family == "weibull")
+        rows = rows_of(res.parts.noise, H @ x[:p], np.full(len(H), x[p]), family == "weibull")
         return rows.conditional_mean(seen.lower, seen.upper)
 
     moves = [(refilled(theta + 1e-4 * column) - refilled(theta - 1e-4 * column)) / 2e-4 for column in root.T]

@@ -1,4 +1,4 @@
-r"""The posterior of a process in rows: as it is, and without a row itself.
+r"""The posterior of a process in rows: of all rows, of each without its own response, and of its groups.
 
 The cavity of row n is the posterior with one copy of its site taken out, and
 
@@ -19,28 +19,33 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from tobitgp.data.arrays import Design
-from tobitgp.data.outcome import outcome
+from tobitgp.data.arrays import CensoredResponse, Design, Groups
+from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
-from tobitgp.inference.ep import cavity
-from tobitgp.inference.method import Marginals
+from tobitgp.errors import SpecError
+from tobitgp.formula.functions import nearest
+from tobitgp.inference.method import Marginals, cavity
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.posterior.nodes import Nodes
-from tobitgp.posterior.questions import Question
+from tobitgp.posterior.questions import QUESTIONS, Question
+from tobitgp.posterior.seen import Seen, log_predictive
 from tobitgp.priors.block import Inputs
 from tobitgp.results.estimates import linear_posterior
-from tobitgp.results.rows import Asked
+from tobitgp.results.predict import check_level
+from tobitgp.results.rows import Asked, Scored, ask, response_of_rows
 from tobitgp.results.terms import OFFSET, model_terms
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array
+from tobitgp.typing import Array, Frame
 
 MIN_CHUNK, MAX_CHUNK = 128, 1024
 HEAVY = 100_000
@@ -138,6 +143,105 @@ def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple
     return mean, sd
 
 
+def seen_in_training(parts: Parts) -> Seen:
+    """Training rows: the cavity of each."""
+    fitted, gp, response = parts.fitted, parts.gp, parts.rows.response
+    design, units, order = parts.rows.design, gp.problem.units, gp.problem.order
+    inputs, base = gp.inputs(design), gp.known_mean(design)
+    J, n = len(fitted.points), len(base)
+    mean, sd = np.empty((J, n)), np.empty((J, n))
+    for j, point in enumerate(fitted.points):
+        lambda1, lambda2 = np.empty(n), np.empty(n)
+        lambda1[order] = point.sites.lambda1
+        lambda2[order] = point.sites.lambda2
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            A, d = point.features([at.rows(rows) for at in inputs])
+            m, v_p = A.times(point.w), point.factor.variance(A)
+            copies = np.maximum(response.weight[rows], 1.0)  # a site of less than a copy goes as a whole
+            v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
+            mean[j, rows] = base[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
+            sd[j, rows] = units.scale * np.sqrt(v_c + d)
+    nodes = Nodes(fitted.weights, mean, sd, noise_sds(parts, design), gp.family.log_time, noises(parts))
+    return _seen(nodes, outcome(response, log_time=gp.family.log_time))
+
+
+def seen_in_rows(parts: Parts, new: Frame | None) -> tuple[Asked, Seen]:
+    """Rows without themselves: cavities of training rows, the predictive distribution of new ones.
+
+    Components are weighted by what they say of a new row inside its window.
+    """
+    asked = ask(parts, new)
+    if new is None:
+        return asked, seen_in_training(parts)
+    asked, response = response_of_rows(parts, new, asked)
+    seen = predicted_rows(parts, response, asked)
+    log_weight = log_predictive(seen)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    return asked, replace(seen, weight=weight / weight.sum(axis=0))
+
+
+def predicted_rows(parts: Parts, response: CensoredResponse, asked: Asked) -> Seen:
+    """New rows under the posterior as it stands, and what was seen of them."""
+    known = outcome(response, log_time=parts.gp.family.log_time, labels=asked.labels.to_numpy())
+    return _seen(nodes_of(parts, asked.design), known)
+
+
+def _seen(nodes: Nodes, known: Outcome) -> Seen:
+    weight = np.repeat(nodes.weight[:, None], nodes.mean.shape[1], axis=1)
+    ends = known.lower, known.upper, nodes.log, nodes.noises, known.entry, known.exit
+    return Seen(weight, nodes.mean, nodes.sd, nodes.sigma, *ends)
+
+
+def process_likelihoods(parts: Parts, rows: Scored) -> Array:
+    """Log predictive density of exact rows, log probability of what was seen of the others; (m,)."""
+    seen = predicted_rows(parts, rows.response, rows.asked)
+    values = np.logaddexp.reduce(log_predictive(seen), axis=0)
+    known = outcome(rows.response, log_time=seen.log)
+    return values + log_jacobian(known, log_time=seen.log)
+
+
+def group_table(parts: Parts, term: str | None, interval: float | None) -> pd.DataFrame:
+    """Random intercepts, a row for each group; see ``GPResults.group_effects``."""
+    level = check_level(interval)
+    tables, keys = [], []
+    for t in _chosen(parts, term):
+        levels = parts.state.group_levels[t]
+        assert levels is not None
+        block = t + (parts.gp.linear is not None)
+        moments = process_moments(parts, parts.gp.inputs(_one_row_each(parts, t)), block)
+        nodes = Nodes(parts.fitted.weights, *moments, noise_sds(parts), parts.gp.family.log_time)
+        tables.append(pd.DataFrame(nodes.statistics(QUESTIONS["latent"](nodes.log), level, se=True)))
+        keys += [(parts.gp.terms[t].name, item) for item in levels]
+    return pd.concat(tables).set_axis(pd.MultiIndex.from_tuples(keys, names=["term", "level"]))
+
+
+def _chosen(parts: Parts, term: Any) -> list[int]:
+    """Places of random intercepts among the processes."""
+    names = {item.name: t for t, item in enumerate(parts.gp.terms) if not item.factors}
+    if not names:
+        raise SpecError("This model has no random intercepts; re(g) in the formula gives one to each level of g.")
+    if term is None:
+        return list(names.values())
+    if term not in names:
+        listed = ", ".join(map(repr, names))
+        raise SpecError(
+            f"term={term!r} names no random intercepts{nearest(str(term), list(names))}; this model has {listed}."
+        )
+    return [names[term]]
+
+
+def _one_row_each(parts: Parts, t: int) -> Design:
+    """Rows that differ in nothing but the group of one process."""
+    levels, centres = parts.state.group_levels, parts.gp.problem.units.x_centre
+    n = len(levels[t] or ())
+    codes = [np.arange(n) if k == t else np.zeros(n, dtype=np.intp) for k in range(len(levels))]
+    groups = tuple(
+        None if known is None else Groups(code, len(known)) for code, known in zip(codes, levels, strict=True)
+    )
+    X = tuple(np.tile(centre, (n, 1)) for centre in centres)
+    return Design(np.zeros((n, len(parts.gp.columns))), parts.gp.columns, X, np.zeros(n), groups)
+
+
 _HEAVY = 100_000
 
 
@@ -160,7 +264,7 @@ class LeftOut(NamedTuple):
 
 
 def predict_left_out(parts: Parts) -> Predicted:
-    """Rows without their own word at every design point, in the order of the data."""
+    """Rows left out at every design point, in the order of the data."""
     problem, fitted = parts.gp.problem, parts.fitted
     J = len(fitted.points)
     work = problem.n * J * max(fitted.n_features, 1)

@@ -14,13 +14,13 @@ from tobitgp.data.arrays import Design
 from tobitgp.data.table import in_days
 from tobitgp.data.training_summary import NO_ROWS, coded_values, constant_column
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.groups import curve_levels, keep_intercepts
 from tobitgp.results.rows import Limits, ask, mean_limits, no_limits
+from tobitgp.results.terms import curve_levels, keep_intercepts
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
-    from tobitgp.results.results import Results
+    pass
 
 STEP = 1e-4
 SLOPE = "dy/dx"
@@ -139,77 +139,3 @@ def _replay(parts: Source, frame: Frame, name: str, values: Any) -> Design:
     if name not in parts.spec.names("re"):
         return design
     return keep_intercepts(parts, design, parts.state.replay(frame)[0])
-
-
-def marginal_effects(
-    results: Results,
-    what: str = "latent",
-    at: Any = "overall",
-    *,
-    below: float | None = None,
-    above: float | None = None,
-    alpha: float = 0.05,
-) -> pd.DataFrame:
-    """How predictions change with each column: derivatives for numbers, differences from the base for factors.
-
-    A column that has a curve for each level by ``by=`` counts as a factor; random intercepts have no effects here,
-    but in :meth:`tobitgp.GPResults.group_effects`, and each row keeps its own.
-
-    Effects are those of ``predict``, averaged over rows. Of a regression their standard errors are those of the delta
-    method; of a process standard deviations, p-values and intervals come from the posterior, the effect linearised in
-    the weights of the features at every design point; on the latent scale nothing is lost by that. An effect is in the
-    units of the prediction per unit of the column.
-
-    Parameters
-    ----------
-    what : {"latent", "observed", "prob"}
-        Of f, of the mean of what is shown (clipped, in the window), or of the probability of lying below or above a
-        limit.
-    at : {"overall", "mean", "design"}, or DataFrame
-        Average over the training rows with their weights, at the mean of numbers and the most frequent level of
-        factors and groups, at the mean of all columns of a regression's design, dummies among them, or over the rows of
-        a DataFrame. At ``"design"`` a level has the derivative in its dummy, which is what R's ``censReg::margEff``
-        prints.
-    below, above : float, optional
-        With ``"prob"``, one of the two, on the scale of the response.
-    alpha : float
-        Probability left out of the intervals.
-
-    Returns
-    -------
-    DataFrame
-        Index ``(variable, contrast)``, the contrast ``"dy/dx"`` for numbers; columns
-        ``dydx, se, z, p, lower, upper``. ``"observed"`` adds ``intensive``, the change of values between the limits
-        times their probability, and ``extensive``, the rest, through the probabilities.
-
-    Raises
-    ------
-    SpecError
-        For another ``what``, one that lacks its limits or has limits it does not take, an ``alpha`` outside (0, 1),
-        or if the fit holds no training rows to average over.
-    DataError, UnseenLevelError
-        If the rows of ``at`` cannot be used.
-
-    References
-    ----------
-    .. [1] J. F. McDonald and R. A. Moffitt, "The uses of Tobit analysis", REStat 62 (1980); (REG14) and (REG15) of
-       the theory pages.
-
-    Examples
-    --------
-    >>> import tobitgp as tg
-    >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), method="ep", fixed={"sigma": 5.0})
-    >>> res.marginal_effects("observed").loc[("age", "dy/dx")].round(3)
-    dydx        -0.055
-    se           0.074
-    z           -0.742
-    p            0.458
-    lower       -0.199
-    upper        0.090
-    intensive   -0.018
-    extensive   -0.036
-    Name: (age, dy/dx), dtype: float64
-    """
-    from tobitgp.results.effects import effects_table
-
-    return effects_table(results.parts, what, at, below=below, above=above, alpha=alpha)

@@ -6,9 +6,8 @@ import pytest
 from support.arviz import legacy, quietly
 
 import tobitgp as tg
-from tobitgp.diagnostics.validation import stacking_weights
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.compare import COLUMNS
+from tobitgp.results.compare import COLUMNS, stacking_weights
 
 
 @pytest.fixture(scope="module")

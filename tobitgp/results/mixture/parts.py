@@ -1,0 +1,302 @@
+"""What a mixture was made from and what it found: its estimates, draws of them, and of rows under them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv, ndtr
+
+from tobitgp.data.arrays import CensoredResponse
+from tobitgp.data.design import DesignState
+from tobitgp.data.prepare import TrainingData
+from tobitgp.data.training_summary import Facts
+from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.formula.spec import ModelSpec
+from tobitgp.mixture import (
+    MixtureFit,
+    Predictive,
+    held_parameters,
+    intervals,
+    linear_response,
+    posterior_covariance,
+    rows_of,
+)
+from tobitgp.mixture.family import Family
+from tobitgp.mixture.model import Bayes
+from tobitgp.mixture.predictive import draw_between
+from tobitgp.results.estimates import CovKind
+from tobitgp.results.views import Source
+from tobitgp.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    pass
+
+COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The numbers of components that were tried."""
+
+    by: Literal["log_evidence", "bic"]  # what chose among them
+    numbers: IntArray  # (m,), ascending
+    values: Array  # (m,)
+    converged: BoolArray  # (m,)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureParts(Source):
+    """A fitted mixture and its data."""
+
+    spec: ModelSpec
+    state: DesignState  # of no column
+    facts: Facts
+    fit: MixtureFit
+    tried: Tried | None = None  # where a range of numbers of components was given
+    covariance: Array | None = None  # (p, p), by linear response
+    training: TrainingData | None = None
+    covariates: pd.DataFrame | None = None
+
+    @property
+    def family(self) -> Family:
+        """Of the components."""
+        return self.fit.model.family
+
+    @property
+    def names(self) -> list[str]:
+        """Weights, then parameters of the components."""
+        return list(self.fit.names)
+
+    @property
+    def bayes(self) -> bool:
+        """Whether there is a posterior; point estimates otherwise."""
+        return isinstance(self.fit.model, Bayes)
+
+    def without_rows(self) -> MixtureParts:
+        """Parts that answer the same about new rows; their covariance is noted first."""
+        return replace(self, covariance=covariance_of(self), training=None, covariates=None)
+
+
+def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
+    """Ends (lower, upper] of the rows of a response, as a mixture reads them, (n,) each.
+
+    Of counts the spellings mean different things: ``censor(upper=6)`` is what an instrument shows that stops at 6, a
+    count of at least 6; a flag, as of ``Surv``, and the text ``>6`` say that 6 was exceeded; ``<6`` is at most 5.
+    """
+    lower, upper, _ = rows_of(response)
+    if family.support != "counts":
+        return lower, upper
+    if spec.response.kind == "value" and spec.flag is None:
+        at_limit = np.isposinf(upper) & np.isfinite(lower)
+        lower = np.where(at_limit, np.ceil(lower) - 1.0, lower)
+    if spec.response.kind == "text":
+        below = np.isneginf(lower) & np.isfinite(upper)
+        upper = np.where(below, np.ceil(upper) - 1.0, upper)
+    return lower, upper
+
+
+def training_ends(parts: MixtureParts) -> tuple[Array, Array, Array]:
+    """Ends and weights of the training rows, (n,) each."""
+    response = parts.rows.response
+    return *known_ends(parts.spec, parts.family, response), response.weight
+
+
+def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Array:
+    """Covariance of all parameters, (p, p)."""
+    if not isinstance(kind, str) or kind not in COV_KINDS:
+        raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, COV_KINDS))}.")
+    if kind == "vb":
+        if not parts.bayes:
+            raise SpecError("kind='vb' is the posterior's own covariance, and method='em' has no posterior.")
+        return posterior_covariance(parts.fit)
+    return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
+
+
+def warn_without_errors(fit: MixtureFit, V: Array) -> None:
+    """Say why some parameters have no standard error, and what helps."""
+    names, held = np.array(fit.names), held_parameters(fit)
+    unknown = np.isnan(np.diag(V)) & ~held
+    notes = []
+    if held.any():
+        notes.append(
+            f"At the bound of what is searched, and without standard error: {', '.join(names[held])}. Errors of the "
+            "others take these values as known. The likelihood rises beyond them: fit fewer components, or by 'vbcm'."
+        )
+    if unknown.any():
+        remedy = " Components that are alike, or hold next to no rows, have no errors: fit fewer." if fit.k > 1 else ""
+        remedy = remedy if fit.converged else " The fit had not converged: raise max_iter first."
+        notes.append(
+            f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
+            f"what depends on them, are NaN.{remedy}"
+        )
+    for note in notes:
+        warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEstimates:
+    """The p parameters."""
+
+    fit: MixtureFit
+    V: Array  # (p, p), covariance of the values; NaN where these rows do not determine a parameter
+
+    @property
+    def value(self) -> Array:
+        """Estimates, (p,)."""
+        return self.fit.values
+
+    @property
+    def cross(self) -> float:
+        """Covariance with linear coefficients, of which there are none."""
+        return 0.0
+
+    def errors(self) -> Array:
+        """Standard errors, (p,); 0 for the weight of a single component."""
+        return np.sqrt(np.diag(self.V))
+
+    def z_values(self) -> Array:
+        """NaN: zero is no value to test."""
+        return np.full(len(self.value), np.nan)
+
+    def p_values(self) -> Array:
+        """NaN, as ``z_values``."""
+        return np.full(len(self.value), np.nan)
+
+    def covariance(self) -> Array:
+        """The matrix V."""
+        return self.V
+
+    def interval(self, alpha: float) -> Array:
+        """Ends (p, 2); see :func:`tobitgp.mixture.covariance.intervals`."""
+        return intervals(self.fit, self.V, 1.0 - alpha)
+
+
+_LEAST_KNOWN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentDraws(Draws):
+    """Draws of a mixture's parameters."""
+
+    parts: MixtureParts
+    ends: tuple[Array, Array]  # (n,), the values lie in (lower, upper]
+    weights: Array  # (S, K)
+    theta: Array  # (S, D, K), plug-in parameters of the components
+    seeds: tuple[int, ...]  # one for each chunk of rows
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return len(self.weights)
+
+    def parameters(self) -> Array:
+        """As ``params`` has them, (S, p)."""
+        fit = self.parts.fit
+        values = np.array([fit.model.family.point_estimates(at, fit.units)[0].ravel() for at in self.theta])
+        return np.concatenate([self.weights, values], axis=1)
+
+    def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        predictives = list(self._predictives())
+        for rows in chunks(len(self.ends[0])):
+            lower, upper = (end[rows] for end in self.ends)
+            yield rows, on_grid(np.column_stack([predictive.log_mass(lower, upper) for predictive in predictives]))
+
+    def responses(self) -> Iterator[tuple[slice, Array]]:
+        """See `Draws`."""
+        predictives = list(self._predictives())
+        for rows, seed in zip(chunks(len(self.ends[0])), self.seeds, strict=True):
+            rng = np.random.default_rng(seed)
+            yield rows, np.column_stack([predictive.rvs(rows.stop - rows.start, rng) for predictive in predictives])
+
+    def _predictives(self) -> Iterator[Predictive]:
+        fit = self.parts.fit
+        for w, theta in zip(self.weights, self.theta, strict=True):
+            yield Predictive(w, fit.model.family.distribution(theta, fit.units))
+
+
+def draw_components(
+    parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
+) -> ComponentDraws:
+    """Draw the parameters of a mixture."""
+    training = training_rows(parts, question)
+    stream, seeds = streams(len(training.labels), rng)
+    lower, upper, _ = training_ends(parts)
+    weights, theta = draw_parameters(parts.fit, covariance_of(parts), draws, stream)
+    return ComponentDraws(parts, (lower, upper), weights, theta, seeds)
+
+
+def draw_rows(
+    fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator, ends: tuple[Array, Array] | None = None
+) -> Array:
+    """New values (n, draws), or values in (lower, upper] of the ``ends``, (n,) each.
+
+    All of a draw are under one set of parameters; see :func:`draw_parameters`.
+    """
+    weights, thetas = draw_parameters(fit, V, draws, rng)
+    out = np.empty((n, draws))
+    for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
+        predictive = Predictive(w, fit.model.family.distribution(theta, fit.units))
+        out[:, j] = predictive.rvs(n, rng) if ends is None else draw_between(predictive, *ends, rng)
+    return out
+
+
+def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
+
+    Normal numbers with the correlations of V (of parameters on the scale on which they are unbounded, which is that of
+    logarithms for positive ones) say where in its own distribution each parameter lies, which has the variance of V: a
+    weight is beta, about its estimate, and weights are made to sum to 1 again; a rate of counts is gamma, as its
+    interval is (LR6); all else is normal on the unbounded scale. Normal logarithms of what has an error larger than
+    itself, as of the weight of a component that is not needed, would lie far beyond what V says. What stands at a bound
+    stays there.
+    """
+    held = held_parameters(fit)
+    V = np.where(held | held[:, None], 0.0, V)
+    unknown = [name for name, variance in zip(fit.names, np.diag(V), strict=True) if not np.isfinite(variance)]
+    if unknown:
+        remedy = "fit fewer components, or draw" if fit.k > 1 else "draw"
+        raise SpecError(
+            f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
+            "single values at the estimates by predictive.rvs()."
+        )
+    theta, weights = fit.theta, fit.weights
+    slopes = fit.model.family.point_estimates(theta, fit.units)[1]
+    k, D = fit.k, len(theta)
+    T = np.zeros((k + D * k, k + D * k))
+    T[:k, :k] = np.diag(1.0 / np.maximum(weights, 1e-300))
+    values = np.stack(list(fit.parameters.values()))
+    inverse = fit.model.family.unbounded_slopes(values, slopes)
+    for d in range(D):
+        for r in range(D):
+            T[k * (1 + d) + np.arange(k), k * (1 + r) + np.arange(k)] = inverse[:, d, r]
+    variances, vectors = np.linalg.eigh(T @ V @ T.T)
+    moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(variances, 0.0))).T
+    size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
+    z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
+    error, shape = np.sqrt(np.maximum(np.diag(V), 0.0)), (draws, D, k)
+    prior = fit.model.prior if isinstance(fit.model, Bayes) else None
+    drawn = fit.model.family.drawn(
+        theta, moves[:, k:].reshape(shape), z[:, k:].reshape(shape), values, error[k:].reshape(D, k), prior
+    )
+    return _beta_weights(weights, error[:k], z[:, :k]), drawn
+
+
+def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
+    """Weights (draws, K) at normal scores z, of beta distributions with means (K,) and errors (K,), summing to 1.
+
+    The variance w (1 - w) / (A + 1) of a weight w has a bound, of which linear response knows nothing: A is at least 1.
+    """
+    full = mean * (1.0 - mean)
+    free = (error > 0.0) & (full > 0.0)
+    known = np.maximum(full[free] / error[free] ** 2 - 1.0, _LEAST_KNOWN)
+    w = np.tile(mean, (len(z), 1))
+    w[:, free] = betaincinv(known * mean[free], known * (1.0 - mean[free]), ndtr(z[:, free]))
+    total = w.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, w / np.where(total > 0.0, total, 1.0), mean)
