@@ -193,3 +193,12 @@ def test_mixtures_of_partitions_are_those_of_memory(request, frame, tmp_path, mo
     assert str(there.summary().tables[2]) == str(here.summary().tables[2])
     with pytest.raises(tg.errors.SpecError, match="holds no training rows"):
         there.residuals()
+
+
+def test_rows_that_no_mixture_takes_are_named_with_their_file(frame, tmp_path):
+    frame.to_parquet(tmp_path / "0.parquet")
+    frame.assign(y=2.5).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(tg.errors.DataError, match=r"In 0\.parquet: Counts are whole numbers of at least 0: rows 0, 1"):
+        tg.fit("y ~ mixture(2)", tmp_path, family="poisson")
+    with pytest.raises(tg.errors.SpecError, match="takes no truncated rows"):
+        tg.fit("y ~ mixture(2) | truncate(-9)", tmp_path)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partition import DataPartition
+from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.data.training_summary import make_facts, remember
-from tobitgp.engines import LocalPartitions
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
@@ -42,8 +42,9 @@ from tobitgp.mixture.family import Family
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method
 from tobitgp.mixture.model import State, Weights
+from tobitgp.mixture.rows import read_rows
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends
+from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends, warn_without_errors
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.views import COUNTS, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
@@ -141,49 +142,44 @@ def fit_components(
     """
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
-    partitions = training.partitions if isinstance(training, PartitionedData) else LocalPartitions([training])
-    ends = partitions.collect(_ends, spec, family)
-    lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
-    seed = rng if rng is None or not isinstance(rng, np.random.Generator) else int(rng.integers(2**32))
+    if isinstance(training, PartitionedData):
+        ends = training.partitions.collect(_known_rows, spec, family)
+        lower, upper, weight = (np.concatenate(each) for each in zip(*ends, strict=True))
+        names, labels = named_columns([spec], data), None
+        facts = make_facts(training.state, training.found, training.counts, names, training.examples)
+        parts_of = partial(MixtureParts, spec, training.state, facts)
+    else:
+        (lower, upper), weight = known_ends(spec, family, training.response), training.response.weight
+        covariates, labels = keep_covariates(spec, training, data), training.labels
+        facts = remember(training, named_columns([spec], data), covariates)
+        parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
+    seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
-    covariates = None if isinstance(training, PartitionedData) else keep_covariates(spec, training, data)
-    names = named_columns([spec], data)
-    if isinstance(training, PartitionedData):
-        facts = make_facts(training.state, training.found, training.counts, names, training.examples)
-    else:
-        facts = remember(training, names, covariates)
+    options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior}
     for k in numbers:
-        fit = fit_mixture(
-            lower,
-            upper,
-            weight,
-            family=family.name,
-            k=k,
-            method=method,
-            weights=weights,
-            prior=prior,
-            rng=seed,
-            labels=None if isinstance(training, PartitionedData) else training.labels,
-        )
-        parts = MixtureParts(spec, training.state, facts, fit)
-        if isinstance(training, PartitionedData):
-            parts = replace(parts, covariance=linear_response(fit, lower, upper, weight))
-        else:
-            parts = replace(parts, training=training, covariates=covariates)
-        found.append(MixtureResults(parts))
+        fit = fit_mixture(lower, upper, weight, k=k, rng=seed, labels=labels, **options)
+        found.append(MixtureResults(parts_of(fit)))
         if on_step is not None:
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
     best = _best(found, method)
     _warn(best.parts.fit)
     _warn_constant(lower, upper, best.parts.bayes)
-    return best
+    if not isinstance(training, PartitionedData):
+        return best
+    V = linear_response(best.parts.fit, lower, upper, weight)
+    warn_without_errors(best.parts.fit, V)
+    return MixtureResults(replace(best.parts, covariance=V))
 
 
-def _ends(rows: TrainingData | DataPartition, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
-    """Ends and weights of rows, (n,) each."""
-    return *known_ends(spec, family, rows.response), rows.response.weight
+def _known_rows(partition: DataPartition, spec: ModelSpec, family: Family) -> tuple[Array, Array, Array]:
+    """Ends and weights of a partition's rows, (n,) each, checked where their labels are."""
+    weight = partition.response.weight
+    with naming(partition.place):
+        lower, upper = known_ends(spec, family, partition.response)
+        read_rows(family, lower, upper, weight, partition.labels.to_numpy())
+    return lower, upper, weight
 
 
 def _best(found: list[MixtureResults], method: Method) -> MixtureResults:

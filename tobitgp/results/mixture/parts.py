@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +16,7 @@ from tobitgp.data.design import DesignState
 from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.draws import Draws, chunks, on_grid, streams, training_rows
-from tobitgp.errors import SpecError
+from tobitgp.errors import BoundaryWarning, SpecError, user_level
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.mixture import (
     MixtureFit,
@@ -117,8 +118,8 @@ def covariance_of(parts: MixtureParts, kind: CovKind = "linear_response") -> Arr
     return parts.covariance if parts.covariance is not None else linear_response(parts.fit, *training_ends(parts))
 
 
-def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
-    """Why some parameters have no standard error, and what helps; empty where all have one."""
+def warn_without_errors(fit: MixtureFit, V: Array) -> None:
+    """Say why some parameters have no standard error, and what helps."""
     names, held = np.array(fit.names), held_parameters(fit)
     unknown = np.isnan(np.diag(V)) & ~held
     notes = []
@@ -134,7 +135,8 @@ def errors_in_words(fit: MixtureFit, V: Array) -> tuple[str, ...]:
             f"The rows do not determine {', '.join(names[unknown])}: standard errors and intervals of these, and of "
             f"what depends on them, are NaN.{remedy}"
         )
-    return tuple(notes)
+    for note in notes:
+        warnings.warn(note, BoundaryWarning, stacklevel=user_level())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.draws import read_draws, training_rows
 from tobitgp.diagnostics.residual_tests import Finding
 from tobitgp.diagnostics.validation import Rng
-from tobitgp.errors import BoundaryWarning, SpecError, user_level
+from tobitgp.errors import SpecError
 from tobitgp.mixture import Predictive
 from tobitgp.numerics.sampling import generator
 from tobitgp.results import output
@@ -27,8 +26,8 @@ from tobitgp.results.mixture.parts import (
     covariance_of,
     draw_components,
     draw_rows,
-    errors_in_words,
     training_ends,
+    warn_without_errors,
 )
 from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.predict import check_flag
@@ -104,8 +103,7 @@ class MixtureResults(Results):
         if self._parts.covariance is None:
             V = covariance_of(self._parts)
             self._parts = replace(self._parts, covariance=V)
-            for note in errors_in_words(self._parts.fit, V):
-                warnings.warn(note, BoundaryWarning, stacklevel=user_level())
+            warn_without_errors(self._parts.fit, V)
         return self._parts
 
     @property
