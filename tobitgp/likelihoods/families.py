@@ -232,4 +232,4 @@ def resolve_family(family: object) -> Family:
     if isinstance(family, str):
         small = family.lower()
         close = f"; it is called {_ELSEWHERE[small]!r} here" if small in _ELSEWHERE else nearest(small, FAMILIES)
-    raise SpecError(f"family={family!r} is not offered{close.rstrip('?')}; {allowed}.")
+    raise SpecError(f"family={family!r} is not supported{close.rstrip('?')}; {allowed}.")

@@ -223,7 +223,7 @@ def test_priors_that_make_no_sense(priors, words, y):
         ({"tol": -1.0}, "tol="),
         ({"rng": "seed"}, "rng="),
         ({"family": "student"}, "'gaussian', 'lognormal', 'exponential', 'poisson', 'weibull'"),
-        ({"family": tg.Student(4)}, "not offered for mixtures"),
+        ({"family": tg.Student(4)}, "not supported for mixtures"),
         ({"censored": "keep"}, "censored="),
     ],
 )

@@ -78,10 +78,10 @@ def test_degrees_of_freedom_that_are_none(df):
         ("extreme", "it is called 'gumbel' here"),
         ("weibul", "did you mean 'weibull'; choose"),
         ("Gaussian", "did you mean 'gaussian'; choose"),
-        ("poisson", "is not offered; choose"),
-        (None, "family=None is not offered; choose"),
-        (Student, "is not offered; choose"),
-        (StudentNoise(4.0), "is not offered; choose"),
+        ("poisson", "is not supported; choose"),
+        (None, "family=None is not supported; choose"),
+        (Student, "is not supported; choose"),
+        (StudentNoise(4.0), "is not supported; choose"),
     ],
 )
 def test_what_is_no_family(given, hint):
