@@ -11,16 +11,12 @@ def process(**options: str) -> Fit:
 
     def fit(draw: Draw) -> Answer:
         import tobitgp as tg
-        from tobitgp.engines import single_blas_thread
-        from tobitgp.numerics.truncated import moments
+        from tobitgp.results.process.posterior import nodes_of
 
-        res = tg.fit(draw.formula, draw.train, **options)
-        model, fitted = res.parts.gp, res.parts.fitted
-        design, _ = res.parts.training.state.replay(draw.test)
-        inputs, known = model.inputs(design), model.known_mean(design)
-        with single_blas_thread():
-            mean, sd, _ = moments(fitted, inputs, known, slice(None), model.problem.units.scale)
-        return Answer(mean, sd, fitted.weights)
+        parts = tg.fit(draw.formula, draw.train, **options).parts
+        design, _ = parts.training.state.replay(draw.test)
+        nodes = nodes_of(parts, design)
+        return Answer(nodes.mean, nodes.sd, nodes.weight)
 
     return fit
 

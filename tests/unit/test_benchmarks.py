@@ -1,9 +1,11 @@
 """The benchmarks run: what they time is tested elsewhere."""
 
+import json
+
 import pandas as pd
 import pytest
 
-from benchmarks import metrics, rates, survival
+from benchmarks import metrics, rates, survival, worker
 from benchmarks.__main__ import main
 from benchmarks.mixtures import __main__ as mixtures
 from benchmarks.mixtures import speed
@@ -19,6 +21,14 @@ def test_rates_are_reported(monkeypatch):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_problems_are_told_once(problem):
     assert [other.name for other in PROBLEMS].count(problem.name) == 1
+
+
+@pytest.mark.parametrize(("peer", "problem"), [("tobitgp (ep, maximum)", "P1"), ("tobitgp (mle)", "P6")])
+def test_own_fits_are_scored(capsys, peer, problem):
+    worker.main(peer, problem)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == next(p for p in PROBLEMS if p.name == problem).seeds
+    assert sum(line["cover"] for line in lines) > 0.8 * len(lines)
 
 
 def test_tables_of_mixtures_are_shown_and_kept(capsys, tmp_path):
