@@ -128,8 +128,11 @@ def _equivalent(
     """
     mean, sd, step = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start
+    alike = len(set(nodes.noises)) == 1
 
     def ranks(f: Array) -> Array:
+        if alike:
+            return question.rank(LocationScale(nodes.noises[0], f, nodes.sigma, nodes.log))
         return np.stack([question.rank(nodes.given(j, row)) for j, row in enumerate(f)])
 
     def cdf(x: Array) -> tuple[Array, Array]:

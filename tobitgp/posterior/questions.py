@@ -126,7 +126,8 @@ def observed(positive: bool, lower: Array, upper: Array, entry: Array, exit: Arr
 
     def order(y: Any, lower: Array, upper: Array, *window: Array) -> Array:
         free = np.isposinf(upper) & (np.isneginf(lower) | positive & (lower <= 0.0))
-        return np.where(free, of(y, lower, upper, *window), y.clipped_log_odds(lower, upper))
+        odds = y.clipped_log_odds(lower, upper)
+        return np.where(free, of(y, lower, upper, *window), odds) if free.any() else odds
 
     return Question(
         of,
