@@ -123,6 +123,7 @@ STRUCTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("kernel", RADIAL)
 @pytest.mark.parametrize("name", VARIANTS)

@@ -82,6 +82,7 @@ def test_gradient_with_groups_and_columns(name):
     check(problem, blocks, [np.empty(0), np.array([0.1, -0.5])], name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
 def test_gradient_under_other_noise(name):
     problem = data_with()

@@ -131,6 +131,7 @@ def test_a_process_predicts_by_quadrature_over_f(process, what):
             assert np.isclose(value, over_f(m, s, lambda f: truth(f, 0.5)), rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_every_method_fits(registered, data, method):
     res = tg.fit(f"y ~ gp(x) | censor({LIMIT})", data.head(80), family="skewed", method=method, hyper="maximize")

@@ -122,6 +122,7 @@ def test_infinite_limits_are_least_squares(seed, family):
     assert res.params["sigma"] == pytest.approx(np.sqrt(rss[0] / 40), rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     SEEDS,

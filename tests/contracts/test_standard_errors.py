@@ -59,6 +59,7 @@ def of_logistic(f, sigma, times):
     return found | {t: np.stack([law.cdf(t), law.sf(t)]) for t in times}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fitted", "of"), [(weibull, of_weibull), (tobit, of_tobit), (logistic, of_logistic)])
 def test_errors_are_those_of_the_posterior(fitted, of):
     res, data, limits = fitted()

@@ -46,6 +46,7 @@ def test_default_fits(name):
     assert res.params["sigma"] == pytest.approx(SIGMA, rel=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["loglogistic", "weibull", "lognormal"])
 def test_late_entry(family):
     rng = np.random.default_rng(5)

@@ -23,6 +23,7 @@ def not_clearly_below(values, errors=2.5):
     return mean > -errors * error
 
 
+@pytest.mark.slow
 @truths
 def test_the_bound_peaks_at_two_components(truth):
     assert (bounds(truth, 10, largest=3).argmax(axis=1) == 1).sum() >= 9

@@ -75,6 +75,7 @@ def check(cases, results, root, code):
     assert {name: found for name, found in wrong.items() if found} == {}
 
 
+@pytest.mark.slow
 def test_what_works_writes_what_it_is_told_and_what_fails_nothing(tmp_path):
     """One process for both, since importing costs more than all cases together."""
     results = run(WORKS | FAILS, tmp_path)

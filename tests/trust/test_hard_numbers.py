@@ -93,6 +93,7 @@ def test_nearly_equal_rows_say_what_equal_ones_do(method, kernel):
     np.testing.assert_allclose(nearly.log_evidence, twice.log_evidence, atol=1e-5)
 
 
+@pytest.mark.slow
 @methods
 def test_ninety_nine_of_a_hundred_rows_are_censored(method):
     data = rows(200)
@@ -211,6 +212,7 @@ def test_weights_far_apart_are_named(method):
         assert abs(res.predict()[40] - 3.0) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1e3, 1e5])
 def test_a_heavy_row_is_fitted(weight):
     """The data hold so many rows at one value that no noise is left: the curve goes through it."""
@@ -298,6 +300,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("terms", ["x + g + b", "g + gp(x, b)", "gp(x, by=g) + re(g)"])
 def test_columns_of_every_type(kind, terms):

@@ -162,6 +162,7 @@ def packed(saved, method, megabytes):
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_bombs(saved):
     """What unpacks to more than the file holds is not unpacked."""
     bombs = [packed(saved, zipfile.ZIP_DEFLATED, 100), packed(saved, zipfile.ZIP_BZIP2, 100)]
@@ -185,6 +186,7 @@ def test_entries_that_share_their_bytes(saved):
     assert tried(saved.data[:start] + table + end, saved) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e308, -1.0], ids=str)
 @pytest.mark.filterwarnings("ignore")
 def test_numbers_that_no_fit_has(saved, value):

@@ -46,6 +46,7 @@ def test_every_cut_is_refused(saved):
         assert tried(saved.data[:keep], saved) is None, keep
 
 
+@pytest.mark.slow
 @settings(max_examples=270)
 @given(changes=st.lists(st.tuples(PLACE, st.integers(1, 255)), min_size=1, max_size=4))
 def test_bytes_that_are_changed_are_found_or_carry_nothing(saved, changes):
@@ -56,6 +57,7 @@ def test_bytes_that_are_changed_are_found_or_carry_nothing(saved, changes):
     assert results is None or is_same(results, saved)
 
 
+@pytest.mark.slow
 def test_bytes_of_the_table_of_entries(saved):
     """Headers hold no checksum of their own: each byte of the last entries' and of the end is tried."""
     start = saved.data.find(b"PK\x01\x02")
@@ -80,6 +82,7 @@ def check_leaves(saved, values):
                 raise AssertionError(f"{route}: {value!r:.60}") from error
 
 
+@pytest.mark.slow
 def test_a_leaf_of_the_document_is_of_another_type(saved):
     """A wrong value for each leaf, another one for the next."""
     order = itertools.cycle(VALUES)
@@ -127,6 +130,7 @@ def test_anything_anywhere_in_the_document(saved, place, value):
     tried(saved.rewrite(replaced(saved.document, routes[int(place * len(routes))], value)), saved)
 
 
+@pytest.mark.slow
 @RICH_AND_MIXTURE
 @settings(max_examples=120)
 @given(

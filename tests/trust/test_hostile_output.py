@@ -104,6 +104,7 @@ def test_tables_for_programs_keep_their_names(fits, data):
     np.testing.assert_allclose(again, frame)
 
 
+@pytest.mark.slow
 @KINDS
 def test_pictures_take_names_as_they_stand(fits, kind, tmp_path):
     """Dollars begin no mathematics, in files of pixels or of curves."""

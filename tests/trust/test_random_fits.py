@@ -25,6 +25,7 @@ CALM = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_m
 FIXED = {"derandomize": True, "phases": [Phase.explicit, Phase.generate], **CALM}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, **FIXED)
 @given(cases(most=16, easy=True))
 def test_every_fit_is_refused_or_warns_or_is_right(case):
@@ -77,6 +78,7 @@ def fit_quietly(right, data, visits, **options):
         return tg.fit(f"Surv(en, y, e) ~ {right}", data, **options)
 
 
+@pytest.mark.slow
 def test_expectation_propagation_that_crawls_gives_way(visits):
     """Weights below 1 leave rows no cavity; what takes over is variational inference as if it had been asked for."""
     data = delayed(4, (0.2, 1.0))

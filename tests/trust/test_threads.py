@@ -58,6 +58,7 @@ def hasty():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_fits_at_once_are_those_one_after_the_other(hasty):
     """Different fits side by side, on different data; in threads first, when whatever is cached is not there yet."""

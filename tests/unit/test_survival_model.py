@@ -50,6 +50,7 @@ def test_it_is_the_fit_of_the_formula(data):
     assert "Surv(`time`, `event`) ~ age + sex" in repr(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rhs", ["age + sex", ".", "gp(age) + sex", "mixture(2)"])
 def test_cross_validation_by_likelihood(data, rhs):
     options = {"hyper": "maximize"} if "gp" in rhs else {}

@@ -224,6 +224,7 @@ def test_same_seed_same_result_and_global_state_untouched():
     assert other.log_evidence == pytest.approx(first.log_evidence, abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("years", [20, 40])
 @pytest.mark.parametrize("limit", ["", " | censor(-1)"])
 def test_a_signal_of_many_periods_is_no_noise(years, limit):
@@ -329,6 +330,7 @@ def test_a_computation_that_breaks_down_names_what_is_fixed(clipped, sigma):
         tg.fit("y ~ gp(x) | censor(lower)", clipped, fixed={"sigma": sigma})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"weights": np.arange(1.0, 41.0)}, {"fixed": {"sigma": 1e-4}}, {"fixed": {"sigma": 1e-4}, "method": "laplace"}],

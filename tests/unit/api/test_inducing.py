@@ -39,6 +39,7 @@ def test_not_optimised_is_the_number_itself(data):
     assert value.log_evidence == number.log_evidence
 
 
+@pytest.mark.slow
 def test_places_to_start_from(data):
     places = np.linspace(5.0, 95.0, 8)
     still = quiet(FORMULA, data, inducing=places)
@@ -49,6 +50,7 @@ def test_places_to_start_from(data):
     assert alike.log_evidence == still.log_evidence
 
 
+@pytest.mark.slow
 def test_by_term(data):
     formula = "y ~ gp(x) + gp(z) + re(g) | censor(-0.4)"
     res = quiet(formula, data, inducing={"gp(x)": tg.Inducing(7), "gp(z)": 3})

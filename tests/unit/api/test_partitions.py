@@ -43,6 +43,7 @@ def assert_same_fit(there, here, new):
         np.testing.assert_allclose(there.predict(new, **options), here.predict(new, **options), atol=SAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
 def test_files_give_the_fit_of_memory(frame, tmp_path, method, monkeypatch):
     here = tg.fit(FORMULA, frame, method=method)
@@ -103,6 +104,7 @@ def test_a_model_keeps_its_partitions_as_long_as_it_is_open(frame, tmp_path, mon
         model.fit(method="laplace")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dask", "frame", "files"])
 def test_a_cluster_gives_the_fit_of_memory(frame, client, form, tmp_path):
     dd = pytest.importorskip("dask.dataframe")
@@ -176,6 +178,7 @@ def test_partitions_without_a_maximum_say_so(frame, tmp_path):
         tg.fit("y ~ z | censor(upper=1.2)", tmp_path, method="mle")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["files", "dask", "cluster"])
 @pytest.mark.parametrize("method", ["vbcm", "svbcm", "em"])
 def test_mixtures_of_partitions_are_those_of_memory(request, frame, tmp_path, monkeypatch, kind, method):

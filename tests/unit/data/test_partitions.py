@@ -122,6 +122,7 @@ def test_the_sample_is_the_subset_that_memory_draws(frame, size, seed):
     assert_same(sample.problem.units, subset.units)
 
 
+@pytest.mark.slow
 @given(cuts=st.lists(st.integers(0, 60), max_size=6))
 def test_cuts_do_not_matter(cuts):
     frame = example(seed=4)

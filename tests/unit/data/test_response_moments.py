@@ -77,6 +77,7 @@ def test_where_little_is_seen_numbers_stay_finite(ends):
     assert 0.0 <= sd < 10.0
 
 
+@pytest.mark.slow
 def test_a_heavily_censored_curve_is_not_taken_for_a_flat_one(rng):
     """One of mean 0 and sd 1, seen where it is highest; data drawn from the prior."""
     inside = []

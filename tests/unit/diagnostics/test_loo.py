@@ -292,6 +292,7 @@ def test_a_fit_that_has_no_covariance_says_so():
         res.loo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "spare"), [("poisson", "3"), ("gaussian", "'dp', max_components=4")])
 def test_components_that_are_not_needed_cost_no_more_than_they_predict(family, spare):
     rng = np.random.default_rng(0)

@@ -101,6 +101,7 @@ def run(script):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_blas_has_its_threads_back_after_the_last_hold():
     run(OTHER + SET_BY_ANOTHER + OTHER + FIRST_IN_FIRST_OUT + OVERLAPS)
 

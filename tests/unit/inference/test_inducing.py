@@ -70,6 +70,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SETTINGS)
 def test_the_bound_never_falls(case):
     """Greedy <= moved <= dense, hyper-parameters found anew for the first two."""
@@ -129,6 +130,7 @@ def test_groups_share_their_inducing_inputs():
     assert moved.n_features == 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [VI(), EP()])
 def test_many_rows_are_moved_by_some(monkeypatch, method):
     monkeypatch.setattr(room, "ROWS", 200)

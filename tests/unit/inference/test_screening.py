@@ -165,6 +165,7 @@ def test_check_tells_of_a_short_component():
     assert "One length-scale cannot hold both" in smooth["words"]
 
 
+@pytest.mark.slow
 def test_a_rough_curve_gets_as_many_inducing_inputs_as_it_takes():
     """Without them the exponential kernel's range came out half as long again."""
     rng = np.random.default_rng(1)

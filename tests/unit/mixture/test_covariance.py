@@ -95,6 +95,7 @@ def hessian_errors(name, start, lower, upper):
     return x, np.sqrt(np.diag(np.linalg.inv(0.5 * (H + H.T))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weibull", "lognormal", "gaussian"])
 def test_errors_on_a_flat_likelihood_are_those_of_its_hessian(name):
     """Three quarters of these rows are censored, and passes of EM gain a thousandth of what is left."""

@@ -46,6 +46,7 @@ def test_one_sided_against_30_digits(a, t):
     np.testing.assert_allclose(got, want, rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "b", "t"), [(-1.0, 0.5, 0.5), (0.2, 0.9, 0.7), (-3.0, 4.0, 2.0), (1.0, 9.0, 4.0)])
 def test_interval_against_30_digits(a, b, t):
     def terms(k, x):

@@ -58,6 +58,7 @@ def test_against_scipy():
     assert box.log_mass == pytest.approx(np.log(want), abs=5.0 * box.error + 1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 10, 60])
 def test_equicorrelated_orthant(k):
     """Half correlated coordinates are all negative with probability 1 / (k + 1)."""

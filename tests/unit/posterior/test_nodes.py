@@ -51,6 +51,7 @@ def draw_response(q, rng):
     return np.exp(y) if q.log else y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WHATS)
 @pytest.mark.parametrize("log_time", [False, True])
 @pytest.mark.parametrize(("lower", "upper"), [(-0.5, INF), (-INF, 1.2), (0.5, 1.5), (-INF, INF)])

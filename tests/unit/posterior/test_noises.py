@@ -259,6 +259,7 @@ def fit(request):
     return tg.fit(formula, data, family=request.param), data
 
 
+@pytest.mark.slow
 def test_fits_answer_every_question(fit):
     res, data = fit
     new = data.head(4)
@@ -279,6 +280,7 @@ def test_fits_answer_every_question(fit):
     assert np.isfinite(res.marginal_effects("prob", below=1.0)).all(axis=None)
 
 
+@pytest.mark.slow
 def test_effects_are_differences_of_predictions(fit):
     res, data = fit
     h = 1e-3

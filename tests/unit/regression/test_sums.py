@@ -33,6 +33,7 @@ def test_gradient_and_hessian(law, mixed, windowed):
     check(problem(windowed), law, np.array([0.3, -0.2, 0.1]))
 
 
+@pytest.mark.slow
 def test_derivatives_in_log_df(mixed, windowed):
     for data in (mixed, windowed):
         at = problem(data, W=data[1][:, :2], free_df=True)

@@ -42,6 +42,7 @@ def fits():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gp", "tobit", "mixture"])
 def test_a_page_stands_by_itself(fits, kind, tmp_path):
     import matplotlib.pyplot as plt
@@ -71,6 +72,7 @@ def test_names_from_data_are_text(fits, tmp_path):
     assert any("b&c" in text for text in page.text)
 
 
+@pytest.mark.slow
 def test_the_same_fit_gives_the_same_page(fits, tmp_path):
     fits["gp"].report(tmp_path / "a.html")
     fits["gp"].report(tmp_path / "b.html")

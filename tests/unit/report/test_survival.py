@@ -20,6 +20,7 @@ def line(ax, label):
     return found.get_xdata(), found.get_ydata()
 
 
+@pytest.mark.slow
 def test_the_average_stands_beside_kaplan_and_meier(res):
     ax = res.plot_survival()
     x, y = line(ax, "average of 228 rows")

@@ -74,6 +74,7 @@ def test_units_do_not_matter(data):
     np.testing.assert_allclose(there["value"] + exact * np.log(100.0), here["value"], atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* weights are not whole numbers")
 @pytest.mark.parametrize(
     ("formula", "options", "words"),

@@ -203,6 +203,7 @@ def windowed(rng):
     return data[(y > low) & (y < 2.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", WINDOWED)
 def test_new_rows_lie_in_their_windows(rng, formula):
     """A new row says of f what a training row does, and is imputed inside what was seen of it and its window."""

@@ -194,6 +194,7 @@ def test_far_out_nothing_is_nan(fits, data, kind):
                 assert values.notna().all(axis=None)
 
 
+@pytest.mark.slow
 @every_kind
 def test_times_survived_find_their_rows_by_labels(fits, data, kind):
     res, rows = fits(kind), data.iloc[:3]
@@ -396,6 +397,7 @@ def test_means_are_integrals_over_the_posterior(fits, data, kind):
     np.testing.assert_allclose(np.exp(-H), band.iloc[[0, 1, 3, 2]], rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student", "point gaussian", "point weibull"]
 )
@@ -485,6 +487,7 @@ def test_rows_alike_share_their_curve(fits, data):
         np.testing.assert_allclose(values[:, i], alone, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gp weibull", "point student"])
 def test_many_rows_have_the_curves_of_few(fits, data, kind):
     res = fits(kind)

@@ -138,6 +138,7 @@ def test_clipped_and_conditional_means_are_integrals(fit, rng):
     np.testing.assert_allclose(open_ends, mean_of_all, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_errors_of_quantiles_between_two_humps_are_those_of_draws():
     """Where there are few values, quantiles move a great deal with the weights."""
     rng = np.random.default_rng(2)

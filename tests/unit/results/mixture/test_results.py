@@ -304,6 +304,7 @@ def test_imputed_counts_are_counts():
     np.testing.assert_allclose(drawn[y == 14].mean(axis=1), res.predict(what="conditional")[y == 14], rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     ("family", "components"), [("poisson", "2"), ("poisson", "3"), ("exponential", "2"), ("gaussian", "'dp'")]

@@ -97,6 +97,7 @@ def test_observed_draws_are_clipped_at_the_limits(scaled, mixed):
     assert y.columns.name == "draw"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "logistic", "gumbel", tg.Student(df=5)], ids=str)
 def test_rows_are_drawn_where_they_are_known_to_lie(mixed, family):
     """With everything known, draws have the means of imputation; values that were seen stay as they are."""
@@ -129,6 +130,7 @@ def test_imputed_rows_are_uncertain_of_the_parameters(lung):
         res.sample(what="conditional", exclude="sex")
 
 
+@pytest.mark.slow
 def test_estimated_degrees_of_freedom_are_drawn_inside_the_ends_too():
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.normal(size=400)})
