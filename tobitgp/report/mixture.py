@@ -103,7 +103,7 @@ def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     if empty:
         hold = "components hold" if empty > 1 else "component holds"
         notes.append(f"{empty} {hold} less than {HELD:g} rows, and stand{'s' * (empty == 1)} in no table.")
-    if parts.family.name == "lognormal":
+    if parts.family.logarithm:
         notes.append("mean and sd are those of the logarithm of the response.")
     if parts.family.support == "real":
         notes += times_note(results)
