@@ -25,7 +25,7 @@ class Case:
         Share of the rows, in expectation.
     limits : {"fixed", "random"}
         A limit on the right (one component) or on both sides (two); or one on the right for each row, a value of the
-        same law moved so far that the share is right.
+        same distribution moved so far that the share is right.
     distance : float
         Between two components.
     """

@@ -1,4 +1,4 @@
-"""Every family of components, asked through formulas: units, order of rows and copies do not matter; laws agree."""
+"""Every family of components, asked through formulas: units, order and copies of rows do not matter."""
 
 import warnings
 
@@ -70,24 +70,24 @@ def test_order_and_copies_do_not_matter(family, data):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_laws_agree_with_each_other(family, method, data):
+def test_distributions_agree_with_each_other(family, method, data):
     res = fit(data, family, method)
     ends = data.to_numpy()[np.isfinite(data.to_numpy())]
     x = np.unique(np.quantile(np.abs(ends), [0.1, 0.5, 0.9]).round(0 if family == "poisson" else 4)) + 1.0
-    law = res.predictive
-    np.testing.assert_allclose(law.cdf(x) + law.sf(x), 1.0, rtol=1e-12)
-    assert (law.cdf(law.ppf(law.cdf(x))) >= law.cdf(x) - 1e-9).all()
+    distribution = res.predictive
+    np.testing.assert_allclose(distribution.cdf(x) + distribution.sf(x), 1.0, rtol=1e-12)
+    assert (distribution.cdf(distribution.ppf(distribution.cdf(x))) >= distribution.cdf(x) - 1e-9).all()
     table = res.predict({"a": [0]}, "prob", above=list(x), interval=0.9)
     for value in x:
-        np.testing.assert_allclose(table[(value, "estimate")], law.sf(value), rtol=1e-12)
+        np.testing.assert_allclose(table[(value, "estimate")], distribution.sf(value), rtol=1e-12)
     survival = res.predict_survival_function(times=x, interval=0.9)[0]
-    np.testing.assert_allclose(survival["mean"], law.sf(x), rtol=1e-9)
+    np.testing.assert_allclose(survival["mean"], distribution.sf(x), rtol=1e-9)
     np.testing.assert_allclose(survival["lower"], [table[(value, "lower")].iloc[0] for value in x], rtol=1e-6)
     np.testing.assert_allclose(
-        res.predict_cumulative_hazard(times=x)[0], law.cumulative_hazard(x), rtol=1e-9, atol=1e-12
+        res.predict_cumulative_hazard(times=x)[0], distribution.cumulative_hazard(x), rtol=1e-9, atol=1e-12
     )
     score = res.score(data)
-    np.testing.assert_allclose(score, np.mean(law.log_mass(data["lo"], data["hi"])), rtol=1e-10)
+    np.testing.assert_allclose(score, np.mean(distribution.log_mass(data["lo"], data["hi"])), rtol=1e-10)
     components = res.predict(data, "component")
     np.testing.assert_allclose(components.sum(axis=1), 1.0, rtol=1e-12)
     said = np.isfinite(data["hi"]) | (data["lo"] >= 0.0) | (family == "gaussian")  # others exclude nothing

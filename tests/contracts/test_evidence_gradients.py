@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.differences import gradient
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 from support.problems import (
     GAUSSIAN,
     RADIAL,
@@ -179,14 +179,14 @@ def test_gradient_of_what_is_no_bound():
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
-# Noise under a process: the law by quadrature, parameters it has before log sigma, and a window of the rows.
+# Noise under a process: the distribution by quadrature, parameters it has before log sigma, and a window of the rows.
 NOISES = {
-    "logistic": (Noise(LAWS["logistic"]), [], None),
-    "gumbel": (Noise(LAWS["gumbel"]), [], None),
+    "logistic": (Noise(DISTRIBUTIONS["logistic"]), [], None),
+    "gumbel": (Noise(DISTRIBUTIONS["gumbel"]), [], None),
     "student": (Noise(Student(4.0)), [], None),
     "student, df free": (Noise(Student(), free_df=True), [np.log(2.5)], None),
     "gaussian, entered": (GAUSSIAN, [], (-1.2, np.inf)),
-    "logistic in a window": (Noise(LAWS["logistic"]), [], (-1.6, 1.9)),
+    "logistic in a window": (Noise(DISTRIBUTIONS["logistic"]), [], (-1.6, 1.9)),
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.differences import gradient
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 from support.problems import GAUSSIAN, VARIANTS, dense, gp, make_problem, product, simulate, solve, tight
 
 from tobitgp.inference.evidence import evidence_gradient
@@ -87,7 +87,7 @@ def test_gradient_with_groups_and_columns(name):
 def test_gradient_under_other_noise(name):
     problem = data_with()
     block = MovingBlock(gp(problem, "rbf", Z=PLACES))
-    check(problem, [block], [np.array([0.1, -0.3])], name, Noise(LAWS["logistic"]))
+    check(problem, [block], [np.array([0.1, -0.3])], name, Noise(DISTRIBUTIONS["logistic"]))
 
 
 @pytest.mark.parametrize("name", ["ep", "vi"])

@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.differences import derivative
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 from support.problems import make_rows
 
 from tobitgp.distributions.student import Student
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import Noise
 
-# Closed forms, every law by quadrature, and a law whose peak is sharp.
-LIKELIHOODS = {"closed forms": FAMILIES["gaussian"].likelihood, **{name: Noise(law) for name, law in LAWS.items()}}
+# Closed forms, every distribution by quadrature, and a distribution whose peak is sharp.
+LIKELIHOODS = {
+    "closed forms": FAMILIES["gaussian"].likelihood,
+    **{name: Noise(distribution) for name, distribution in DISTRIBUTIONS.items()},
+}
 LIKELIHOODS["cauchy"] = Noise(Student(1.0))
 GUMBEL = LIKELIHOODS["gumbel"]
 SYMMETRIC = [likelihood for likelihood in LIKELIHOODS.values() if likelihood is not GUMBEL]
@@ -35,7 +38,7 @@ KINDS = [*ENDS, *WINDOWS]
 SIGMAS = (0.3, 1.0, 2.5)
 F = np.linspace(-3.0, 3.0, 13)
 QUADRATURE = 1e-11  # Gauss-Legendre on 250 panels, the log mass itself good to 1e-13
-RULES = 5e-11  # of laws without closed forms, by quadrature of their own
+RULES = 5e-11  # of distributions without closed forms, by quadrature of their own
 DIFFERENCE = 2e-8  # fourth-order differences at a step of 1e-3 on functions of size 1 to 100
 
 
@@ -95,7 +98,7 @@ def likelihood(request):
 @pytest.fixture
 def symmetric(likelihood):
     if likelihood not in SYMMETRIC:
-        pytest.skip("the law is skew")
+        pytest.skip("the distribution is skew")
     return likelihood
 
 
@@ -307,7 +310,7 @@ def test_a_row_that_entered_late_is_not_forgotten_far_below_its_entry(mean, sd):
     )
     assert value[0] < value[1] < -1e100
     assert (slope > 0.0).all()
-    # f is above the limit or so: a normal law cut there.
+    # f is above the limit or so: a normal distribution cut there.
     f = np.linspace(limit - 40 * sigma, limit + 12.0 * sd, 2_000_001)
     log_density = GUMBEL.newton(
         make_rows(np.full(len(f), limit), np.full(len(f), np.inf), window=(-3.8, np.inf)), f, sigma

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import gamma as gamma_law
+from scipy.stats import gamma as gamma_distribution
 from support.differences import derivative
 from support.mixtures import NAMES, largest_drop
 
@@ -87,33 +87,33 @@ def test_left_inside_and_right_make_one(name):
 @families
 def test_intervals_hold_the_integral_of_the_density(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
-    law = family.distribution(theta, Units())
+    distribution = family.distribution(theta, Units())
     some = rows(name, "interval")
     log_p = family.terms(some, theta).log_p
     for i in range(4):
         low, high = np.exp((some.lower[i], some.upper[i])) if family.logarithm else (some.lower[i], some.upper[i])
         for j in range(3):
-            if law.discrete:
-                mass = np.exp(law.log_density(np.arange(low + 1, high + 1)))[j].sum()
+            if distribution.discrete:
+                mass = np.exp(distribution.log_density(np.arange(low + 1, high + 1)))[j].sum()
             else:
                 mass = quad(
-                    lambda x, j=j: np.exp(law.log_density(np.array([x]))[j, 0]), low, high, epsabs=0, limit=200
+                    lambda x, j=j: np.exp(distribution.log_density(np.array([x]))[j, 0]), low, high, epsabs=0, limit=200
                 )[0]
             assert np.exp(log_p[j, i]) == pytest.approx(mass, rel=1e-8)
 
 
 @families
-def test_log_densities_of_exact_rows_are_those_of_the_law(name):
+def test_log_densities_of_exact_rows_are_those_of_the_distribution(name):
     family, theta = MIXTURE_FAMILIES[name], np.array(THETA[name])
     some = rows(name, "exact")
     y = np.exp(some.lower) if family.logarithm else some.lower
-    law = family.distribution(theta, Units())
+    distribution = family.distribution(theta, Units())
     lost = np.log(y) if family.logarithm else 0.0
     got = family.terms(some, theta).log_p - lost
-    if law.discrete:  # without the part that is the same for all components
-        np.testing.assert_allclose(np.diff(got, axis=0), np.diff(law.log_density(y), axis=0), rtol=1e-12)
+    if distribution.discrete:  # without the part that is the same for all components
+        np.testing.assert_allclose(np.diff(got, axis=0), np.diff(distribution.log_density(y), axis=0), rtol=1e-12)
     else:
-        np.testing.assert_allclose(got, law.log_density(y), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(got, distribution.log_density(y), rtol=1e-12, atol=1e-12)
 
 
 @families
@@ -138,8 +138,14 @@ def test_plug_in_parameters_give_the_expected_log_density(name):
                     return np.log(x) + kappa * y + np.log(kappa) - x * np.exp(kappa * y)
                 return np.log(x) - x * y if name == "exponential" else y * np.log(x) - x
 
-            law = gamma_law(shape, scale=1.0 / rate)
-            mean = quad(lambda x, f=log_f, law=law: law.pdf(x) * f(x), 0.0, law.isf(1e-16), epsabs=1e-11, limit=400)[0]
+            distribution = gamma_distribution(shape, scale=1.0 / rate)
+            mean = quad(
+                lambda x, f=log_f, distribution=distribution: distribution.pdf(x) * f(x),
+                0.0,
+                distribution.isf(1e-16),
+                epsabs=1e-11,
+                limit=400,
+            )[0]
             assert got[j, i] == pytest.approx(mean, rel=1e-7, abs=1e-8)
 
 
@@ -187,11 +193,11 @@ def test_gaussian_lines_are_straight_in_natural_parameters():
 
 
 @families
-def test_the_predictive_law_integrates_the_parameters_out(name):
+def test_the_predictive_distribution_integrates_the_parameters_out(name):
     family, q = MIXTURE_FAMILIES[name], np.array(Q[name])
-    law = family.predictive(q, Units())
+    distribution = family.predictive(q, Units())
     rng = np.random.default_rng(3)
-    x = np.array([0.0, 2.0, 7.0]) if law.discrete else np.array([0.3, 1.0, 2.5])
+    x = np.array([0.0, 2.0, 7.0]) if distribution.discrete else np.array([0.3, 1.0, 2.5])
     draws = 200_000
     for j in range(q.shape[1]):
         gauss = name in ("gaussian", "lognormal")
@@ -202,7 +208,10 @@ def test_the_predictive_law_integrates_the_parameters_out(name):
         else:
             theta = np.stack([np.log(lam), np.full(draws, q[2, j])]) if name == "weibull" else np.log(lam)[None]
         plain = family.distribution(theta, Units())
-        for got, exact in ((plain.log_density(x), law.log_density(x)[j]), (plain.log_sf(x), law.log_sf(x)[j])):
+        for got, exact in (
+            (plain.log_density(x), distribution.log_density(x)[j]),
+            (plain.log_sf(x), distribution.log_sf(x)[j]),
+        ):
             value = np.exp(got)
             error = value.std(axis=0) / np.sqrt(draws)
             assert (np.abs(value.mean(axis=0) - np.exp(exact)) < 4.5 * error + 1e-12).all()

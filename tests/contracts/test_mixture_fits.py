@@ -1,4 +1,4 @@
-"""Laws of a fitted mixture that hold in every family."""
+"""What holds of a fitted mixture in every family."""
 
 import numpy as np
 import pytest
@@ -176,9 +176,13 @@ def test_components_are_ordered_and_everything_follows(name):
     lower, upper, weight = random_rows(np.random.default_rng(14), name, 90)
     for weights in (Dirichlet(), DirichletProcess()):
         fit = fit_mixture(lower, upper, weight, family=name, k=3, weights=weights, method=QUICK)
-        law = fit.model.distribution(State(fit.state.weights, fit.state.components[:, fit.order]), fit.units)
+        distribution = fit.model.distribution(State(fit.state.weights, fit.state.components[:, fit.order]), fit.units)
         held = fit.counts > 1.0
-        centre = law.loc if hasattr(law := getattr(law, "logarithm", law), "loc") else law.mean()
+        centre = (
+            distribution.loc
+            if hasattr(distribution := getattr(distribution, "logarithm", distribution), "loc")
+            else distribution.mean()
+        )
         location = fit.model.family.location(fit.model.view(fit.state).theta)[fit.order]
         assert (np.diff(location[fit.shown]) >= 0).all()
         assert (np.diff(fit.shown.astype(int)) <= 0).all()

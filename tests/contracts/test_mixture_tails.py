@@ -8,7 +8,7 @@ from tobitgp.mixture.fit import MIXTURE_FAMILIES
 from tobitgp.mixture.rows import Rows
 
 INF = np.inf
-# Ends in standard deviations, in means of the times, in counts at a rate of 3, and in log times of a Weibull law.
+# Ends in standard deviations, in means of the times, in counts at a rate of 3, and in Weibull log times.
 ENDS = {
     "gaussian": [(40.0, INF), (1e4, INF), (-INF, -37.0), (38.0, 38.5), (-9.0, -8.9999), (-1e-7, 1e-7), (3.0, 900.0)],
     "exponential": [(1e-9, INF), (700.0, INF), (-INF, 1e-9), (-INF, 50.0), (700.0, 700.0 + 2.0**-20), (2.0, 900.0)],

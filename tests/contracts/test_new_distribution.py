@@ -101,8 +101,8 @@ def test_a_regression_is_at_the_maximum_of_its_likelihood(regression, data):
 
     def log_likelihood(p):
         z = (y - p[0] - p[1] * data["x"].to_numpy()) / p[2]
-        law = SkewedLogistic()
-        return float(np.where(exact, law.logpdf(z) - np.log(p[2]), law.log_cdf(z)).sum())
+        distribution = SkewedLogistic()
+        return float(np.where(exact, distribution.logpdf(z) - np.log(p[2]), distribution.log_cdf(z)).sum())
 
     best = regression.params.to_numpy()
     assert np.isclose(regression.llf, log_likelihood(best), rtol=1e-12)

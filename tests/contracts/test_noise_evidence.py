@@ -3,20 +3,22 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 from support.problems import gp, make_problem, solve, tight
 
 from tobitgp.distributions.student import Student
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.likelihoods.noise import Noise
 
-LAWS_OF_SCIPY = {
+SCIPY_DISTRIBUTIONS = {
     "normal": stats.norm,
     "logistic": stats.logistic,
     "gumbel": stats.gumbel_l,
     "student": stats.t(3.0),
 }
-NOISES = {name: Noise(LAWS[name]) for name in ("normal", "logistic", "gumbel")} | {"student": Noise(Student(3.0))}
+NOISES = {name: Noise(DISTRIBUTIONS[name]) for name in ("normal", "logistic", "gumbel")} | {
+    "student": Noise(Student(3.0))
+}
 ROWS = {
     "exact": ([0.7, -0.4], [0.7, -0.4]),
     "left and right": ([-np.inf, 0.3], [-0.2, np.inf]),
@@ -28,15 +30,15 @@ X, SD, LENGTHSCALE = np.array([[-0.3], [0.4]]), 1.3, 0.8
 RULE = np.polynomial.legendre.leggauss(160)
 
 
-def log_mass(law, low, high, f, sigma):
+def log_mass(distribution, low, high, f, sigma):
     """Log probability of an interval, formed in the nearer tail."""
     a, b = (low - f) / sigma, (high - f) / sigma
     with np.errstate(divide="ignore", invalid="ignore"):
-        upper = law.logsf(a) + np.log1p(-np.exp(law.logsf(b) - law.logsf(a)))
-        return np.where(a > 0.0, upper, np.log(law.cdf(b) - law.cdf(a)))
+        upper = distribution.logsf(a) + np.log1p(-np.exp(distribution.logsf(b) - distribution.logsf(a)))
+        return np.where(a > 0.0, upper, np.log(distribution.cdf(b) - distribution.cdf(a)))
 
 
-def exact_evidence(law, lower, upper, window, sigma):
+def exact_evidence(distribution, lower, upper, window, sigma):
     """Log of the integral over f of what the rows say times the density of f."""
     nodes, weights = 9.0 * SD * RULE[0], 9.0 * SD * RULE[1]
     K = SD**2 * np.exp(-0.5 * ((X - X.T) / LENGTHSCALE) ** 2)
@@ -45,11 +47,11 @@ def exact_evidence(law, lower, upper, window, sigma):
     for i in range(2):
         low, high = (max(lower[i], window[0]), min(upper[i], window[1])) if window else (lower[i], upper[i])
         if lower[i] == upper[i]:
-            row = law.logpdf((lower[i] - nodes) / sigma) - np.log(sigma)
+            row = distribution.logpdf((lower[i] - nodes) / sigma) - np.log(sigma)
         else:
-            row = log_mass(law, low, high, nodes, sigma)
+            row = log_mass(distribution, low, high, nodes, sigma)
         if window:
-            row = row - log_mass(law, *window, nodes, sigma)
+            row = row - log_mass(distribution, *window, nodes, sigma)
         total = total * np.exp(row[:, None] if i == 0 else row[None, :])
     return np.log(weights @ total @ weights)
 
@@ -59,7 +61,7 @@ def exact_evidence(law, lower, upper, window, sigma):
 @pytest.mark.parametrize("noise", NOISES)
 def test_evidence(noise, rows, window):
     sigma, (lower, upper), ends = 0.5, ROWS[rows], WINDOWS[window]
-    exact = exact_evidence(LAWS_OF_SCIPY[noise], lower, upper, ends, sigma)
+    exact = exact_evidence(SCIPY_DISTRIBUTIONS[noise], lower, upper, ends, sigma)
     lower, upper = np.array(lower), np.array(upper)
     if ends:
         between = lower < upper
@@ -88,6 +90,6 @@ def test_closed_forms_hand_truncated_rows_over(window):
     for name in ("ep", "vi", "laplace"):
         either = [
             solve(problem, [gp(problem)], theta, tight(name), None, likelihood).evidence
-            for likelihood in (FAMILIES["gaussian"].likelihood, Noise(LAWS["normal"]))
+            for likelihood in (FAMILIES["gaussian"].likelihood, Noise(DISTRIBUTIONS["normal"]))
         ]
         assert either[0] == pytest.approx(either[1], rel=1e-12)

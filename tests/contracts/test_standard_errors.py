@@ -47,16 +47,16 @@ def of_weibull(f, sigma, times):
 
 
 def of_tobit(f, sigma, times):
-    law, z = st.norm(f, sigma), (f + 0.3) / sigma
+    distribution, z = st.norm(f, sigma), (f + 0.3) / sigma
     found = dict.fromkeys(("latent", "median", "uncensored"), f) | {"quantile": f + sigma * st.norm.ppf(0.9)}
     found["observed"] = -0.3 + sigma * (z * st.norm.cdf(z) + st.norm.pdf(z))
-    return found | {t: np.stack([law.cdf(t), law.sf(t)]) for t in times}
+    return found | {t: np.stack([distribution.cdf(t), distribution.sf(t)]) for t in times}
 
 
 def of_logistic(f, sigma, times):
-    law = st.logistic(f, sigma)
-    found = dict.fromkeys(("latent", "median", "uncensored", "observed"), f) | {"quantile": law.ppf(0.9)}
-    return found | {t: np.stack([law.cdf(t), law.sf(t)]) for t in times}
+    distribution = st.logistic(f, sigma)
+    found = dict.fromkeys(("latent", "median", "uncensored", "observed"), f) | {"quantile": distribution.ppf(0.9)}
+    return found | {t: np.stack([distribution.cdf(t), distribution.sf(t)]) for t in times}
 
 
 @pytest.mark.slow
@@ -83,11 +83,11 @@ def test_errors_are_those_of_the_posterior(fitted, of):
             np.testing.assert_allclose(res.predict(rows, "prob", se=True, **{side: t})["se"], sd(rarer), rtol=1e-3)
 
 
-@pytest.mark.parametrize("law", [Gumbel(), Logistic()])
-def test_no_probability_is_above_one(law):
+@pytest.mark.parametrize("distribution", [Gumbel(), Logistic()])
+def test_no_probability_is_above_one(distribution):
     """Weights that sum to a little more than 1, at values far below what may be seen and far above."""
     sd, sigma = np.tile(np.geomspace(0.01, 3.0, 40), (3, 1)), np.array([0.5, 1.0, 1.5])
-    q = nodes(np.array([0.1, 0.2, 0.7]) * (1.0 + 4e-16), np.zeros((3, 40)), sd, sigma, noises=(law,) * 3)
+    q = nodes(np.array([0.1, 0.2, 0.7]) * (1.0 + 4e-16), np.zeros((3, 40)), sd, sigma, noises=(distribution,) * 3)
     for z in np.linspace(-60.0, 60.0, 97):
         both = np.stack([q.value(asked("prob", False, limit=np.full(40, z), above=above)) for above in (False, True)])
         assert (both.max(axis=0) <= 1.0).all()

@@ -31,25 +31,25 @@ class Fit:
     """A reference case, refitted."""
 
     def __init__(self, reference, rows, H, *, W=None, dist=None, cov_type="nonrobust"):
-        law, self.log_time, log_scale = DIST[dist or reference["dist"]]
+        distribution, self.log_time, log_scale = DIST[dist or reference["dist"]]
         if log_scale is None and len(reference["se"]) == H.shape[1]:
             log_scale = reference["log_scale"]
-        self.law, self.rows, self.H = law, rows, H
+        self.distribution, self.rows, self.H = distribution, rows, H
         self.W = np.ones((len(H), 1)) if W is None else W
         self.seen = outcome(rows, log_time=self.log_time)
         known = None if log_scale is None else np.array([log_scale])
-        self.fit = maximise(self.seen, H, law=law, W=self.W, fixed_gamma=known, scores=True)
+        self.fit = maximise(self.seen, H, distribution=distribution, W=self.W, fixed_gamma=known, scores=True)
         self.V = covariance(self.fit, cov_type, weight=rows.weight)
 
     def predictor(self, H=None, W=None):
         H, W = (self.H if H is None else H), (self.W if W is None else W)
-        return rows_of(self.law, H @ self.fit.coefficients, W @ self.fit.gamma, self.log_time)
+        return rows_of(self.distribution, H @ self.fit.coefficients, W @ self.fit.gamma, self.log_time)
 
     def estimates(self, H, W):
         x = H @ self.fit.coefficients, W @ self.fit.gamma
         V = row_covariance(H, W, self.V, 2)
         unit = np.exp(x[1]), np.ones(len(H))
-        return Estimates(lambda at: rows_of(self.law, *at, self.log_time), x, unit, V, 0.0 * V)
+        return Estimates(lambda at: rows_of(self.distribution, *at, self.log_time), x, unit, V, 0.0 * V)
 
 
 def survregs_response(y):
@@ -98,10 +98,10 @@ def check_residuals(reference, made):
     exact, between = seen.exact[at], (np.isfinite(seen.lower) & np.isfinite(seen.upper) & ~seen.exact)[at]
     found = deviance(rows, seen)[at]
     want = np.array(kept["deviance"], dtype=float)
-    if made.law.name == "gumbel":
+    if made.distribution.name == "gumbel":
         want[between] = corrected(want[between], *gumbel_maxima((seen.width / rows.scale)[at][between]))
-    if made.law.name == "student":
-        log_mode = float(made.law.log_density(np.zeros(1), 0)[0][0])
+    if made.distribution.name == "student":
+        log_mode = float(made.distribution.log_density(np.zeros(1), 0)[0][0])
         want[exact] = corrected(want[exact], -log_mode, log_mode)
     np.testing.assert_allclose(found, want, rtol=RTOL, atol=1e-6)
     ours = np.exp(seen.lower[at]) if made.log_time else seen.lower[at]

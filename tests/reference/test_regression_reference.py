@@ -26,12 +26,12 @@ from tobitgp.regression import covariance, maximise, null_log_likelihood
 
 
 def check(reference, rows, H, *, cov_type="nonrobust", groups=None, W=None, null=True, dist=None):
-    law, log_time, log_scale = DIST[reference["dist"] if dist is None else dist]
+    distribution, log_time, log_scale = DIST[reference["dist"] if dist is None else dist]
     if log_scale is None and len(reference["se"]) == H.shape[1]:
         log_scale = reference["log_scale"]
     seen = outcome(rows, log_time=log_time)
     scale = {"W": W, "fixed_gamma": None if log_scale is None else np.array([log_scale])}
-    fit = maximise(seen, H, law=law, scores=True, **scale)
+    fit = maximise(seen, H, distribution=distribution, scores=True, **scale)
     assert fit.converged, fit.message
     np.testing.assert_allclose(fit.coefficients, list(reference["coef"].values()), rtol=1e-5)
     np.testing.assert_allclose(fit.gamma, np.ravel(plain(reference["log_scale"])), rtol=1e-5)
@@ -43,7 +43,7 @@ def check(reference, rows, H, *, cov_type="nonrobust", groups=None, W=None, null
     sd = np.sqrt(np.diag(kept))
     np.testing.assert_allclose(V[: len(se), : len(se)], kept, rtol=0, atol=1e-4 * np.outer(sd, sd).max(initial=1))
     if null:
-        value = null_log_likelihood(seen, law=law, **scale) + seen.log_jacobian
+        value = null_log_likelihood(seen, distribution=distribution, **scale) + seen.log_jacobian
         assert value == pytest.approx(reference["loglik_intercept_only"], rel=1e-6)
     return fit
 
@@ -197,7 +197,7 @@ def test_lung_as_lifelines(kind, family):
     reference = LIFELINES[f"{kind}_{family}"]
     rows, H = lung() if kind == "right" else lung_windows()
     seen = outcome(rows, log_time=True)
-    fit = maximise(seen, H, law=DIST[family][0])
+    fit = maximise(seen, H, distribution=DIST[family][0])
     names = ["Intercept", "age", "sex", "ph_ecog"]
     against_lifelines(reference["params"], reference["se"], reference["loglik"], fit, names, family, seen.log_jacobian)
 
@@ -220,7 +220,7 @@ def test_lung_one_sample_as_lifelines(family):
     reference = LIFELINES["univariate"][family]
     rows, H = lung(intercept_only=True)
     seen = outcome(rows, log_time=True)
-    fit = maximise(seen, H, law=DIST[family][0])
+    fit = maximise(seen, H, distribution=DIST[family][0])
     mean, sigma = fit.coefficients[0], np.exp(fit.gamma[0])
     ours = [np.exp(mean), 1.0 / sigma] if family == "weibull" else [mean, sigma]
     np.testing.assert_allclose(ours, list(reference["params"].values()), rtol=2e-5)
@@ -266,6 +266,6 @@ def test_lifelines_in_the_same_run(name, kind, family):
     params, se, loglik = lifelines_fit(family, data, kind)
     seen = outcome(rows, log_time=True)
     H = np.column_stack([np.ones(len(data)), data[columns]])
-    fit = maximise(seen, H, law=DIST[family][0])
+    fit = maximise(seen, H, distribution=DIST[family][0])
     assert fit.converged
     against_lifelines(params, se, loglik, fit, ["Intercept", *columns], family, seen.log_jacobian)

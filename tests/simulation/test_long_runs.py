@@ -11,7 +11,7 @@ import tobitgp as tg
 pytestmark = pytest.mark.slow
 
 LENGTH = 0.3
-LAWS = {  # log density, but for a constant, and log distribution function of the standard noise
+DISTRIBUTIONS = {  # log density, but for a constant, and log distribution function of the standard noise
     "gaussian": (None, log_ndtr),
     "student": (lambda z: -2.5 * np.log1p(z**2 / 4.0), lambda z: np.log(stdtr(4.0, z))),
     "logistic": (lambda z: log_expit(z) + log_expit(-z), log_expit),
@@ -52,7 +52,7 @@ def given_values(K, y, seen, sigma):
 def test_marginals(seed):
     family, sigma, *shares = CASES[seed]
     data, K = problem(seed, family, sigma, *shares)
-    log_density, log_cdf = LAWS[family]
+    log_density, log_cdf = DISTRIBUTIONS[family]
     y, below, above = data["y"].to_numpy(), (data["y"] <= data["l"]).to_numpy(), (data["y"] >= data["u"]).to_numpy()
     seen = ~below & ~above
 

@@ -21,7 +21,7 @@ def test_95_of_100_intervals_hold_the_truth(case):
 
 
 def test_where_they_fall_short():
-    """Fifty rows of two hundred seen, all between the components: a normal law fitted to them all is far too wide."""
+    """Fifty rows of two hundred seen, all between the components: one normal distribution for all is far too wide."""
     weight, mean, sd = shares(SHORT, SETS)[0]
     assert 0.92 < weight < 0.98
     assert 0.92 < mean < 0.98

@@ -33,7 +33,7 @@ def test_vbcm_is_ahead_of_em_on_few_gaussian_rows():
     assert clearly(synthetic_scores(GMM, 25, 2, 20, ("EMCM", "VBCM")).difference("VBCM", "EMCM"))
 
 
-def test_the_true_law_is_the_best():
+def test_the_true_distribution_is_the_best():
     found = synthetic_scores(PMM, 100, 2, 10, ("EMCM", "VBCM"))
     for method in ("EMCM", "VBCM"):
         assert clearly(found.truth - found.methods[method])

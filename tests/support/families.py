@@ -1,4 +1,4 @@
-"""Data for every family of regressions, made by the family's own law."""
+"""Data for every family of regressions, made by the family's own distribution."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ def simulate(name, n=80, seed=3):
     """Columns z, g (three levels), w (0 or 1) and y, which follows the family around 1 + z / 2."""
     family, rng = resolve_family(name), np.random.default_rng(seed)
     z, g, w = rng.normal(size=n), rng.choice(list("abc"), size=n), rng.integers(0, 2, size=n)
-    latent = 1.0 + 0.5 * z + family.law.ppf(rng.random(n))
+    latent = 1.0 + 0.5 * z + family.distribution.ppf(rng.random(n))
     return pd.DataFrame({"z": z, "g": g, "w": w, "y": LEVEL[family.log_time](latent)})
 
 

@@ -183,7 +183,7 @@ def judge(case, res, heard):
 def judge_process(case, res):
     """Sites and bounds of Gaussian noise."""
     fitted = res.parts.fitted
-    if res.parts.family.law.name != "normal" or "truncate" in case.formula:
+    if res.parts.family.distribution.name != "normal" or "truncate" in case.formula:
         return
     response, order = res.parts.rows.response, res.parts.gp.problem.order
     plain = response.weight[order] == 1.0

@@ -15,7 +15,7 @@ TOBIN, AFFAIRS, LUNG, INTERVAL = map(
 )
 LIFELINES = load("lung_lifelines.json")
 
-# dist of survreg: law, log time, fixed log scale
+# dist of survreg: distribution, log time, fixed log scale
 DIST = {
     "gaussian": (Normal(), False, None),
     "logistic": (Logistic(), False, None),

@@ -1,4 +1,4 @@
-"""Rows with every column that the spellings of the language need, and the laws that each spelling keeps."""
+"""Rows with every column that the spellings of the language need, and the distributions that each spelling keeps."""
 
 import numpy as np
 import pandas as pd

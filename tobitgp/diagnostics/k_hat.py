@@ -126,15 +126,15 @@ def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
     scale, at = gp.problem.units.scale, np.arange(rows.start, rows.stop)
     known = outcome(parts.rows.response.rows(at), log_time=parts.family.log_time)
     A, d = point.features([part.rows(rows) for part in gp.inputs(design)])
-    law, residual = parts.family.law_at(point.theta), np.maximum(d, 0.0)
+    distribution, residual = parts.family.distribution_at(point.theta), np.maximum(d, 0.0)
     f = A.times(w)
     open_window = np.isinf(known.entry) & np.isinf(known.exit)
-    joined = np.where(open_window & law.gaussian, residual, 0.0)
+    joined = np.where(open_window & distribution.gaussian, residual, 0.0)
     if (residual > joined).any():
         f += np.sqrt(residual - joined)[:, None] * np.random.default_rng(seed).standard_normal(f.shape)
     noise = np.broadcast_to(design.noise(point.sigma), len(design.H))[rows]
     tau = np.log(scale) + 0.5 * np.log(np.square(noise) + joined)
-    value = log_likelihoods(law, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
+    value = log_likelihoods(distribution, known, gp.known_mean(design)[rows][:, None] + scale * f, tau[:, None])
     return np.asarray(known.weight @ value)
 
 

@@ -63,8 +63,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.pdf([-0.6, 0.0, 2.0]).round(4)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution.pdf([-0.6, 0.0, 2.0]).round(4)
         array([0.0993, 0.5199, 0.    ])
         """
         return np.exp(self.logpdf(x))
@@ -90,8 +90,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.logpdf([0.0, 2.0]).round(4)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution.logpdf([0.0, 2.0]).round(4)
         array([-0.6541,    -inf])
         """
         x = self._read("x", x)
@@ -120,8 +120,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.cdf([-0.6, 0.0, 1.1]).round(4)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution.cdf([-0.6, 0.0, 1.1]).round(4)
         array([0.0993, 0.3341, 1.    ])
         """
         return np.exp(self.logcdf(x))
@@ -147,8 +147,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.sf([-0.6, 0.0, 1.1]).round(4)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution.sf([-0.6, 0.0, 1.1]).round(4)
         array([0.9007, 0.6659, 0.    ])
         """
         return np.exp(self.logsf(x))
@@ -174,7 +174,7 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, upper=9).logcdf(-40.0).round(3))
         -804.608
         """
@@ -201,7 +201,7 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).logsf(40.0).round(3))
         -804.608
         """
@@ -228,8 +228,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> law.ppf([0.05, 0.5, 0.95]).round(4)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution.ppf([0.05, 0.5, 0.95]).round(4)
         array([-0.6,  0.3,  1.1])
         """
         q = self._read("q", q)
@@ -256,7 +256,7 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> float(CensoredNormal(0, 1, lower=-9).isf(1e-30).round(4))
         11.464
         """
@@ -282,8 +282,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.mean().round(4))
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(distribution.mean().round(4))
         0.2887
         """
         return _plain(np.clip(self._window.anchor + self.scale * self._moments()[0], self.lower, self.upper))
@@ -303,8 +303,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.var().round(4))
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(distribution.var().round(4))
         0.3144
         """
         return self.std() ** 2
@@ -320,8 +320,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.std().round(4))
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(distribution.std().round(4))
         0.5607
         """
         first, second = self._moments()
@@ -342,8 +342,8 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
-        >>> float(law.entropy().round(4))
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> float(distribution.entropy().round(4))
         1.0824
         """
         return _plain(self._inside() * np.log(self.scale) + self._surprise(self))
@@ -373,9 +373,9 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
-        >>> float(law.cross_entropy(other).round(4))
+        >>> float(distribution.cross_entropy(other).round(4))
         1.1971
         """
         self._check(other)
@@ -405,9 +405,9 @@ class LimitedNormal(ABC):
         Examples
         --------
         >>> from tobitgp.distributions import CensoredNormal
-        >>> law = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
+        >>> distribution = CensoredNormal(0.3, 0.7, lower=-0.6, upper=1.1)
         >>> other = CensoredNormal(0.0, 1.0, lower=-0.6, upper=1.1)
-        >>> float(law.kl(other).round(4))
+        >>> float(distribution.kl(other).round(4))
         0.1147
         """
         self._check(other)

@@ -139,7 +139,9 @@ def kind_of(lower: Array, upper: Array) -> IntArray:
     return np.where(lower == upper, 0, np.where(below & above, 4, np.where(below, 1, np.where(above, 2, 3))))
 
 
-def row_terms(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+def row_terms(
+    distribution: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, eta: Array, tau: Array
+) -> Terms:
     """Log likelihood of rows of one kind, and derivatives to second order.
 
     Shapes: lower, upper, width, eta, tau (n,).
@@ -147,31 +149,31 @@ def row_terms(law: Distribution, kind: Kind, lower: Array, upper: Array, width: 
     sigma = np.exp(tau)
     if kind == "exact":
         z = (lower - eta) / sigma
-        g, g1, g2 = law.log_density(z, 2)
+        g, g1, g2 = distribution.log_density(z, 2)
         terms = _chain(z, g, g1, g2, sigma)
         return terms._replace(value=terms.value - tau, tau=terms.tau - 1.0)
     if kind == "left":
         z = (upper - eta) / sigma
-        return _chain(z, *law.lower_tail(z), sigma)
+        return _chain(z, *distribution.lower_tail(z), sigma)
     if kind == "right":
         z = (lower - eta) / sigma
-        return _chain(z, *law.upper_tail(z), sigma)
+        return _chain(z, *distribution.upper_tail(z), sigma)
     if kind == "interval":
-        return _interval(law, (lower - eta) / sigma, (upper - eta) / sigma, 0.5 * width / sigma, sigma)
+        return _interval(distribution, (lower - eta) / sigma, (upper - eta) / sigma, 0.5 * width / sigma, sigma)
     return Terms(*(np.zeros_like(eta) for _ in Terms._fields))
 
 
-def mass_terms(law: Distribution, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
+def mass_terms(distribution: Distribution, lower: Array, upper: Array, width: Array, eta: Array, tau: Array) -> Terms:
     """`row_terms` of the log mass between ends that may be infinite, in some rows or in all."""
     codes = kind_of(lower, upper)
     found = np.flatnonzero(np.bincount(codes, minlength=len(KINDS)))
     if len(found) == 1:
-        return row_terms(law, KINDS[found[0]], lower, upper, width, eta, tau)
+        return row_terms(distribution, KINDS[found[0]], lower, upper, width, eta, tau)
     out = Terms(*(np.empty_like(eta) for _ in Terms._fields))
     tau = np.broadcast_to(tau, eta.shape)
     for code in found:
         at = np.flatnonzero(codes == code)
-        _fill(out, at, row_terms(law, KINDS[code], *(x[at] for x in (lower, upper, width, eta, tau))))
+        _fill(out, at, row_terms(distribution, KINDS[code], *(x[at] for x in (lower, upper, width, eta, tau))))
     return out
 
 
@@ -186,13 +188,13 @@ def _chain(z: Array, value: Array, d1: Array, d2: Array, sigma: Array) -> Terms:
     return Terms(value, -d1 / sigma, -z * d1, d2 / (sigma * sigma), mixed / sigma, z * mixed)
 
 
-def _interval(law: Distribution, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
+def _interval(distribution: Distribution, a: Array, b: Array, r: Array, sigma: Array) -> Terms:
     """Rows inside (a, b), half-width r, all in units of sigma."""
     sigma = np.broadcast_to(sigma, a.shape)
     out = Terms(*(np.empty_like(a) for _ in Terms._fields))
-    left = law.log_cdf(b) <= law.log_sf(a)
+    left = distribution.log_cdf(b) <= distribution.log_sf(a)
     narrow = np.zeros(a.shape, dtype=np.bool_)
-    for side, near, far, tail in ((left, b, a, law.lower_tail), (~left, a, b, law.upper_tail)):
+    for side, near, far, tail in ((left, b, a, distribution.lower_tail), (~left, a, b, distribution.upper_tail)):
         at = np.flatnonzero(side)
         P, Q = _chain(near[at], *tail(near[at]), sigma[at]), _chain(far[at], *tail(far[at]), sigma[at])
         wide = Q.value - P.value <= _NARROW
@@ -200,7 +202,7 @@ def _interval(law: Distribution, a: Array, b: Array, r: Array, sigma: Array) -> 
         _fill(out, at[wide], _difference(Terms(*(t[wide] for t in P)), Terms(*(t[wide] for t in Q))))
     at = np.flatnonzero(narrow)
     if len(at):
-        _fill(out, at, _louis(law, a[at] + r[at], r[at], sigma[at]))
+        _fill(out, at, _louis(distribution, a[at] + r[at], r[at], sigma[at]))
     return out
 
 
@@ -224,10 +226,10 @@ def _difference(P: Terms, Q: Terms) -> Terms:
     )
 
 
-def _louis(law: Distribution, c: Array, r: Array, sigma: Array) -> Terms:
+def _louis(distribution: Distribution, c: Array, r: Array, sigma: Array) -> Terms:
     """Rows inside c +- r, by quadrature of the exact row's derivatives."""
     z = c + r * _NODES
-    g, g1, g2 = law.log_density(z, 2)
+    g, g1, g2 = distribution.log_density(z, 2)
     top = g.max(axis=0)
     p = _WEIGHTS * np.exp(g - top)
     mass = p.sum(axis=0)
@@ -250,7 +252,7 @@ def _louis(law: Distribution, c: Array, r: Array, sigma: Array) -> Terms:
     )
 
 
-def log_likelihoods(law: Distribution, known: Outcome, f: Array, tau: Array) -> Array:
+def log_likelihoods(distribution: Distribution, known: Outcome, f: Array, tau: Array) -> Array:
     """Log likelihood of one copy of each row: a density where the value is known, a probability elsewhere.
 
     That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
@@ -263,24 +265,26 @@ def log_likelihoods(law: Distribution, known: Outcome, f: Array, tau: Array) -> 
     for code in np.unique(codes):
         at = np.flatnonzero(codes == code)
         ends = (known.lower[at], known.upper[at], known.width[at])
-        out[at] = _values(law, KINDS[code], *ends, f[at], tau[at])
+        out[at] = _values(distribution, KINDS[code], *ends, f[at], tau[at])
     seen = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
     if len(seen):
         ends = (known.entry[seen], known.exit[seen], known.span[seen])
-        out[seen] -= _flat(partial(mass_terms, law), *ends, f[seen], tau[seen])
+        out[seen] -= _flat(partial(mass_terms, distribution), *ends, f[seen], tau[seen])
     return out
 
 
-def _values(law: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
+def _values(
+    distribution: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array
+) -> Array:
     if kind == "interval":
-        return _flat(partial(row_terms, law, kind), lower, upper, width, f, tau)
+        return _flat(partial(row_terms, distribution, kind), lower, upper, width, f, tau)
     if kind == "open":
         return np.zeros(f.shape)
     end = upper if kind == "left" else lower
     z = (end[:, None] - f) * np.exp(-tau)
     if kind == "exact":
-        return law.log_density(z, 0)[0] - tau
-    return law.log_cdf(z) if kind == "left" else law.log_sf(z)
+        return distribution.log_density(z, 0)[0] - tau
+    return distribution.log_cdf(z) if kind == "left" else distribution.log_sf(z)
 
 
 def _flat(terms: Callable[..., Terms], lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:

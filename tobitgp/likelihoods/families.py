@@ -156,19 +156,19 @@ class Family:
     """A row of the registry."""
 
     name: str
-    law: Distribution  # of the noise of the response, or of its logarithm
+    distribution: Distribution  # of the noise of the response, or of its logarithm
     log_time: bool = False  # the response is positive and modelled on the log scale
     known_sigma: float | None = None  # noise scale where the family fixes it; None where it is estimated
-    estimate_df: bool = False  # the degrees of freedom of the law are estimated
+    estimate_df: bool = False  # the degrees of freedom of the distribution are estimated
 
-    def law_at(self, theta: Array) -> Distribution:
-        """The law at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
-        return self.law.with_shape(float(np.exp(theta[-2]))) if self.estimate_df else self.law
+    def distribution_at(self, theta: Array) -> Distribution:
+        """The noise at a process model's parameters, which end with log df, where it is estimated, and log sigma."""
+        return self.distribution.with_shape(float(np.exp(theta[-2]))) if self.estimate_df else self.distribution
 
     @property
     def likelihood(self) -> Likelihood:
         """The likelihood under a Gaussian process."""
-        return GaussianNoise() if self.law.gaussian else Noise(self.law, self.estimate_df)
+        return GaussianNoise() if self.distribution.gaussian else Noise(self.distribution, self.estimate_df)
 
 
 FEWEST_DF, MOST_DF = 0.2, 1e10
@@ -176,7 +176,7 @@ FEWEST_DF, MOST_DF = 0.2, 1e10
 
 @dataclass(frozen=True, slots=True)
 class Student:
-    """Noise with Student's t law of known degrees of freedom, given as ``family=tg.Student(df=4)``.
+    """Noise with Student's t distribution of known degrees of freedom, given as ``family=tg.Student(df=4)``.
 
     ``family="student"`` estimates them. Its density is in the table of (REG1) of the theory pages.
 

@@ -12,7 +12,7 @@ right-censored rows, a - log sigma on exact ones, and on intervals the log cdf a
 width over sigma. Of a row that entered late :math:`-(e^a - e^{a'})` is left, a' that of its entry, which is one
 exponential again. For a ~ N(a0, t^2), :math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
 
-Noise of any location-scale law, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
+Noise of any location-scale distribution, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
 
 With :math:`\ell(f) = \log p(y | f)` and Z the normaliser of the tilted density :math:`p(y | f) N(f; \mu, v)`, (ROW12)
 of the theory pages is
@@ -49,7 +49,7 @@ from tobitgp.numerics.quadrature import (
 from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray, IntArray
 
-# Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every law.
+# Largest sd, in units of the bends, that Gauss-Hermite rules of these sizes serve to some 1e-11 for every distribution.
 ORDERS = ((0.03, 6), (0.1, 10), (0.3, 14), (0.5, 20), (0.75, 32))
 SMOOTH = ORDERS[-1][0]
 _NEWTON, _NEAR = 60, 0.1
@@ -164,7 +164,7 @@ def _modes(local: Local, rows: IntArray, mean: Array, sd: Array, ends: Array, un
 
 
 _LARGEST = 300.0
-_LAW = Gumbel()
+_GUMBEL = Gumbel()
 
 
 def gentle_part(rows: Rows, f: Array, sigma: float) -> Array:
@@ -206,7 +206,7 @@ def _gentle_mass(lower: Array, upper: Array, width: Array, f: Array, sigma: floa
         lift = growth = np.zeros_like(z)
         if end is lower:
             lift, growth = _lift(width[rows] / sigma)
-        tail = _LAW.lower_tail(z + lift)
+        tail = _GUMBEL.lower_tail(z + lift)
         out[:, rows] = tail.log_p, -tail.d1 / sigma, tail.d2 / sigma**2, -(z + growth) * tail.d1
     return out
 
@@ -217,31 +217,33 @@ _LEAST = 1e-12  # of sigma: a spread that changes nothing
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise whose law is known, or known up to its degrees of freedom."""
+    """Noise whose distribution is known, or known up to its degrees of freedom."""
 
-    law: Distribution
-    free_df: bool = False  # the law is Student's, and log df stands before log sigma at the end of theta
+    distribution: Distribution
+    free_df: bool = False  # the distribution is Student's, and log df stands before log sigma at the end of theta
     windowed: bool = False  # some rows are truncated, and their likelihoods need not be log-concave
 
     @property
     def log_concave(self) -> bool:
-        """Whether the law is, and no window bends it."""
-        return self.law.log_concave and not self.windowed
+        """Whether the distribution is, and no window bends it."""
+        return self.distribution.log_concave and not self.windowed
 
     @property
     def steep(self) -> bool:
         """Whether the distribution has an exponential in its log density."""
-        return self.law.exponential_hazard
+        return self.distribution.exponential_hazard
 
     def over(self, rows: Sequence[Rows]) -> Noise:
         """With what windows do to it: normal noise stays log-concave in all, Gumbel noise after an entry."""
-        windows = [] if self.law.gaussian else [part.window for part in rows if part.window is not None]
-        bent = not self.law.exponential_hazard or any(np.isfinite(window.exit).any() for window in windows)
+        windows = [] if self.distribution.gaussian else [part.window for part in rows if part.window is not None]
+        bent = not self.distribution.exponential_hazard or any(np.isfinite(window.exit).any() for window in windows)
         return replace(self, windowed=bool(windows) and bent)
 
     def at(self, theta: Array) -> Noise:
         """With the degrees of freedom of ``theta``."""
-        return replace(self, law=self.law.with_shape(float(np.exp(theta[-2])))) if self.free_df else self
+        return (
+            replace(self, distribution=self.distribution.with_shape(float(np.exp(theta[-2])))) if self.free_df else self
+        )
 
     def is_conjugate(self, rows: Rows) -> bool:
         """No rows are: quadrature knows no closed forms."""
@@ -251,12 +253,12 @@ class Noise:
         """Log likelihood of the rows and its derivatives in f and log sigma."""
         tau = np.array(np.log(sigma))
         if rows.kind == "exact":
-            terms = row_terms(self.law, "exact", rows.lower, rows.upper, rows.width, f, tau)
+            terms = row_terms(self.distribution, "exact", rows.lower, rows.upper, rows.width, f, tau)
         else:
-            terms = mass_terms(self.law, rows.lower, rows.upper, rows.width, f, tau)
+            terms = mass_terms(self.distribution, rows.lower, rows.upper, rows.width, f, tau)
         if rows.window is None:
             return terms
-        return subtract(terms, mass_terms(self.law, *rows.window, f, tau))
+        return subtract(terms, mass_terms(self.distribution, *rows.window, f, tau))
 
     def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
         """``log p`` and its first two derivatives in f."""
@@ -265,7 +267,7 @@ class Noise:
 
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
         """For Laplace's method; third derivatives are differences of the second ones."""
-        at, h = self.terms(rows, f, sigma), _STEP * sigma * self.law.reach
+        at, h = self.terms(rows, f, sigma), _STEP * sigma * self.distribution.reach
         d3 = slope(lambda x: self.terms(rows, f + x, sigma).eta_eta, h)
         bend = slope(lambda x: self.terms(rows, f, sigma * float(np.exp(x))).eta_eta, _STEP)
         slopes = [(at.tau, at.eta_tau, bend)]
@@ -315,9 +317,9 @@ class Noise:
 
     def _expected_terms(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Array:
         """Expected value, slope, bend and derivative in log sigma, (4, n)."""
-        stacked = gentle_part if self.law.exponential_hazard else self._stacked
+        stacked = gentle_part if self.distribution.exponential_hazard else self._stacked
         out = np.empty((4, len(mean)))
-        ends, unit = self._bends(rows, sigma), sigma * self.law.reach
+        ends, unit = self._bends(rows, sigma), sigma * self.distribution.reach
         for smooth, order in by_order(sd / unit, ORDERS):
             nodes, weights = gauss_hermite(order)
             for i in slices(smooth, order):
@@ -329,7 +331,7 @@ class Noise:
             f = mean[i][line][:, None] + unit * v
             at = rows[i[np.repeat(line, f.shape[1])]]
             out[:, i] = row_sums(stacked(at, f.ravel(), sigma), weight, line, len(i))
-        return out + exponential_part(rows, mean, sd, sigma) if self.law.exponential_hazard else out
+        return out + exponential_part(rows, mean, sd, sigma) if self.distribution.exponential_hazard else out
 
     def _stacked(self, rows: Rows, f: Array, sigma: float) -> Array:
         terms = self.terms(rows, f, sigma)
@@ -340,16 +342,18 @@ class Noise:
         ends = [rows.limit, *([rows.upper] if rows.kind == "interval" else [])]
         if rows.window is not None:
             ends += [np.where(np.isfinite(end), end, rows.limit) for end in rows.window[:2]]
-        return np.column_stack([end - sigma * bend for end in ends for bend in self.law.bends])
+        return np.column_stack([end - sigma * bend for end in ends for bend in self.distribution.bends])
 
     def _rules(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[Rule]:
         def local(at: IntArray, f: Array) -> tuple[Array, Array, Array]:
             terms = self.terms(rows[at], f, sigma)
             return terms.value, terms.eta, terms.eta_eta
 
-        concave = self.law.log_concave and (rows.window is None or not self.windowed)
+        concave = self.distribution.log_concave and (rows.window is None or not self.windowed)
         sd = np.maximum(sd, _LEAST * sigma)
-        return tilted_rules(local, mean, sd, self._bends(rows, sigma), sigma * self.law.reach, log_concave=concave)
+        return tilted_rules(
+            local, mean, sd, self._bends(rows, sigma), sigma * self.distribution.reach, log_concave=concave
+        )
 
     def _tilt(self, rule: Rule, rows: Rows, sigma: float) -> _Tilt:
         line = np.repeat(rule.line, rule.f.shape[1])
@@ -362,10 +366,10 @@ class Noise:
 
     def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
         """Derivative of what is asked in log df."""
-        df = self.law.shape
+        df = self.distribution.shape
 
         def at(x: float) -> Array:
-            return ask(replace(self, law=self.law.with_shape(df * float(np.exp(x))), free_df=False))
+            return ask(replace(self, distribution=self.distribution.with_shape(df * float(np.exp(x))), free_df=False))
 
         return slope(at, _DF_STEP)
 

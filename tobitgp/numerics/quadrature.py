@@ -210,7 +210,7 @@ _EDGE = 1e-15
 
 
 class Box(NamedTuple):
-    """A normal law restricted to a box."""
+    """A normal distribution restricted to a box."""
 
     log_mass: float  # log probability of the box
     error: float  # its standard error, from independent scrambles
@@ -219,7 +219,7 @@ class Box(NamedTuple):
 
 
 def normal_in_box(mean: Array, cov: Array, lower: Array, upper: Array, *, tol: float = 1e-3) -> Box:
-    """Log probability of a box under a normal law, and the moments of the law inside it.
+    """Log probability of a box under a normal distribution, and the moments of the distribution inside it.
 
     Shapes: mean (k,), cov (k, k), lower, upper (k,).
     """

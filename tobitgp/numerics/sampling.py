@@ -1,7 +1,7 @@
 """Random numbers, importance sampling and weights.
 
 Importance weights with a heavy right tail are averaged with little error where their largest are replaced by expected
-order statistics of a generalised Pareto law fitted to them,
+order statistics of a generalised Pareto distribution fitted to them,
 
 .. math:: P(X > x) = (1 + k x / s)^{-1/k},
 
@@ -54,7 +54,7 @@ def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
 
 
 def open_uniform(stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every law.
+    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every distribution.
 
     Those of ``stream.random``, save 0, in whose place is :math:`2^{-54}`.
     """
@@ -75,7 +75,7 @@ class Smoothed(NamedTuple):
 
 
 class Pareto(NamedTuple):
-    """Shapes k and scales s of generalised Pareto laws, (n,) each."""
+    """Shapes k and scales s of generalised Pareto distributions, (n,) each."""
 
     k: Array
     s: Array
@@ -122,16 +122,16 @@ def _smooth_tails(x: Array, rows: IntArray, length: int) -> Array:
     for size in np.unique(sizes[sizes >= _FEWEST]):
         at = np.flatnonzero(sizes == size)
         base = np.exp(cutoff[at])
-        law = fit_pareto(np.exp(top[at, -size:]) - base)
-        expected = pareto_quantiles(law, (np.arange(size) + 0.5) / size) + base
+        distribution = fit_pareto(np.exp(top[at, -size:]) - base)
+        expected = pareto_quantiles(distribution, (np.arange(size) + 0.5) / size) + base
         place = (rows[at][:, None], order[at, -size:])
         x[place] = np.minimum(np.log(expected), 0.0)
-        k[at] = law.k
+        k[at] = distribution.k
     return k
 
 
 def fit_pareto(x: Array) -> Pareto:
-    """Generalised Pareto laws of rows of positive, ascending values.
+    """Generalised Pareto distributions of rows of positive, ascending values.
 
     The posterior mean of b = -k/s on a grid of quantiles of its prior, and k given that, drawn towards 1/2 with the
     weight of ten values.
@@ -151,14 +151,14 @@ def fit_pareto(x: Array) -> Pareto:
     return Pareto((m * k + 5.0) / (m + 10.0), -k / centre)
 
 
-def pareto_quantiles(law: Pareto, p: Array) -> Array:
+def pareto_quantiles(distribution: Pareto, p: Array) -> Array:
     """Quantiles (n, m) of orders p (m,)."""
     log_sf = np.log1p(-p)
-    k = law.k[:, None]
+    k = distribution.k[:, None]
     zero = np.abs(k) < np.finfo(np.float64).eps
     safe = np.where(zero, 1.0, k)
     with np.errstate(over="ignore"):
-        return law.s[:, None] * np.where(zero, -log_sf, np.expm1(-safe * log_sf) / safe)
+        return distribution.s[:, None] * np.where(zero, -log_sf, np.expm1(-safe * log_sf) / safe)
 
 
 HEAVY = 1e4  # weights that many times others, or 1, are named where a computation breaks down

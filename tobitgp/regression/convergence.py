@@ -94,14 +94,14 @@ def units(state: State, working: Working) -> Array:
     return unit / np.sqrt(min(weight, 1.0))
 
 
-LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal law fits as well and is simpler."
+LARGE_DF = f"df grew beyond {LARGEST_DF:g}, where it is held: the normal distribution fits as well and is simpler."
 _FLAT = (
     "The likelihood is flat: beside sigma the rows tell as good as nothing of the coefficients. Give another sigma, or "
     "express the response in other units."
 )
 _FAR_TAIL = (
-    "The likelihood has no maximum: seen through their window the rows look like the far tail of the law, so location "
-    "and sigma run off together. Use another law, fix sigma, or record rows nearer to the centre."
+    "The likelihood has no maximum: seen through their window the rows look like the far tail of the distribution, so "
+    "location and sigma run off together. Use another distribution, fix sigma, or record rows nearer to the centre."
 )
 _NOTHING = 1e-6
 _PERFECT = 1e-6  # residual of a perfect fit, in working units
@@ -187,7 +187,8 @@ def _all_of_sigma(state: State, working: Working, exact: int) -> str:
     if any(_worst_residual(chunk, state.x[: working.p]) > _PERFECT for chunk in working.chunks):
         return (
             f"The likelihood has no maximum: sigma goes to 0 where the location's coefficients ({working.p}) reach "
-            f"some rows perfectly, since the tails of the law are so heavy that the others do not forbid it. {remedy}"
+            f"some rows perfectly, since the tails of the distribution are so heavy that the others do not forbid it. "
+            f"{remedy}"
         )
     return (
         f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach every "

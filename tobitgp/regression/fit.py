@@ -32,47 +32,47 @@ _MEAN_LOG = -0.635  # of the size of a normal variable
 _TINY = 1e-3
 
 
-def concave_start(working: Working, law: Distribution) -> Array:
+def concave_start(working: Working, distribution: Distribution) -> Array:
     """The first fit, and a log sigma at which no exact row is all too unlikely."""
     x = np.zeros(working.p + 1)
-    x[-1] = _first_log_sigma(working, law) - float(working.chunks[0].tau0[0])
+    x[-1] = _first_log_sigma(working, distribution) - float(working.chunks[0].tau0[0])
     return x
 
 
-def starts(working: Working, law: Distribution) -> Iterator[Array]:
+def starts(working: Working, distribution: Distribution) -> Iterator[Array]:
     """Points x from which to climb where the problem may have several maxima.
 
     The first is the maximum of the concave problem nearest to this one. Where rows are few, others follow: the scale
-    that the sizes of its residuals show, the fit of a Cauchy law, and many degrees of freedom.
+    that the sizes of its residuals show, the fit of a Cauchy distribution, and many degrees of freedom.
     """
-    relaxed = relaxed_start(working, law)
+    relaxed = relaxed_start(working, distribution)
     yield relaxed
-    if working.n > _FEW or (law.log_concave and working.constant):
+    if working.n > _FEW or (distribution.log_concave and working.constant):
         return
     if not working.constant:
         yield _with_residual_scale(working, relaxed)
-    if not law.log_concave:
+    if not distribution.log_concave:
         yield _cauchy_start(working, relaxed)
     if working.free_df:
         yield np.append(relaxed[:-1], np.log(_LIGHT_DF))
 
 
-def _first_log_sigma(working: Working, law: Distribution) -> float:
+def _first_log_sigma(working: Working, distribution: Distribution) -> float:
     """Working log sigma, 0 or more, at which the first fit makes no exact row less likely than e^-50."""
     ends = [(chunk.lower.min(), chunk.lower.max()) for chunk in working.chunks if chunk.kind == "exact"]
     extremes, tau = np.array(ends, dtype=np.float64), 0.0
-    while extremes.size and law.log_density(extremes * np.exp(-tau), 0)[0].min() < _UNLIKELY:
+    while extremes.size and distribution.log_density(extremes * np.exp(-tau), 0)[0].min() < _UNLIKELY:
         tau += 0.5
     return tau
 
 
-def relaxed_start(working: Working, law: Distribution) -> Array:
-    """Estimates of the concave problem nearest to this one: one sigma, no window, logistic for Student's law."""
+def relaxed_start(working: Working, distribution: Distribution) -> Array:
+    """Estimates of the concave problem nearest to this one: one sigma, no window, logistic for Student's t."""
     chunks = tuple(
         replace(c, window="open", V=np.ones((len(c.weight), 1)), tau0=np.zeros_like(c.tau0)) for c in working.chunks
     )
     relaxed = replace(working, chunks=chunks, inverse_V=np.eye(1), constant=True, free_df=False)
-    nearest = law if law.log_concave else Logistic()
+    nearest = distribution if distribution.log_concave else Logistic()
     x = np.zeros(working.p + 1)
     x[-1] = _first_log_sigma(working, nearest)
 
@@ -91,7 +91,7 @@ def relaxed_start(working: Working, law: Distribution) -> Array:
     rest = [c.V.T @ (x[-1] - c.tau0) for c in working.chunks]
     gram = sum((c.V.T @ c.V for c in working.chunks), np.zeros((working.q, working.q)))
     g = np.linalg.solve(gram, np.sum(rest, axis=0)) if working.q else np.zeros(0)
-    df = np.log([law.shape]) if working.free_df else np.zeros(0)
+    df = np.log([distribution.shape]) if working.free_df else np.zeros(0)
     return np.concatenate([x[:-1], g, df])
 
 
@@ -113,7 +113,7 @@ def _sizes(chunk: Chunk, b: Array) -> Array:
 
 
 def _cauchy_start(working: Working, x: Array) -> Array:
-    """Estimates under a Cauchy law, which outliers hardly move."""
+    """Estimates under a Cauchy distribution, which outliers hardly move."""
     given = replace(working, free_df=False)
     k = working.p + working.q
 
@@ -131,30 +131,30 @@ def _cauchy_start(working: Working, x: Array) -> Array:
 
 
 def ascend(
-    working: Working, law: Distribution, max_iter: int
+    working: Working, distribution: Distribution, max_iter: int
 ) -> tuple[list[Climb], Callable[[Array], State], Callable[[State], Step]]:
     """Climb from one start where the problem is concave, from each of some where it is not and rows are few."""
 
     def function(x: Array) -> State:
-        return evaluate(working, law, x)
+        return evaluate(working, distribution, x)
 
     def stop(x: Array) -> bool:
         return convergence.far(x, working)
 
     windows = any(chunk.window != "open" for chunk in working.chunks)
-    if law.log_concave and working.constant and working.q == 1 and not windows and not working.free_df:
+    if distribution.log_concave and working.constant and working.q == 1 and not windows and not working.free_df:
         tau0 = float(working.chunks[0].tau0[0])
 
         def olsen(state: State) -> Step:
             return olsen_step(state, tau0)
 
-        begin = function(concave_start(working, law))
+        begin = function(concave_start(working, distribution))
         return [climb(function, olsen, begin, max_iter=max_iter, stop=stop)], function, olsen
 
     def guarded(state: State) -> Step:
         return guarded_step(state, lambda move: reach(move, working))
 
-    begins = [function(x) for x in starts(working, law)]
+    begins = [function(x) for x in starts(working, distribution)]
     good = [state for state in begins[1:] if np.isfinite(state.value) and np.isfinite(state.hessian).all()]
     ends = [climb(function, guarded, state, max_iter=max_iter, stop=stop) for state in (begins[0], *good)]
     return ends, function, guarded
@@ -164,7 +164,7 @@ def maximise(
     outcome: Outcome,
     H: Array,
     *,
-    law: Distribution | None = None,
+    distribution: Distribution | None = None,
     offset: Array | None = None,
     W: Array | None = None,
     scale_offset: Array | None = None,
@@ -179,15 +179,15 @@ def maximise(
 ) -> Maximum:
     r"""Maximise the likelihood of :math:`y = H\beta + \text{offset} + \sigma\varepsilon`, :math:`\log\sigma = W\gamma`.
 
-    Newton's method with analytic derivatives, concave in Olsen's coordinates where the law is log-concave, sigma is one
+    Newton with analytic derivatives, concave in Olsen's coordinates where the density is log-concave, sigma is one
     free number and nothing is truncated; elsewhere from a fit of that kind, with guarded steps, and where rows are few
     from some other starts too, of which the highest maximum is kept.
 
     Shapes: H (n, p), offset (n,), W (n, q), scale_offset (n,), fixed_coefficients, fixed_gamma (p,).
     """
-    law = Normal() if law is None else law
-    if estimate_df and law.shape_name is None:
-        raise SpecError(f"The {law.name} distribution has no degrees of freedom to estimate.")
+    distribution = Normal() if distribution is None else distribution
+    if estimate_df and distribution.shape_name is None:
+        raise SpecError(f"The {distribution.name} distribution has no degrees of freedom to estimate.")
     n = len(outcome)
     if not n:
         raise DataError("There are no rows to fit.")
@@ -202,10 +202,10 @@ def maximise(
     called = Names(names, scale_names, describe)
     with single_blas_thread(), np.errstate(all="ignore"):
         working = standardise(LocalPartitions([(outcome, design)]), free_df=estimate_df)
-        best, many_df = _climb(working, law, max_iter)
-        fit = _describe(best, outcome, design, law, working, scores, called)
+        best, many_df = _climb(working, distribution, max_iter)
+        fit = _describe(best, outcome, design, distribution, working, scores, called)
         if many_df:
-            normal = law.with_shape(convergence.LARGEST_DF)
+            normal = distribution.with_shape(convergence.LARGEST_DF)
             working = replace(working, free_df=False)
             other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
@@ -216,7 +216,7 @@ def maximise(
 def maximise_partitions(
     partitions: Partitions,
     *,
-    law: Distribution,
+    distribution: Distribution,
     estimate_df: bool = False,
     max_iter: int = 100,
     store: Store | None = None,
@@ -225,10 +225,10 @@ def maximise_partitions(
     with single_blas_thread(), np.errstate(all="ignore"):
         design = partitions.collect(_without_rows)[0]
         working = standardise(partitions, free_df=estimate_df, store=store)
-        best, many_df = _climb(working, law, max_iter)
-        fit = _describe_partitions(best, design, law, working)
+        best, many_df = _climb(working, distribution, max_iter)
+        fit = _describe_partitions(best, design, distribution, working)
         if many_df:
-            normal = law.with_shape(convergence.LARGEST_DF)
+            normal = distribution.with_shape(convergence.LARGEST_DF)
             working = replace(working, free_df=False)
             other = _describe_partitions(_climb(working, normal, max_iter)[0], design, normal, working)
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
@@ -245,7 +245,7 @@ def _without_rows(rows: tuple[Outcome, Designs]) -> Designs:
     )
 
 
-def _describe_partitions(found: Verdict, design: Designs, law: Distribution, working: Working) -> Maximum:
+def _describe_partitions(found: Verdict, design: Designs, distribution: Distribution, working: Working) -> Maximum:
     """The maximum in the user's units, with a cause that needs no look at single rows."""
     message = found.cause
     if found.cause == "df":
@@ -257,12 +257,14 @@ def _describe_partitions(found: Verdict, design: Designs, law: Distribution, wor
             "The likelihood of these partitioned data has no maximum; fit some of the rows as a DataFrame to see which "
             "columns and rows are the cause."
         )
-    return in_users_units(found.end, working, law, design, found.converged, message, False, found.cause == "flat")
+    return in_users_units(
+        found.end, working, distribution, design, found.converged, message, False, found.cause == "flat"
+    )
 
 
-def _climb(working: Working, law: Distribution, max_iter: int) -> tuple[Verdict, bool]:
+def _climb(working: Working, distribution: Distribution, max_iter: int) -> tuple[Verdict, bool]:
     """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
-    ends, function, step = ascend(working, law, max_iter)
+    ends, function, step = ascend(working, distribution, max_iter)
     verdicts = [convergence.verdict(end, working, function, step) for end in ends]
     maxima = [one for one in verdicts if one.converged]
     best = max(maxima, key=lambda one: one.end.state.value) if maxima else verdicts[0]
@@ -270,30 +272,38 @@ def _climb(working: Working, law: Distribution, max_iter: int) -> tuple[Verdict,
 
 
 def _describe(
-    found: Verdict, outcome: Outcome, design: Designs, law: Distribution, working: Working, scores: bool, names: Names
+    found: Verdict,
+    outcome: Outcome,
+    design: Designs,
+    distribution: Distribution,
+    working: Working,
+    scores: bool,
+    names: Names,
 ) -> Maximum:
     """The maximum in the user's units, or in words why there is none."""
     message = found.cause
     if not found.converged:
         message = explain(found.cause, found.end.state, working, outcome, design, names)
-    return in_users_units(found.end, working, law, design, found.converged, message, scores, found.cause == "flat")
+    return in_users_units(
+        found.end, working, distribution, design, found.converged, message, scores, found.cause == "flat"
+    )
 
 
 def null_log_likelihood(
     outcome: Outcome,
     *,
-    law: Distribution | None = None,
+    distribution: Distribution | None = None,
     offset: Array | None = None,
     W: Array | None = None,
     scale_offset: Array | None = None,
     fixed_gamma: Array | None = None,
     estimate_df: bool = False,
 ) -> float:
-    """Log likelihood of the model with an intercept only, the same law and scale model."""
+    """Log likelihood of the model with an intercept only, the same distribution and scale model."""
     fit = maximise(
         outcome,
         np.ones((len(outcome), 1)),
-        law=law,
+        distribution=distribution,
         offset=offset,
         W=W,
         scale_offset=scale_offset,

@@ -23,7 +23,7 @@ from scipy.linalg import block_diag, solve_triangular
 from tobitgp.distributions.base import Distribution
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
-from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, law_at
+from tobitgp.regression.newton import Climb, State, chunk_terms, df_terms, distribution_at
 from tobitgp.regression.working import Designs, Working
 from tobitgp.typing import Array, BoolArray, IntArray
 
@@ -37,7 +37,7 @@ class Maximum:
 
     coefficients: Array  # (p,)
     gamma: Array  # (q,), log sigma = W gamma + its offset
-    df: float | None  # degrees of freedom of Student's law, estimated or given
+    df: float | None  # degrees of freedom of Student's distribution, estimated or given
     log_likelihood: float  # of the response on the scale that was modelled: for log time add ``outcome.log_jacobian``
     gradient_norm: float  # largest derivative of the log likelihood in standardised coordinates
     information: Array  # (k, k), minus the Hessian, NaN at parameters that were given
@@ -61,7 +61,7 @@ class Maximum:
 def in_users_units(
     end: Climb,
     working: Working,
-    law: Distribution,
+    distribution: Distribution,
     design: Designs,
     converged: bool,
     message: str,
@@ -76,8 +76,8 @@ def in_users_units(
     extra = np.ones(int(working.free_df), dtype=np.bool_)
     free = np.concatenate([design.free_H, design.free_W, extra])
     information, inverse, lost = _informations(end.state, working, free, flat)
-    at = law_at(law, working, x)
-    kept = _scores(working, law, x, design, free) if scores else None
+    at = distribution_at(distribution, working, x)
+    kept = _scores(working, distribution, x, design, free) if scores else None
     norm = float(np.abs(end.state.gradient).max(initial=0.0))
     log_likelihood = end.state.value + working.log_scale_sum
     df = getattr(at, "df", None)
@@ -147,7 +147,7 @@ def _open_and_flat(state: State, working: Working, A: Array) -> tuple[Array, Arr
     return told @ told.T, directions[:, flat] @ directions[:, flat].T
 
 
-def _scores(working: Working, law: Distribution, x: Array, design: Designs, free: BoolArray) -> Array:
+def _scores(working: Working, distribution: Distribution, x: Array, design: Designs, free: BoolArray) -> Array:
     """Scores (n, k) in the order of the rows given."""
     out = np.zeros((len(working.order), len(free)))
     columns = np.flatnonzero(free)
@@ -156,11 +156,11 @@ def _scores(working: Working, law: Distribution, x: Array, design: Designs, free
     for chunk in working.chunks:
         rows = working.order[start : start + len(chunk.weight)]
         start += len(rows)
-        terms = chunk_terms(chunk, working, law_at(law, working, x), x)
+        terms = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
         out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * design.H[rows]
         out[np.ix_(rows, columns[p : p + q])] = terms.tau[:, None] * design.W[rows]
         if working.free_df:
-            out[rows, -1] = df_terms(chunk, working, law, x, terms)[0]
+            out[rows, -1] = df_terms(chunk, working, distribution, x, terms)[0]
     return out
 
 

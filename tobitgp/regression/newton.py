@@ -2,7 +2,7 @@ r"""Newton's method for the working problem, in Olsen's coordinates where they m
 
 Rows bring (REG2) to (REG5) of the theory pages.
 
-With one free sigma, no truncation and a log-concave law the log likelihood is concave in
+With one free sigma, no truncation and a log-concave distribution the log likelihood is concave in
 :math:`(\delta, h) = (b / \sigma, 1 / \sigma)`: z = h y - Q delta is linear in them, log masses of intervals are
 concave in their ends, and exact rows add log h. The passes over rows always give derivatives in (b, log sigma);
 a few lines turn them into those in (delta, h): (REG6) and (REG7) of the theory pages.
@@ -11,7 +11,7 @@ References
 ----------
 Olsen (1978), Note on the uniqueness of the maximum likelihood estimator for the Tobit model, *Econometrica* 46,
 1211-1215. Burridge (1981), A note on maximum likelihood estimation for regression models using grouped data,
-*JRSS B* 43, 41-45, for log-concave laws and interval rows.
+*JRSS B* 43, 41-45, for log-concave distributions and interval rows.
 """
 
 from __future__ import annotations
@@ -43,38 +43,40 @@ class State:
     hessian: Array  # (k, k)
 
 
-def evaluate(working: Working, law: Distribution, x: Array) -> State:
+def evaluate(working: Working, distribution: Distribution, x: Array) -> State:
     """Log likelihood, gradient and Hessian at x = (b, g[, log df])."""
-    value, gradient, hessian = add_up(_sums(chunk, working, law, x) for chunk in working.chunks)
+    value, gradient, hessian = add_up(_sums(chunk, working, distribution, x) for chunk in working.chunks)
     p = working.p
     hessian[p:, :p] = hessian[:p, p:].T
     return State(x, float(value), gradient, 0.5 * (hessian + hessian.T))
 
 
-def law_at(law: Distribution, working: Working, x: Array) -> Distribution:
-    """The law at the degrees of freedom of x."""
-    return law.with_shape(float(np.exp(x[-1]))) if working.free_df else law
+def distribution_at(distribution: Distribution, working: Working, x: Array) -> Distribution:
+    """The distribution at the degrees of freedom of x."""
+    return distribution.with_shape(float(np.exp(x[-1]))) if working.free_df else distribution
 
 
-def chunk_terms(chunk: Chunk, working: Working, law: Distribution, x: Array) -> Terms:
+def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> Terms:
     """Terms of a chunk's rows of unit weight, window taken off, in working units."""
     p, q = working.p, working.q
     eta = chunk.Q @ x[:p]
     tau = chunk.tau0[0] + x[p : p + q].sum() if working.constant else chunk.tau0 + chunk.V @ x[p : p + q]
-    terms = row_terms(law, chunk.kind, chunk.lower, chunk.upper, chunk.width, eta, np.asarray(tau))
+    terms = row_terms(distribution, chunk.kind, chunk.lower, chunk.upper, chunk.width, eta, np.asarray(tau))
     if chunk.window == "open":
         return terms
-    return subtract(terms, row_terms(law, chunk.window, chunk.entry, chunk.exit, chunk.span, eta, np.asarray(tau)))
+    return subtract(
+        terms, row_terms(distribution, chunk.window, chunk.entry, chunk.exit, chunk.span, eta, np.asarray(tau))
+    )
 
 
 def df_terms(
-    chunk: Chunk, working: Working, law: Distribution, x: Array, here: Terms
+    chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
     """Derivatives of the rows' log likelihood in log df, once, twice, and with eta and tau: fourth-order differences.
 
     Shapes: x (k,).
     """
-    moved = (law.with_shape(float(np.exp(x[-1] + s * _STEP))) for s in (-2.0, -1.0, 1.0, 2.0))
+    moved = (distribution.with_shape(float(np.exp(x[-1] + s * _STEP))) for s in (-2.0, -1.0, 1.0, 2.0))
     at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
 
@@ -87,9 +89,9 @@ def df_terms(
     return slope("value"), second, slope("eta"), slope("tau")
 
 
-def _sums(chunk: Chunk, working: Working, law: Distribution, x: Array) -> tuple[float, Array, Array]:
+def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> tuple[float, Array, Array]:
     """One chunk's part of value, gradient and Hessian."""
-    here = chunk_terms(chunk, working, law_at(law, working, x), x)
+    here = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
     p, q, w, Q = working.p, working.q, chunk.weight, chunk.Q
     terms = Terms(*(w * t for t in here))
     gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
@@ -103,7 +105,7 @@ def _sums(chunk: Chunk, working: Working, law: Distribution, x: Array) -> tuple[
         hessian[:p, at] = (Q.T * terms.eta_tau) @ chunk.V
         hessian[at, at] = _weighted_gram(chunk.V, terms.tau_tau)
     if working.free_df:
-        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, law, x, here))
+        slope, second, eta, tau = (w * t for t in df_terms(chunk, working, distribution, x, here))
         gradient[-1], hessian[-1, -1] = slope.sum(), second.sum()
         hessian[:p, -1] = eta @ Q
         hessian[at, -1] = hessian[-1, at] = tau @ chunk.V

@@ -27,12 +27,12 @@ def deviance(rows: LocationScale, seen: Outcome) -> Array:
     r"""Signed root of twice what a row's log likelihood lacks to its largest value over eta, sigma held.
 
     That value is log f(mode) - tau on exact rows, 0 on one-sided ones, and on rows of width w = (u - l) / sigma the log
-    mass of the best placed interval: the middle one of a symmetric law, under the Gumbel law the one whose lower end
+    mass of the best placed interval: the middle one of a symmetric distribution, of the Gumbel the one whose lower end
     has :math:`H = T = w / (e^w - 1)`, of log mass :math:`-T + \log(1 - e^{-w})`. Rows seen through a window have the
     likelihood inside it; its largest value is 0 where the row reaches an end of the window, and is found by search
     elsewhere. The sign is that of the derivative in eta: positive where the row lies above what is expected. As survreg
-    3.5 without windows, but for two of its formulas of that value, neither of them the maximum: under the Gumbel law it
-    has :math:`\log(1 - e^{-e^w})` on interval rows, under Student's :math:`-\log f(0) - \tau` on exact ones.
+    3.5 without windows, but for two of its formulas of that value, neither of them the maximum: of the Gumbel it has
+    :math:`\log(1 - e^{-e^w})` on interval rows, under Student's :math:`-\log f(0) - \tau` on exact ones.
 
     Gives (n,).
     """
@@ -52,32 +52,36 @@ def deviance(rows: LocationScale, seen: Outcome) -> Array:
     return out
 
 
-def _terms(law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array) -> Terms:
+def _terms(
+    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
+) -> Terms:
     """Log likelihood of rows of one kind, less that of their windows, (m,)."""
-    return subtract(*_parts(law, seen, at, kinds, eta, tau))
+    return subtract(*_parts(distribution, seen, at, kinds, eta, tau))
 
 
 def _parts(
-    law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
+    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
 ) -> tuple[Terms, Terms]:
     """Log likelihood of rows of one kind, and that of their windows, (m,)."""
-    row = row_terms(law, kinds[0], seen.lower[at], seen.upper[at], seen.width[at], eta, tau)
-    return row, row_terms(law, kinds[1], seen.entry[at], seen.exit[at], seen.span[at], eta, tau)
+    row = row_terms(distribution, kinds[0], seen.lower[at], seen.upper[at], seen.width[at], eta, tau)
+    return row, row_terms(distribution, kinds[1], seen.entry[at], seen.exit[at], seen.span[at], eta, tau)
 
 
-def _best(law: Distribution, kind: Kind, width: Array, tau: Array) -> Array:
+def _best(distribution: Distribution, kind: Kind, width: Array, tau: Array) -> Array:
     """Largest log likelihood of rows over eta, (m,), without windows."""
     zero = np.zeros_like(tau)
     if kind == "exact":
-        return np.asarray(law.logpdf(zero + law.mode) - tau)
+        return np.asarray(distribution.logpdf(zero + distribution.mode) - tau)
     if kind != "interval":
         return zero
     w = np.maximum(width * np.exp(-tau), _SMALLEST)
-    a = law.densest(w)
-    return row_terms(law, "interval", a, a + w, w, zero, zero).value
+    a = distribution.densest(w)
+    return row_terms(distribution, "interval", a, a + w, w, zero, zero).value
 
 
-def _best_in_window(law: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], tau: Array) -> Array:
+def _best_in_window(
+    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], tau: Array
+) -> Array:
     """Largest log likelihood of rows over eta, (m,), inside windows: on a grid, then by golden sections."""
     lower, upper = seen.lower[at], seen.upper[at]
     out = np.zeros_like(tau)
@@ -85,7 +89,7 @@ def _best_in_window(law: Distribution, seen: Outcome, at: IntArray, kinds: tuple
     at, tau, middle = at[inner], tau[inner], (0.5 * lower + 0.5 * upper)[inner]
 
     def value(u: Array) -> Array:
-        row, window = _parts(law, seen, at, kinds, middle - np.exp(tau) * np.sinh(u), tau)
+        row, window = _parts(distribution, seen, at, kinds, middle - np.exp(tau) * np.sinh(u), tau)
         return np.where(np.abs(row.value) < _LARGEST, row.value - window.value, -np.inf)
 
     grid = np.linspace(-_FAR, _FAR, _GRID)

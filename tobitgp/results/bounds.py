@@ -109,7 +109,7 @@ def compare_bounds(results: Any) -> pd.DataFrame:
 
 
 def _why_not_exact(parts: Parts) -> str | None:
-    return why_not_exact(parts.gp.problem) if parts.family.law.gaussian else "the noise is not Gaussian"
+    return why_not_exact(parts.gp.problem) if parts.family.distribution.gaussian else "the noise is not Gaussian"
 
 
 def _exact(parts: Parts) -> Answer:
@@ -148,7 +148,7 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
             yield name, own if own.name == name else METHODS[name]()
     for bound in BOUNDS:
         method = own if isinstance(own, VI) and own.bound == bound else VI(bound=bound)
-        if not method.gaussian_only or parts.family.law.gaussian:
+        if not method.gaussian_only or parts.family.distribution.gaussian:
             yield f"{VI.name} {bound}", method
 
 

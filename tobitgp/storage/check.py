@@ -54,7 +54,9 @@ def check_regression(parts: RegressionParts) -> None:
     _check_finite({name: wanted[name][0] for name in ("coefficients", "gamma", "centre")})
     if parts.spec.gps or maximum.scores is not None or parts.cov_type not in KINDS:
         raise MalformedError("its parts do not belong together")
-    if (maximum.df is None) != (parts.family.law.shape_name is None) or not (maximum.df is None or maximum.df > 0):
+    if (maximum.df is None) != (parts.family.distribution.shape_name is None) or not (
+        maximum.df is None or maximum.df > 0
+    ):
         raise MalformedError("its degrees of freedom are not those of its family")
 
 

@@ -126,8 +126,8 @@ def _with_known_df(named: Hook) -> Hook:
     """Families by name, Student's with known degrees of freedom by these, ``{"student": df}``."""
 
     def plain(family: Family) -> Any:
-        if family.law.shape_name is not None and not family.estimate_df:
-            return {"student": family.law.shape}
+        if family.distribution.shape_name is not None and not family.estimate_df:
+            return {"student": family.distribution.shape}
         return named.plain(family)
 
     def restore(value: Any) -> Any:

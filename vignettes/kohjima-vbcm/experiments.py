@@ -220,5 +220,5 @@ def mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-def _mean(law: Predictive, test: Ends) -> float:
-    return float(law.log_mass(*test).mean())
+def _mean(distribution: Predictive, test: Ends) -> float:
+    return float(distribution.log_mass(*test).mean())

@@ -1,4 +1,4 @@
-"""What a fit predicted of its own rows, beside scipy's laws at the estimates and beside curves."""
+"""What a fit predicted of its own rows, beside scipy's distributions at the estimates and beside curves."""
 
 import numpy as np
 import pandas as pd

@@ -9,7 +9,7 @@ from tobitgp.diagnostics.residual_tests import influence, left_out_size
 
 
 def test_residuals_without_the_row_are_those_of_a_fit_without_it(rng):
-    """Linear regression of known noise: predictive laws with and without each row, by algebra."""
+    """Linear regression of known noise: predictive distributions with and without each row, by algebra."""
     X = np.column_stack([np.ones(30), rng.standard_t(2, 30)])
     y = X @ [1.0, 2.0] + rng.normal(size=30)
     size, scores, owed = np.empty((3, 30))

@@ -1,4 +1,4 @@
-"""Tests of residuals: their level under the right law, what they find, beside scipy and stated moments."""
+"""Tests of residuals: their level under the right distribution, what they find, beside scipy and stated moments."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def normal(seed, n, sets=1):
 @pytest.mark.parametrize("n", [20, 100])
 def test_von_neumanns_ratio_has_the_moments_it_is_said_to_have(n):
     """Of normal residuals mean 0 and variance (n - 2) / (n^2 - 1), both exactly; skewness and kurtosis are those of a
-    normal law in the limit only, so p is close to uniform where it matters."""
+    normal distribution in the limit only, so p is close to uniform where it matters."""
     found = [pattern(scores, np.arange(n), "x") for scores in normal(1, n, 4 * SETS)]
     value, p = (np.array([getattr(one, name) for one in found]) for name in ("value", "p"))
     variance = (n - 2) / (n * n - 1)

@@ -68,7 +68,7 @@ def test_other_noise_is_judged(data):
         assert -1.0 < found.k < 1.0
 
 
-def test_a_regression_of_many_rows_has_a_normal_law(lung):
+def test_a_regression_of_many_rows_has_a_normal_distribution(lung):
     few = tg.fit("durable ~ age + quant | censor(0)", tg.datasets.load("tobin")).k_hat(rng=0)
     many = tg.fit("Surv(time, event) ~ age", lung, family="weibull").k_hat()
     assert not few.good

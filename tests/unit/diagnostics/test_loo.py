@@ -52,14 +52,14 @@ def refitted(formula, data, full, **options):
     for i in range(len(data)):
         rest = tg.fit(formula, data.drop(index=data.index[i]), fixed=full.hyperparameters, **options)
         mean, covariance = rest.posterior(data.iloc[[i]])
-        law = full.parts.family.law_at(full.parts.fitted.points[0].theta)
+        distribution = full.parts.family.distribution_at(full.parts.fitted.points[0].theta)
         sigma, row = np.array([full.hyperparameters["sigma"]]), full.parts.rows.response
         t = np.sqrt(covariance.to_numpy().ravel()) / sigma
         a, b = ((end[[i]] - mean.to_numpy()) / sigma for end in (row.lower, row.upper))
         window = [(end[[i]] - mean.to_numpy()) / sigma for end in (row.entry, row.exit)]
         window = window if np.isfinite(window).any() else ()
-        exact = log_density(law, a, t, *window) - np.log(sigma)
-        out.append((exact if row.lower[i] == row.upper[i] else log_mass(law, a, b, t, *window)).item())
+        exact = log_density(distribution, a, t, *window) - np.log(sigma)
+        out.append((exact if row.lower[i] == row.upper[i] else log_mass(distribution, a, b, t, *window)).item())
     return np.array(out)
 
 
@@ -147,9 +147,9 @@ def test_a_frequency_weight_leaves_one_copy_out(mixed):
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-6)
 
 
-def test_of_a_regression_it_is_that_of_the_normal_law(rng):
-    """With sigma known and nothing censored the law of the estimates is the posterior under a flat prior: statsmodels'
-    residuals of rows left out give the rest."""
+def test_of_a_regression_it_is_that_of_the_normal_distribution(rng):
+    """With sigma known and nothing censored the estimates are distributed as the posterior under a flat prior:
+    statsmodels' residuals of rows left out give the rest."""
     import statsmodels.api as sm
 
     n = 200

@@ -59,7 +59,7 @@ def test_integrated_hyper_parameters_are_drawn_by_their_weights(averaged):
     assert np.allclose(frame[linear.index].std(), averaged.bse[linear.index], rtol=0.05)
 
 
-def test_parameters_of_a_regression_have_its_law(lung):
+def test_parameters_of_a_regression_have_its_distribution(lung):
     res = tg.fit("Surv(time, event) ~ age", lung, family="weibull")
     made = res._draws(20_000, None, "test")
     frame = pd.DataFrame(made.parameters(), columns=made.parts.names)
@@ -67,7 +67,7 @@ def test_parameters_of_a_regression_have_its_law(lung):
     assert np.allclose(frame.std(), res.bse, rtol=0.05)
 
 
-def test_parameters_of_a_mixture_have_its_law(lung):
+def test_parameters_of_a_mixture_have_its_distribution(lung):
     res = tg.fit("Surv(time, event) ~ mixture(1)", lung, family="weibull")
     made = res._draws(20_000, None, "test")
     frame = pd.DataFrame(made.parameters(), columns=made.parts.names)
@@ -98,7 +98,7 @@ def test_estimated_degrees_of_freedom_are_drawn(rng):
     res = tg.fit("y ~ z | censor(-2)", data, family="student")
     total = res.log_likelihood_draws(500).sum(axis=1)
     assert res.llf - 1.5 < total.max() < res.llf
-    assert len({law.df for law in res._draws(50, None, "test")._noises()}) == 50
+    assert len({distribution.df for distribution in res._draws(50, None, "test")._noises()}) == 50
 
 
 def test_all_questions_are_of_the_same_draws(averaged):

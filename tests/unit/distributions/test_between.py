@@ -12,16 +12,16 @@ from tobitgp.errors import SpecError
 INF = np.inf
 ENDS = [(-2.0, 3.0), (0.5, 0.6), (-INF, 1.0), (0.0, INF), (2.0, INF), (-INF, -6.0), (-4.0, -3.0), (-1e-6, 2e-6), (1, 5)]
 FROZEN = {"normal": stats.norm(), "logistic": stats.logistic(), "gumbel": stats.gumbel_l(), "student": stats.t(3.0)}
-LAWS = [Normal(), Logistic(), Gumbel(), Student(3.0)]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(3.0)]
 
 
-def at(law, a, b, s=None):
-    out = law.between(np.array([float(a)]), np.array([float(b)]), None if s is None else np.array([s]))
+def at(distribution, a, b, s=None):
+    out = distribution.between(np.array([float(a)]), np.array([float(b)]), None if s is None else np.array([s]))
     return float(out.log_mass[0]), float(out.mean[0]), out
 
 
-def by_quadrature(law, a, b, s):
-    pdf = FROZEN[law.name].pdf
+def by_quadrature(distribution, a, b, s):
+    pdf = FROZEN[distribution.name].pdf
     low, high = max(a, -60.0), min(b, 60.0)
     inner = [x for x in (-20.0, -5.0, 0.0, 5.0, 20.0) if low < x < high]
     options = {"points": inner, "limit": 500, "epsabs": 0.0, "epsrel": 1e-12}
@@ -31,11 +31,11 @@ def by_quadrature(law, a, b, s):
 
 
 @pytest.mark.parametrize("tilt", [None, 0.3])
-@pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[:3], ids=lambda distribution: distribution.name)
 @pytest.mark.parametrize("ends", ENDS)
-def test_mass_and_mean_by_quadrature(law, ends, tilt):
-    mass, mean, _ = at(law, *ends, tilt)
-    want = by_quadrature(law, *ends, tilt or 0.0)
+def test_mass_and_mean_by_quadrature(distribution, ends, tilt):
+    mass, mean, _ = at(distribution, *ends, tilt)
+    want = by_quadrature(distribution, *ends, tilt or 0.0)
     assert mass == pytest.approx(want[0], rel=1e-9, abs=1e-10)
     assert mean == pytest.approx(want[1], rel=1e-9, abs=1e-10)
 
@@ -52,13 +52,13 @@ def test_mean_of_student_between_finite_ends(df, ends):
 
 def test_mean_of_student_beyond_one_end():
     a = np.array([0.0, 3.0, 1e4])
-    law, df = Student(3.0), 3.0
-    want = (df + a * a) / (df - 1.0) * np.exp(law.log_density(a, 0)[0] - law.log_sf(a))
-    np.testing.assert_allclose(law.between(a, np.full(3, INF)).mean, want, rtol=1e-13)
-    np.testing.assert_allclose(law.between(np.full(3, -INF), -a).mean, -want, rtol=1e-13)
+    distribution, df = Student(3.0), 3.0
+    want = (df + a * a) / (df - 1.0) * np.exp(distribution.log_density(a, 0)[0] - distribution.log_sf(a))
+    np.testing.assert_allclose(distribution.between(a, np.full(3, INF)).mean, want, rtol=1e-13)
+    np.testing.assert_allclose(distribution.between(np.full(3, -INF), -a).mean, -want, rtol=1e-13)
     assert Student(0.5).between(a, np.full(3, INF)).mean.tolist() == [INF] * 3
     assert np.isnan(at(Student(1.0), -INF, INF)[1])
-    assert at(law, -INF, INF)[1] == 0.0
+    assert at(distribution, -INF, INF)[1] == 0.0
 
 
 def test_mean_excess_far_in_the_tail():
@@ -99,10 +99,10 @@ def test_tilt_beyond_what_an_open_end_allows():
         at(Student(4.0), -INF, b, 0.5)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_log_mass(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_log_mass(distribution):
     a, b = np.array([-INF, -INF, 1.0, 0.3, INF]), np.array([INF, 0.5, INF, 0.8, INF])
-    frozen = FROZEN[law.name]
+    frozen = FROZEN[distribution.name]
     with np.errstate(divide="ignore"):
         want = np.log(frozen.cdf(b) - frozen.cdf(a))
-    np.testing.assert_allclose(log_mass(law, a, b), want, rtol=1e-12)
+    np.testing.assert_allclose(log_mass(distribution, a, b), want, rtol=1e-12)

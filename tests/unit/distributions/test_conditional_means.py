@@ -9,32 +9,32 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 
 INF = np.inf
-LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
 
 
 @pytest.mark.parametrize("log_time", [False, True])
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_mean_of_simulated_rows(law, log_time, rng):
-    if log_time and law.name == "student":
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_mean_of_simulated_rows(distribution, log_time, rng):
+    if log_time and distribution.name == "student":
         pytest.skip("not a family")
     eta, sigma = 0.4, 0.3
-    y = eta + sigma * law.ppf(rng.random(1_000_000))
+    y = eta + sigma * distribution.ppf(rng.random(1_000_000))
     for lower, upper in ((-INF, 0.3), (0.6, INF), (0.2, 0.9)):
         inside = y[(y > lower) & (y <= upper)]
         shown = np.exp(inside) if log_time else inside
-        rows = rows_of(law, np.full(1, eta), np.full(1, np.log(sigma)), log_time)
+        rows = rows_of(distribution, np.full(1, eta), np.full(1, np.log(sigma)), log_time)
         found = rows.conditional_mean(np.full(1, lower), np.full(1, upper))[0]
         assert found == pytest.approx(shown.mean(), abs=5.0 * shown.std() / np.sqrt(len(shown)))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_far_tails_and_narrow_intervals_stay_inside(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_far_tails_and_narrow_intervals_stay_inside(distribution):
     lower = np.array([50.0, -INF, 0.3, 40.0, -1e-9, 1e6])
     upper = np.array([INF, -50.0, 0.3 + 1e-14, 41.0, 1e-9, 1e6 + 1e-9])
-    rows = rows_of(law, np.zeros(6), np.full(6, np.log(0.5)))
+    rows = rows_of(distribution, np.zeros(6), np.full(6, np.log(0.5)))
     found = rows.conditional_mean(lower, upper)
     assert ((found >= lower) & (found <= upper)).all()
-    scale = 0.5 / np.abs(law.log_density(np.array([100.0]), 1)[1]) if law.log_concave else 50.0 / 4.0
+    scale = 0.5 / np.abs(distribution.log_density(np.array([100.0]), 1)[1]) if distribution.log_concave else 50.0 / 4.0
     assert found[0] - 50.0 == pytest.approx(float(np.ravel(scale)[0]), rel=0.02)
 
 

@@ -22,7 +22,7 @@ from tobitgp.numerics.truncated import log_interval_mass
 from tobitgp.posterior.questions import probability
 
 INF = np.inf
-LAWS = [Normal(), Logistic(), Gumbel(), Student(0.3), Student(3.0), Student(60.0)]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(0.3), Student(3.0), Student(60.0)]
 RATIOS = [1e-3, 0.1, 0.7, 3.0, 20.0, 1e3]
 
 
@@ -46,25 +46,25 @@ def reference(log_function, z, t):
     return top + np.log(sum(pieces))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
 @pytest.mark.parametrize("t", RATIOS)
-def test_tails_and_density(law, t):
+def test_tails_and_density(distribution, t):
     """Far in both tails, relative to the probability itself."""
     for r in (-15.0, -2.0, 0.4, 6.0):
         z = r * np.hypot(1.0, t)
         for upper in (False, True):
-            if law.name == "gumbel" and upper and r > 2.0:
+            if distribution.name == "gumbel" and upper and r > 2.0:
                 continue
-            tail = law.log_sf if upper else law.log_cdf
-            mine = log_tail(law, np.array([z]), np.array([t]), upper=upper)[0]
+            tail = distribution.log_sf if upper else distribution.log_cdf
+            mine = log_tail(distribution, np.array([z]), np.array([t]), upper=upper)[0]
             assert np.isclose(mine, reference(tail, z, t), rtol=1e-10, atol=1e-9)
-        if law.name == "gumbel" and r > 2.0:
+        if distribution.name == "gumbel" and r > 2.0:
             continue
-        mine = log_density(law, np.array([z]), np.array([t]))[0]
-        assert np.isclose(mine, reference(lambda x: law.log_density(x, 0)[0], z, t), rtol=1e-10, atol=1e-9)
+        mine = log_density(distribution, np.array([z]), np.array([t]))[0]
+        assert np.isclose(mine, reference(lambda x: distribution.log_density(x, 0)[0], z, t), rtol=1e-10, atol=1e-9)
 
 
-def test_the_normal_law_is_its_closed_form():
+def test_the_normal_distribution_is_its_closed_form():
     rng = np.random.default_rng(2)
     n = 3000
     t = 10.0 ** rng.uniform(-3, 3, n)
@@ -81,30 +81,32 @@ def test_the_normal_law_is_its_closed_form():
     assert np.allclose(f, np.exp(truth), rtol=1e-9, atol=1e-300)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_interval_masses_add_up(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_interval_masses_add_up(distribution):
     t = np.array(RATIOS)
     a, b, inf = np.full(6, -0.7), np.full(6, 1.1), np.full(6, INF)
-    parts = [log_mass(law, *ends, t) for ends in ((-inf, a), (a, b), (b, inf))]
+    parts = [log_mass(distribution, *ends, t) for ends in ((-inf, a), (a, b), (b, inf))]
     assert np.allclose(np.logaddexp.reduce(parts), 0.0, atol=1e-10)
-    assert np.allclose(parts[0], log_tail(law, a, t, upper=False), atol=1e-10)
-    narrow = log_mass(law, a, a + 1e-9, t) - np.log(1e-9)
-    assert np.allclose(narrow, log_density(law, a, t), atol=1e-6)
+    assert np.allclose(parts[0], log_tail(distribution, a, t, upper=False), atol=1e-10)
+    narrow = log_mass(distribution, a, a + 1e-9, t) - np.log(1e-9)
+    assert np.allclose(narrow, log_density(distribution, a, t), atol=1e-6)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_within_a_window(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_within_a_window(distribution):
     """The ratio of masses is averaged, not the masses."""
     entry, exit, a, b = -1.0, 2.0, -0.3, 0.9
     for t in (0.2, 2.0):
         ends = (np.array([end]) for end in (a, b))
-        mine = log_mass(law, *ends, np.array([t]), np.array([entry]), np.array([exit]))[0]
+        mine = log_mass(distribution, *ends, np.array([t]), np.array([entry]), np.array([exit]))[0]
 
         def log_ratio(x, t=t):
             shift = -t * x
             one = [np.array([end + shift]) for end in (a, b, entry, exit)]
             zero = np.zeros(1)
-            return float((log_mass(law, one[0], one[1], zero) - log_mass(law, one[2], one[3], zero))[0])
+            return float(
+                (log_mass(distribution, one[0], one[1], zero) - log_mass(distribution, one[2], one[3], zero))[0]
+            )
 
         truth = quad(lambda x: np.exp(log_ratio(x) - 0.5 * x * x) / np.sqrt(2 * np.pi), -9, 9, limit=400, epsabs=1e-11)[
             0
@@ -112,25 +114,30 @@ def test_within_a_window(law):
         assert np.isclose(np.exp(mine), truth, rtol=1e-8)
 
 
-def components(rng, laws, spread, n=5):
-    J = len(laws)
+def components(rng, distributions, spread, n=5):
+    J = len(distributions)
     sd = spread * np.exp(0.3 * rng.normal(size=(J, n)))
     sigma = np.exp(0.4 * rng.normal(size=J))
-    return nodes(rng.dirichlet(np.ones(J)), rng.normal(size=(J, n)), sd, sigma, noises=laws)
+    return nodes(rng.dirichlet(np.ones(J)), rng.normal(size=(J, n)), sd, sigma, noises=distributions)
 
 
 @pytest.mark.parametrize("spread", [1e-3, 0.5, 1e3])
 @pytest.mark.parametrize(
-    "laws",
+    "distributions",
     [(Logistic(),), (Gumbel(),) * 3, (Student(0.8), Student(3.0), Student(9.0)), (Logistic(),) * 3],
     ids=["logistic", "gumbel", "student", "logistics"],
 )
-def test_quantiles_invert_the_cdf(rng, laws, spread):
-    q = components(rng, laws, spread)
+def test_quantiles_invert_the_cdf(rng, distributions, spread):
+    q = components(rng, distributions, spread)
     for p in (1e-6, 0.05, 0.5, 0.99):
         x = q.new.ppf(p)
         z, t = (x - q.mean) / q.sigma, q.sd / q.sigma
-        below = np.stack([np.exp(log_tail(law, a, b, upper=False)) for law, a, b in zip(laws, z, t, strict=True)])
+        below = np.stack(
+            [
+                np.exp(log_tail(distribution, a, b, upper=False))
+                for distribution, a, b in zip(distributions, z, t, strict=True)
+            ]
+        )
         assert np.allclose(q.weight @ below, p, rtol=1e-8)
 
 
@@ -145,16 +152,16 @@ def test_normal_quantiles_by_the_general_path(rng):
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_quantiles_of_probabilities_under_several_laws(rng, upper):
-    laws = (Student(1.5), Student(4.0), Student(30.0))
+def test_quantiles_of_probabilities_under_several_distributions(rng, upper):
+    distributions = (Student(1.5), Student(4.0), Student(30.0))
     weight, mean, sd = np.array([0.2, 0.5, 0.3]), rng.normal(size=(3, 4)), np.full((3, 4), 0.6)
     j = rng.choice(3, 200_000, p=weight)
     z = mean[j] + sd[j] * rng.normal(size=(len(j), 4))
     P = np.empty_like(z)
-    for k, law in enumerate(laws):
-        P[j == k] = np.exp(law.log_sf(z[j == k]) if upper else law.log_cdf(z[j == k]))
+    for k, distribution in enumerate(distributions):
+        P[j == k] = np.exp(distribution.log_sf(z[j == k]) if upper else distribution.log_cdf(z[j == k]))
     for p in (0.05, 0.5, 0.95):
-        q = nodes(weight, -mean, sd, np.ones(3), noises=laws)
+        q = nodes(weight, -mean, sd, np.ones(3), noises=distributions)
         (x,) = q.quantiles(probability(False, np.zeros(4), above=upper), (p,))
         assert (np.abs((x > P).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / len(j))).all()
 
@@ -165,23 +172,25 @@ UPPER, LOWER, DENSITY = partial(log_tail, upper=True), partial(log_tail, upper=F
 
 
 @pytest.mark.parametrize("of", [UPPER, LOWER, DENSITY])
-@pytest.mark.parametrize("law", [Gumbel(), Logistic(), Student(3.0)], ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "distribution", [Gumbel(), Logistic(), Student(3.0)], ids=lambda distribution: distribution.name
+)
 @pytest.mark.parametrize("spread", [(0.2, 0.5), (0.4, 0.4), (0.05, 2.0)])
-def test_interpolated_values_are_the_integrals(of, law, spread, rng):
+def test_interpolated_values_are_the_integrals(of, distribution, spread, rng):
     z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(*spread, 3000)
     z[0, :3] = [-1e100, 1e5, 60.0]
-    found = convolution._log_values(of, law, z, t[:, None])
+    found = convolution._log_values(of, distribution, z, t[:, None])
     few = np.arange(0, 3000, 300)
-    want = convolution._exactly(of, law, z[few], t[few])
+    want = convolution._exactly(of, distribution, z[few], t[few])
     size = np.maximum(np.abs(want), 0.05)
     np.testing.assert_array_less(np.abs(found[few] - want), 5e-8 * size + 1e-300)
 
 
 def test_tables_are_made_where_they_serve(rng):
     z, t = rng.uniform(-8.0, 4.0, (3000, 100)), rng.uniform(0.2, 0.5, 3000)
-    for law in (Gumbel(), Logistic(), Student(3.0)):
+    for distribution in (Gumbel(), Logistic(), Student(3.0)):
         for of in (UPPER, LOWER, DENSITY):
-            assert convolution._interpolated(of, law, convolution._stretched(law, z), t) is not None
+            assert convolution._interpolated(of, distribution, convolution._stretched(distribution, z), t) is not None
     assert convolution._interpolated(UPPER, Gumbel(), z[:5], t[:5]) is None
 
 

@@ -19,7 +19,7 @@ from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 
 INF = np.inf
-LAWS = [Logistic(), Gumbel(), Student(0.6), Student(3.0), Student(15.0), Normal()]
+DISTRIBUTIONS = [Logistic(), Gumbel(), Student(0.6), Student(3.0), Student(15.0), Normal()]
 N = 300
 
 
@@ -27,10 +27,13 @@ N = 300
 @pytest.mark.parametrize("z", [-20.0, -1.1, -0.9, 0.5, 7.0])
 def test_tilted_excesses(s, z):
     at, tilt = np.array([z]), np.array([s])
-    laws = {"logistic": (Logistic(), logistic_above, logistic_below), "gumbel": (Gumbel(), gumbel_above, gumbel_below)}
+    distributions = {
+        "logistic": (Logistic(), logistic_above, logistic_below),
+        "gumbel": (Gumbel(), gumbel_above, gumbel_below),
+    }
     normal = Normal().log_excess
-    laws["normal"] = Normal(), partial(normal, above=True), partial(normal, above=False)
-    for name, (law, above, below) in laws.items():
+    distributions["normal"] = Normal(), partial(normal, above=True), partial(normal, above=False)
+    for name, (distribution, above, below) in distributions.items():
         if name == "gumbel" and z > 3.0:
             continue
 
@@ -44,17 +47,19 @@ def test_tilted_excesses(s, z):
         )
         pieces = np.linspace(z, upper, 60)
         if name != "logistic" or s < 1.0:
-            truth = sum(quad(integrand, a, b, args=(law.log_sf,))[0] for a, b in pairwise(pieces))
-            assert np.isclose(above(at, tilt)[0] + law.log_sf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8)
+            truth = sum(quad(integrand, a, b, args=(distribution.log_sf,))[0] for a, b in pairwise(pieces))
+            assert np.isclose(
+                above(at, tilt)[0] + distribution.log_sf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8
+            )
         else:
             assert np.isposinf(above(at, tilt)).all()
         pieces = np.linspace(z - 40.0 / (1.0 + s) - max(z, 0.0) - 40.0 / s, z, 200)
-        truth = sum(quad(integrand, a, b, args=(law.log_cdf,))[0] for a, b in pairwise(pieces))
-        assert np.isclose(below(at, tilt)[0] + law.log_cdf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8)
+        truth = sum(quad(integrand, a, b, args=(distribution.log_cdf,))[0] for a, b in pairwise(pieces))
+        assert np.isclose(below(at, tilt)[0] + distribution.log_cdf(at)[0] - s * z, np.log(truth), rtol=1e-9, atol=1e-8)
 
 
 def test_far_out():
-    """Mean excess over a far limit: 1 for the logistic law, vanishing for Gumbel's, growing for Student's."""
+    """Mean excess over a far limit: 1 for the logistic distribution, vanishing for Gumbel's, growing for Student's."""
     z = np.array([1e3])
     assert np.allclose(Logistic().log_excess(z, None, above=True), 0.0)
     assert np.allclose(Gumbel().log_excess(np.array([100.0]), None, above=True), -100.0)
@@ -73,16 +78,16 @@ def test_gumbels_excess_over_what_is_far_below(z, s):
     assert found[0] == pytest.approx(truth, rel=1e-11)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_masses(law, rng):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=repr)
+def test_masses(distribution, rng):
     a = 6.0 * rng.normal(size=N)
-    a = np.minimum(a, 4.0) if law.name == "gumbel" else a
+    a = np.minimum(a, 4.0) if distribution.name == "gumbel" else a
     b = a + 10.0 ** rng.uniform(-9, 1, N)
     inf = np.full(N, INF)
-    inside, below, above = (log_mass(law, *pair) for pair in ((a, b), (-inf, a), (b, inf)))
+    inside, below, above = (log_mass(distribution, *pair) for pair in ((a, b), (-inf, a), (b, inf)))
     assert np.allclose(np.logaddexp.reduce([inside, below, above]), 0.0, atol=1e-11)
     narrow = b - a < 1e-7
-    density = law.log_density(0.5 * (a + b), 0)[0] + np.log(b - a)
+    density = distribution.log_density(0.5 * (a + b), 0)[0] + np.log(b - a)
     assert np.allclose(inside[narrow], density[narrow], atol=1e-6)
-    assert np.isneginf(log_mass(law, -inf, -inf)).all()
-    assert (log_mass(law, -inf, inf) == 0.0).all()
+    assert np.isneginf(log_mass(distribution, -inf, -inf)).all()
+    assert (log_mass(distribution, -inf, inf) == 0.0).all()

@@ -20,7 +20,7 @@ def windows(m, s, lower, width):
     return ((lower, lower + width), (None, lower), (lower, None), (None, None))
 
 
-any_law = given(
+any_distribution = given(
     st.floats(-100, 100),
     st.floats(1e-3, 1e3),
     st.floats(-100, 100),
@@ -30,7 +30,7 @@ any_law = given(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@any_law
+@any_distribution
 def test_tails_add_to_one_and_moments_lie_within(family, m, s, lower, width, share):
     for low, high in windows(m, s, lower, width):
         d = family(m, s, low, high)
@@ -48,7 +48,7 @@ def test_tails_add_to_one_and_moments_lie_within(family, m, s, lower, width, sha
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@any_law
+@any_distribution
 def test_quantiles_undo_tails(family, m, s, lower, width, share):
     for low, high in windows(m, s, lower, width):
         d = family(m, s, low, high)

@@ -15,19 +15,24 @@ from tobitgp.posterior.questions import CURVES
 
 INF = np.inf
 FROZEN = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l, "student": partial(stats.t, 5.0)}
-LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
 ETA, TAU = np.array([-0.8, 0.4, 1.5, 0.2]), np.log([0.9, 0.4, 0.6, 0.3])
 LOWER, UPPER = np.array([0.1, -INF, 0.5, 0.3]), np.array([2.0, 1.2, INF, 0.7])
-CASES = [(law, log) for law in LAWS for log in (False, True) if not (log and law.name == "student")]
-IDS = [f"{law.name}{'-time' if log else ''}" for law, log in CASES]
+CASES = [
+    (distribution, log)
+    for distribution in DISTRIBUTIONS
+    for log in (False, True)
+    if not (log and distribution.name == "student")
+]
+IDS = [f"{distribution.name}{'-time' if log else ''}" for distribution, log in CASES]
 N = 300
 
 
-@pytest.mark.parametrize(("law", "log"), CASES, ids=IDS)
-def test_clipped_mean_by_quadrature_of_the_survival_function(law, log):
-    found = rows_of(law, ETA, TAU, log).clipped_mean(LOWER, UPPER)
+@pytest.mark.parametrize(("distribution", "log"), CASES, ids=IDS)
+def test_clipped_mean_by_quadrature_of_the_survival_function(distribution, log):
+    found = rows_of(distribution, ETA, TAU, log).clipped_mean(LOWER, UPPER)
     for i, y in enumerate(found):
-        noise = FROZEN[law.name](ETA[i], np.exp(TAU[i]))
+        noise = FROZEN[distribution.name](ETA[i], np.exp(TAU[i]))
 
         def sf(t, noise=noise):
             with np.errstate(over="ignore"):
@@ -45,28 +50,28 @@ def test_clipped_mean_by_quadrature_of_the_survival_function(law, log):
         assert y == pytest.approx(want, rel=1e-9)
 
 
-@pytest.mark.parametrize(("law", "log"), CASES, ids=IDS)
-def test_quantiles_and_probabilities_undo_each_other(law, log):
-    rows = rows_of(law, ETA, TAU, log)
+@pytest.mark.parametrize(("distribution", "log"), CASES, ids=IDS)
+def test_quantiles_and_probabilities_undo_each_other(distribution, log):
+    rows = rows_of(distribution, ETA, TAU, log)
     y = rows.ppf(0.3)
-    digits = 1e-10 if law.name == "student" else 1e-12  # scipy.special.stdtrit in scipy 1.15
+    digits = 1e-10 if distribution.name == "student" else 1e-12  # scipy.special.stdtrit in scipy 1.15
     np.testing.assert_allclose(np.exp(rows.logcdf(y)), 0.3, rtol=digits)
     np.testing.assert_allclose(np.exp(rows.logsf(y)), 0.7, rtol=digits)
     np.testing.assert_allclose(rows.log_odds(y), np.log(7.0 / 3.0), rtol=1e-9)
 
 
-@pytest.mark.parametrize("law", LAWS[:3], ids=lambda law: law.name)
-def test_without_limits_the_clipped_mean_is_the_mean(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS[:3], ids=lambda distribution: distribution.name)
+def test_without_limits_the_clipped_mean_is_the_mean(distribution):
     for log in (False, True):
-        rows = rows_of(law, ETA, TAU, log)
+        rows = rows_of(distribution, ETA, TAU, log)
         np.testing.assert_array_equal(rows.clipped_mean(np.full(4, -INF), np.full(4, INF)), rows.mean())
         wide = np.full(4, 1e-9 if log else -60.0), np.full(4, INF)
         np.testing.assert_allclose(rows.clipped_mean(*wide), rows.mean(), rtol=1e-8)
 
 
 def test_means_of_times_by_quadrature():
-    for law, frozen in ((Normal(), stats.norm), (Gumbel(), stats.gumbel_l), (Logistic(), stats.logistic)):
-        value = rows_of(law, [0.3], np.log([0.6]), True).mean()[0]
+    for distribution, frozen in ((Normal(), stats.norm), (Gumbel(), stats.gumbel_l), (Logistic(), stats.logistic)):
+        value = rows_of(distribution, [0.3], np.log([0.6]), True).mean()[0]
         want = integrate.quad(lambda z, f=frozen: np.exp(0.3 + 0.6 * z) * f.pdf(z), -50, 80, points=[0], limit=400)[0]
         assert value == pytest.approx(want, rel=1e-9)
 
@@ -101,27 +106,27 @@ def ends(rng, kind, log):
     return lower, upper
 
 
-@pytest.mark.parametrize("law", [*LAWS[:3], Student(0.6), Student(3.0), Student(15.0)], ids=repr)
+@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], Student(0.6), Student(3.0), Student(15.0)], ids=repr)
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["both", "lower", "upper"])
-def test_closed_forms_are_the_quadrature(rng, law, log, kind):
-    if log and law.name == "student":
+def test_closed_forms_are_the_quadrature(rng, distribution, log, kind):
+    if log and distribution.name == "student":
         pytest.skip("no family has Student's distribution on log time")
-    rows = rows_of(law, 3.0 * rng.normal(size=N), 0.5 * rng.normal(size=N), log)
+    rows = rows_of(distribution, 3.0 * rng.normal(size=N), 0.5 * rng.normal(size=N), log)
     limits = ends(rng, kind, log)
     assert np.allclose(rows.fast_clipped_mean(*limits), rows.clipped_mean(*limits), rtol=1e-9, atol=1e-10)
     known = [rows.modelled(limit) for limit in limits]
-    digits = 1e-7 if law.name == "gumbel" else 1e-9
+    digits = 1e-7 if distribution.name == "gumbel" else 1e-9
     assert np.allclose(rows.mean_between(*known), rows.conditional_mean(*known), rtol=digits, atol=1e-10)
 
 
-@pytest.mark.parametrize("law", [*LAWS[:3], Student(3.0)], ids=repr)
+@pytest.mark.parametrize("distribution", [*DISTRIBUTIONS[:3], Student(3.0)], ids=repr)
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["both", "lower", "upper"])
-def test_log_odds_between_the_limits(rng, law, log, kind):
-    if log and law.name == "student":
+def test_log_odds_between_the_limits(rng, distribution, log, kind):
+    if log and distribution.name == "student":
         pytest.skip("no family has Student's distribution on log time")
-    rows = rows_of(law, rng.normal(size=N), np.full(N, np.log(0.6)), log)
+    rows = rows_of(distribution, rng.normal(size=N), np.full(N, np.log(0.6)), log)
     lower, upper = ends(rng, kind, log)
     found, g = rows.clipped_log_odds(lower, upper), rows.clipped_mean(lower, upper)
     with np.errstate(divide="ignore"):
@@ -148,11 +153,11 @@ LOCATION, LOG_SCALE = np.array([1.5, -0.4]), np.log([0.6, 1.3])
 
 
 @pytest.mark.parametrize("log", [True, False])
-@pytest.mark.parametrize(("law", "peer"), PEERS, ids=lambda x: getattr(x, "name", ""))
-def test_curves_are_those_of_scipy(law, peer, log):
+@pytest.mark.parametrize(("distribution", "peer"), PEERS, ids=lambda x: getattr(x, "name", ""))
+def test_curves_are_those_of_scipy(distribution, peer, log):
     end, start = np.array([4.0, 2.5]), np.array([1.0, 2.0])
     y, y0 = (np.log(end), np.log(start)) if log else (end, start)
-    sigma, at = np.exp(LOG_SCALE), rows_of(law, LOCATION, LOG_SCALE, log)
+    sigma, at = np.exp(LOG_SCALE), rows_of(distribution, LOCATION, LOG_SCALE, log)
     log_sf = peer.logsf((y - LOCATION) / sigma)
     np.testing.assert_allclose(CURVES["cumulative_hazard"](log, end).number(at), -log_sf, rtol=1e-12)
     since = np.exp(log_sf - peer.logsf((y0 - LOCATION) / sigma))
@@ -161,9 +166,11 @@ def test_curves_are_those_of_scipy(law, peer, log):
     np.testing.assert_allclose(CURVES["hazard"](log, end).number(at), rate, rtol=1e-10)
 
 
-@pytest.mark.parametrize("law", [law for law, _ in PEERS], ids=lambda law: law.name)
-def test_far_out_nothing_is_lost(law):
-    at = rows_of(law, LOCATION, LOG_SCALE, True)
+@pytest.mark.parametrize(
+    "distribution", [distribution for distribution, _ in PEERS], ids=lambda distribution: distribution.name
+)
+def test_far_out_nothing_is_lost(distribution):
+    at = rows_of(distribution, LOCATION, LOG_SCALE, True)
     times = np.array([[0.0, 1e-300, 1e-30, 1e30, 1e300]]).T
     for start in (None, np.array([0.0, 1e40])):
         for of in CURVES.values():
@@ -174,10 +181,12 @@ def test_far_out_nothing_is_lost(law):
 
 
 @pytest.mark.parametrize("log", [True, False])
-@pytest.mark.parametrize("law", [law for law, _ in PEERS], ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    "distribution", [distribution for distribution, _ in PEERS], ids=lambda distribution: distribution.name
+)
 @pytest.mark.parametrize("start", [0.5, 3.0, 12.0])
-def test_what_remains_inverts_survival(law, log, start):
-    at, after = rows_of(law, LOCATION, LOG_SCALE, log), np.full(2, start)
+def test_what_remains_inverts_survival(distribution, log, start):
+    at, after = rows_of(distribution, LOCATION, LOG_SCALE, log), np.full(2, start)
     for p in (0.999, 0.5, 1e-4):
         left = at.remaining(p, after)
         np.testing.assert_allclose(CURVES["survival"](log, start + left, after).number(at), p, rtol=1e-7)

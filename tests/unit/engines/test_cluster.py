@@ -1,4 +1,4 @@
-"""Partitions keep the same laws here and on the workers of a cluster."""
+"""Partitions keep the same distributions here and on the workers of a cluster."""
 
 import gc
 import os

@@ -31,9 +31,9 @@ def test_every_design_point_has_a_mean(heavy):
 def test_given_degrees_of_freedom_may_be_fewer(heavy):
     fixed = {"sd(gp(x))": 1.0, "lengthscale(gp(x))": 0.25, "sigma": 0.3}
     named = tg.fit("y ~ gp(x)", heavy, family="student", fixed={**fixed, "df": 0.8})
-    law = tg.fit("y ~ gp(x)", heavy, family=tg.Student(0.8), fixed=fixed)
-    assert named.log_evidence == pytest.approx(law.log_evidence, rel=1e-12)
-    assert "df" not in law.params
+    distribution = tg.fit("y ~ gp(x)", heavy, family=tg.Student(0.8), fixed=fixed)
+    assert named.log_evidence == pytest.approx(distribution.log_evidence, rel=1e-12)
+    assert "df" not in distribution.params
     with pytest.raises(SpecError, match="df"):
         tg.fit("y ~ gp(x)", heavy, family=tg.Student(0.8), fixed={**fixed, "df": 2.0})
 

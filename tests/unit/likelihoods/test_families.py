@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 
 from tobitgp.distributions.gumbel import Gumbel
 from tobitgp.distributions.student import Student as StudentNoise
@@ -21,13 +21,13 @@ def test_row_of_the_registry(name):
     family = FAMILIES[name]
     assert family.name == name
     assert resolve_family(name) is family
-    assert type(family.law) is type(LAWS[family.law.name])
+    assert type(family.distribution) is type(DISTRIBUTIONS[family.distribution.name])
     for view in ("tilted", "tilted_slope", "newton", "point", "expected"):
         assert callable(getattr(family.likelihood, view))
 
 
 @pytest.mark.parametrize(
-    ("name", "law", "log_time"),
+    ("name", "distribution", "log_time"),
     [
         ("gaussian", "normal", False),
         ("student", "student", False),
@@ -39,19 +39,19 @@ def test_row_of_the_registry(name):
         ("exponential", "gumbel", True),
     ],
 )
-def test_law_of_each(name, law, log_time):
+def test_distribution_of_each(name, distribution, log_time):
     family = FAMILIES[name]
-    assert (family.law.name, family.log_time) == (law, log_time)
+    assert (family.distribution.name, family.log_time) == (distribution, log_time)
     assert family.known_sigma == (1.0 if name == "exponential" else None)
     assert family.estimate_df == (name == "student")
 
 
-def test_the_law_of_a_process_follows_its_parameters():
+def test_the_distribution_of_a_process_follows_its_parameters():
     theta = np.log([1.3, 0.5, 7.0, 0.2])
-    assert FAMILIES["student"].law_at(theta).df == pytest.approx(7.0)
-    assert FAMILIES["student"].likelihood.at(theta).law.df == pytest.approx(7.0)
-    assert FAMILIES["weibull"].law_at(theta) == Gumbel()
-    assert resolve_family(Student(df=3)).law_at(theta) == StudentNoise(3.0)
+    assert FAMILIES["student"].distribution_at(theta).df == pytest.approx(7.0)
+    assert FAMILIES["student"].likelihood.at(theta).distribution.df == pytest.approx(7.0)
+    assert FAMILIES["weibull"].distribution_at(theta) == Gumbel()
+    assert resolve_family(Student(df=3)).distribution_at(theta) == StudentNoise(3.0)
 
 
 def test_known_degrees_of_freedom():

@@ -3,7 +3,7 @@ import itertools
 import mpmath as mp
 import numpy as np
 import pytest
-from support.laws import EVERY, IDS, cdf, density
+from support.distributions import EVERY, IDS, cdf, density
 
 from tobitgp.likelihoods.base import row_terms
 
@@ -11,10 +11,10 @@ LOWER = (-8.0, -3.0, -1.0, -0.2, 0.3, 2.0, 3.5)
 WIDTH = (1e-12, 1e-6, 0.03, 0.2, 0.7, 1.5, 3.0, 10.0)
 
 
-def exact(law, a, b):
+def exact(distribution, a, b):
     """Terms of an interval row with sigma = 1, from its ends in 60 digits."""
-    M = cdf(law, b) - cdf(law, a)
-    (f_a, g_a, _), (f_b, g_b, _) = density(law, a), density(law, b)
+    M = cdf(distribution, b) - cdf(distribution, a)
+    (f_a, g_a, _), (f_b, g_b, _) = density(distribution, a), density(distribution, b)
     A, B = f_a / M, f_b / M
     L_aa, L_bb, L_ab = -A * g_a - A * A, B * g_b - B * B, A * B
     slope, turn = B - A, b * B - a * A
@@ -28,14 +28,14 @@ def exact(law, a, b):
     ]
 
 
-@pytest.mark.parametrize("law", EVERY, ids=IDS)
-def test_intervals_in_60_digits(law):
+@pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+def test_intervals_in_60_digits(distribution):
     for lower, width in itertools.product(LOWER, WIDTH):
         a = np.array([lower])
         b = a + width
-        got = [float(v[0]) for v in row_terms(law, "interval", a, b, b - a, np.zeros(1), np.zeros(()))]
+        got = [float(v[0]) for v in row_terms(distribution, "interval", a, b, b - a, np.zeros(1), np.zeros(()))]
         with mp.workdps(60):
-            want = [float(v) for v in exact(law, mp.mpf(float(a[0])), mp.mpf(float(b[0])))]
+            want = [float(v) for v in exact(distribution, mp.mpf(float(a[0])), mp.mpf(float(b[0])))]
         assert got[0] == pytest.approx(want[0], rel=1e-14, abs=1e-14)
         size = max(1e-3, *np.abs(want[1:3]))
         np.testing.assert_allclose(got[1:3], want[1:3], rtol=0, atol=1e-13 * size)
@@ -50,11 +50,11 @@ def test_open_rows_say_nothing():
 
 
 def test_sigma_row_by_row():
-    law, tau, y = EVERY[0], np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.4, 9.0])
+    distribution, tau, y = EVERY[0], np.array([-1.0, 0.0, 2.0]), np.array([0.3, 0.4, 9.0])
     for kind in ("exact", "left", "right", "interval"):
-        together = row_terms(law, kind, y, y + 1.0, np.ones(3), np.zeros(3), tau)
+        together = row_terms(distribution, kind, y, y + 1.0, np.ones(3), np.zeros(3), tau)
         for i in range(3):
             one = slice(i, i + 1)
-            alone = row_terms(law, kind, y[one], y[one] + 1.0, np.ones(1), np.zeros(1), tau[one])
+            alone = row_terms(distribution, kind, y[one], y[one] + 1.0, np.ones(1), np.zeros(1), tau[one])
             for a, b in zip(together, alone, strict=True):
                 assert a[i] == pytest.approx(b[0], rel=1e-14)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 
 from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.outcome import outcome
@@ -22,17 +22,17 @@ def known():
     return outcome(CensoredResponse(LOWER, UPPER, -free, free, ENTRY, EXIT, np.ones(7)))
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_they_are_those_of_the_rows(name, known, rng):
-    law, f, tau = LAWS[name], rng.normal(size=(7, 5)), 0.3 * rng.normal(size=(1, 5))
-    found = log_likelihoods(law, known, f, tau)
+    distribution, f, tau = DISTRIBUTIONS[name], rng.normal(size=(7, 5)), 0.3 * rng.normal(size=(1, 5))
+    found = log_likelihoods(distribution, known, f, tau)
     for s in range(5):
         column, at = f[:, s], np.full(7, tau[0, s])
         exact = np.zeros(7)
         ends = (end[known.exact] for end in (known.lower, known.upper, known.width, column, at))
-        exact[known.exact] = row_terms(law, "exact", *ends).value
-        mass = mass_terms(law, known.lower, known.upper, known.width, column, at).value
-        window = mass_terms(law, known.entry, known.exit, known.span, column, at).value
+        exact[known.exact] = row_terms(distribution, "exact", *ends).value
+        mass = mass_terms(distribution, known.lower, known.upper, known.width, column, at).value
+        window = mass_terms(distribution, known.entry, known.exit, known.span, column, at).value
         assert np.allclose(found[:, s], np.where(known.exact, exact, mass) - window, rtol=1e-12, atol=1e-14)
 
 
@@ -52,13 +52,13 @@ def test_normal_values_are_those_of_scipy(known):
 
 
 def test_a_density_and_the_mass_around_it_are_one(known):
-    """Probabilities of two half lines add up to 1 wherever the law stands."""
+    """Probabilities of two half lines add up to 1 wherever the distribution stands."""
     f = np.linspace(-3.0, 3.0, 9)[None]
     free = np.full(1, np.inf)
     cut = [
         outcome(CensoredResponse(np.array([a]), np.array([b]), -free, free, -free, free, np.ones(1)))
         for a, b in ((-np.inf, 0.2), (0.2, np.inf))
     ]
-    for law in LAWS.values():
-        total = np.logaddexp(*(log_likelihoods(law, part, f, np.zeros(1)) for part in cut))
+    for distribution in DISTRIBUTIONS.values():
+        total = np.logaddexp(*(log_likelihoods(distribution, part, f, np.zeros(1)) for part in cut))
         assert np.allclose(total, 0.0, atol=1e-12)

@@ -20,11 +20,13 @@ def test_without_censoring_it_is_the_mean_square(rng):
 
 
 def test_censoring_does_not_move_it(rng):
-    law, n, times = weibull_min(1.5, scale=10.0), 40_000, np.array([3.0, 8.0, 12.0])
-    y, limit = law.rvs(n, random_state=rng), rng.exponential(20.0, n)
-    frame = pd.DataFrame(np.tile(law.sf(times)[:, None], n), index=times)
+    distribution, n, times = weibull_min(1.5, scale=10.0), 40_000, np.array([3.0, 8.0, 12.0])
+    y, limit = distribution.rvs(n, random_state=rng), rng.exponential(20.0, n)
+    frame = pd.DataFrame(np.tile(distribution.sf(times)[:, None], n), index=times)
     rows = np.minimum(y, limit), y <= limit
-    np.testing.assert_allclose(brier_score(rows, rows, frame), law.sf(times) * law.cdf(times), atol=0.006)
+    np.testing.assert_allclose(
+        brier_score(rows, rows, frame), distribution.sf(times) * distribution.cdf(times), atol=0.006
+    )
 
 
 def test_integral_is_the_average_by_trapezia():

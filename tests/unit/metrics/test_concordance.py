@@ -62,7 +62,7 @@ def test_all_kinds_of_rows_by_definition(seed, n):
 
 
 @given(seed=SEEDS, n=SIZES)
-def test_laws(seed, n):
+def test_distributions(seed, n):
     rng, lower, upper, score = draw(seed, n)
     c = concordance_index(None, score, lower=lower, upper=upper)
     assert concordance_index(None, np.exp(score) - 7.0, lower=lower, upper=upper) == c

@@ -20,11 +20,12 @@ def test_values_at_times_of_the_frame_are_its_own(rng):
 
 
 def test_between_times_linear_is_closer_for_smooth_curves_and_steps_are_exact_for_steps(rng):
-    law, times = weibull_min(1.5, scale=10.0), np.linspace(1.0, 30.0, 15)
-    smooth = pd.DataFrame({0: law.sf(times)}, index=times)
+    distribution, times = weibull_min(1.5, scale=10.0), np.linspace(1.0, 30.0, 15)
+    smooth = pd.DataFrame({0: distribution.sf(times)}, index=times)
     own = rng.uniform(0.0, 30.0, 200)
     linear, step = (
-        read_curves(smooth, 1, kind).at(own, slice(None), "time")[:, 0] - law.sf(own) for kind in ("linear", "step")
+        read_curves(smooth, 1, kind).at(own, slice(None), "time")[:, 0] - distribution.sf(own)
+        for kind in ("linear", "step")
     )
     assert np.abs(linear).max() < 0.03 < 0.1 < np.abs(step).max()
     fitter = KaplanMeierFitter().fit(np.ceil(own))

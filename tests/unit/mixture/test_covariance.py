@@ -57,7 +57,7 @@ def test_a_process_has_a_covariance():
     assert np.diag(V)[4 + held] == pytest.approx((fit.parameters["sd"] ** 2 / fit.counts)[held], rel=0.2)
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "weibull": lambda scale, shape: st.weibull_min(np.exp(shape), scale=np.exp(scale)),
     "lognormal": lambda mean, sd: st.lognorm(np.exp(sd), scale=np.exp(mean)),
     "gaussian": lambda mean, sd: st.norm(mean, np.exp(sd)),
@@ -73,8 +73,8 @@ def hessian_errors(name, start, lower, upper):
     def minus_log_likelihood(x):
         out = []
         for weight, *own in zip((x[0], -x[0]), x[1:3], x[3:5], strict=True):
-            law = LAWS[name](*own)
-            log_p = np.where(exact, law.logpdf(lower), law.logsf(lower))
+            distribution = DISTRIBUTIONS[name](*own)
+            log_p = np.where(exact, distribution.logpdf(lower), distribution.logsf(lower))
             out.append(log_p - np.logaddexp(0.0, -weight))
         return -np.logaddexp(*out) @ count
 

@@ -23,29 +23,29 @@ ENDS = [(-np.inf, 1.2), (0.4, np.inf), (0.4, 2.5), (6.0, np.inf), (1.0, 1.001)]
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize(("lower", "upper"), ENDS)
 def test_draws_follow_the_mixture_between_the_ends(name, lower, upper):
-    law = Predictive(WEIGHTS, TWO[name])
-    y = draw_between(law, np.full(SIZE, lower), np.full(SIZE, upper), np.random.default_rng(2))
+    distribution = Predictive(WEIGHTS, TWO[name])
+    y = draw_between(distribution, np.full(SIZE, lower), np.full(SIZE, upper), np.random.default_rng(2))
     assert ((y > lower) & (y <= upper)).all()
-    whole = law.log_mass(lower, upper)
-    assert st.kstest(y, lambda x: np.exp(law.log_mass(np.full(len(x), lower), x) - whole)).pvalue > 0.001
+    whole = distribution.log_mass(lower, upper)
+    assert st.kstest(y, lambda x: np.exp(distribution.log_mass(np.full(len(x), lower), x) - whole)).pvalue > 0.001
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-np.inf, 2.0), (4.0, np.inf), (1.0, 6.0), (30.0, np.inf), (6.0, 7.0)])
 def test_counts_have_the_probabilities_of_the_mixture(lower, upper):
-    law = Predictive(WEIGHTS, PoissonDistribution(np.array([1.5, 6.0])))
-    y = draw_between(law, np.full(SIZE, lower), np.full(SIZE, upper), np.random.default_rng(3))
+    distribution = Predictive(WEIGHTS, PoissonDistribution(np.array([1.5, 6.0])))
+    y = draw_between(distribution, np.full(SIZE, lower), np.full(SIZE, upper), np.random.default_rng(3))
     assert ((y > lower) & (y <= upper) & (y == np.floor(y)) & (y >= 0)).all()
     counts = np.arange(max(lower + 1, 0), min(upper, 200) + 1)
-    p = np.exp(law.logpdf(counts) - law.log_mass(lower, upper))
+    p = np.exp(distribution.logpdf(counts) - distribution.log_mass(lower, upper))
     np.testing.assert_allclose(p.sum(), 1.0)
     share = (y[:, None] == counts).mean(axis=0)
     assert (np.abs(share - p) < 5 * np.sqrt(p / SIZE) + 1.5 / SIZE).all()
 
 
 def test_counts_far_from_what_is_known_of_them():
-    law = Predictive(np.ones(1), PoissonDistribution(np.array([3.0])))
+    distribution = Predictive(np.ones(1), PoissonDistribution(np.array([3.0])))
     lower, upper = np.array([1e5, -np.inf, 7.0]), np.array([np.inf, 0.0, 7.0])
-    y = draw_between(law, lower, upper, np.random.default_rng(4))
+    y = draw_between(distribution, lower, upper, np.random.default_rng(4))
     assert y[0] - 1e5 in (1.0, 2.0)
     assert y[1:].tolist() == [0.0, 7.0]
 

@@ -77,7 +77,7 @@ def test_stages_lead_to_the_same_optimum(monkeypatch):
     np.testing.assert_allclose(staged.values, whole.values, rtol=2e-3, atol=2e-3)
 
 
-def test_likelihood_of_em_is_that_of_its_own_law():
+def test_likelihood_of_em_is_that_of_its_own_distribution():
     rows = two_groups(150)
     fit = fit_mixture(*rows, k=2, method=EMCM())
     assert fit.log_likelihood == pytest.approx(fit.predictive().log_mass(*rows).sum(), rel=1e-9)

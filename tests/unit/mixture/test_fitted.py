@@ -22,25 +22,28 @@ def test_moments_are_integrals_of_the_plugged_in_density(name):
     lower = np.array([2.0, -INF, 4.0, 12.0, 3.0, 0.0, -INF])
     upper = np.array([5.0, 1.0, INF, INF, 3.0, 9.0, INF])
     mean, variance = impute(fit, lower, upper)
-    r, law = fit.responsibilities(lower, upper), fit.plug_in().distribution
+    r, distribution = fit.responsibilities(lower, upper), fit.plug_in().distribution
     for i, (low, high) in enumerate(zip(lower, upper, strict=True)):
         if low == high:
             assert (mean[i], variance[i]) == (low, 0.0)
             continue
         moments = np.zeros((2, 2))
         for k in range(2):
-            if law.discrete:
+            if distribution.discrete:
                 values = np.arange(max(low + 1, 0.0), min(high, 200.0) + 1)
-                p = np.exp(law.log_density(values))[k]
+                p = np.exp(distribution.log_density(values))[k]
                 sums = [p.sum(), p @ values, p @ values**2]
             else:
-                ends = np.clip((low, high), *law.ppf(np.array([1e-14, 1 - 1e-14]))[k])
+                ends = np.clip((low, high), *distribution.ppf(np.array([1e-14, 1 - 1e-14]))[k])
                 ends = np.linspace(min(ends[0], high), max(ends[1], low), 9)
                 sums = [
                     sum(
-                        quad(lambda x, o=o, k=k: x**o * np.exp(law.log_density(np.array([x]))[k, 0]), a, b, limit=200)[
-                            0
-                        ]
+                        quad(
+                            lambda x, o=o, k=k: x**o * np.exp(distribution.log_density(np.array([x]))[k, 0]),
+                            a,
+                            b,
+                            limit=200,
+                        )[0]
                         for a, b in pairwise(ends)
                     )
                     for o in range(3)

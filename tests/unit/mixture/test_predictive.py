@@ -26,7 +26,7 @@ DISTRIBUTIONS = {
     "negative binomial": NegativeBinomial(np.array([2.5, 30.0]), np.array([1.5, 2.0])),
     "poisson": PoissonDistribution(np.array([1.5, 12.0])),
 }
-CONTINUOUS = [name for name, law in DISTRIBUTIONS.items() if not law.discrete]
+CONTINUOUS = [name for name, distribution in DISTRIBUTIONS.items() if not distribution.discrete]
 every = pytest.mark.parametrize("name", DISTRIBUTIONS)
 Q = np.array([1e-10, 1e-4, 0.1, 0.5, 0.77, 0.999])
 
@@ -71,7 +71,7 @@ def test_probabilities_of_counts_add_up(name):
 
 
 @every
-def test_draws_have_the_law(name):
+def test_draws_have_the_distribution(name):
     p = mixture(name)
     x = p.rvs(40_000, rng=1)
     for q in (0.1, 0.5, 0.9):
@@ -144,13 +144,13 @@ def test_quantiles_that_overflow_are_infinite():
     p = Predictive(np.ones(1), LogStudentT(StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5))))
     assert p.ppf(1.0 - 1e-12) == np.inf
     wide = np.full(1, 60.0)
-    for law in (
+    for distribution in (
         LogNormal(Normal(np.zeros(1), wide)),
         WeibullDistribution(1e50 * wide, 0.01 / wide * 60.0),
         Burr(1e200 * wide, np.ones(1), wide),
     ):
-        assert law.variance() == np.inf
-        assert not np.isnan(law.mean())
+        assert distribution.variance() == np.inf
+        assert not np.isnan(distribution.mean())
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_quantiles_that_overflow_are_infinite():
     [(2.5, 50.0, 300), (0.5, 3.0, 1000), (1e3, 1e3, 200), (1e4, 1.0, 0), (1e4, 1.0, 3000)],
 )
 def test_tails_of_negative_binomial_counts_that_underflow(a, b, y):
-    law = NegativeBinomial(np.array([a]), np.array([b]))
+    distribution = NegativeBinomial(np.array([a]), np.array([b]))
     with mp.workdps(60):
         p = mp.mpf(b) / (1 + mp.mpf(b))
         below = mp.log(mp.betainc(a, y + 1, 0, p, regularized=True))
         above = mp.log(mp.betainc(y + 1, a, 0, 1 - p, regularized=True))
-        assert law.log_cdf(np.array([float(y)]))[0, 0] == pytest.approx(float(below), rel=1e-12)
-        assert law.log_sf(np.array([float(y)]))[0, 0] == pytest.approx(float(above), rel=1e-12)
+        assert distribution.log_cdf(np.array([float(y)]))[0, 0] == pytest.approx(float(below), rel=1e-12)
+        assert distribution.log_sf(np.array([float(y)]))[0, 0] == pytest.approx(float(above), rel=1e-12)
 
 
 @pytest.mark.parametrize("a", [1e-3, 0.1, 1.0, 55.0, 2.5e5, 1e8])
@@ -200,28 +200,28 @@ def test_nothing_lies_at_infinity_and_the_hazard_there_is_its_limit(name):
 def test_tails_of_huge_counts_take_few_steps(monkeypatch):
     """Added up term by term, they would take some 1e5."""
     monkeypatch.setattr(log_probabilities, "_MOST_TERMS", 300)
-    law = NegativeBinomial(np.array([2e11]), np.ones(1))
-    tail = law.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
+    distribution = NegativeBinomial(np.array([2e11]), np.ones(1))
+    tail = distribution.log_sf(2e11 * (1.0 + np.array([2e-4, 1e-3])))[0]
     z = 2e11 * np.array([2e-4, 1e-3]) / np.sqrt(4e11)
     np.testing.assert_allclose(tail, -0.5 * z * z - np.log(z * np.sqrt(2.0 * np.pi)), rtol=2e-3)
 
 
 @pytest.mark.parametrize("ask", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf", "hazard", "cumulative_hazard", "ppf"])
 def test_values_that_are_no_numbers_are_refused(ask):
-    law = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    distribution = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
     for bad in ("a", [1.0, "b"], [[1.0], [1.0, 2.0]], object(), 1j):
         with pytest.raises(SpecError, match="a number or an array of numbers is needed"):
-            getattr(law, ask)(bad)
-    assert np.isnan(getattr(law, ask)(np.nan))
+            getattr(distribution, ask)(bad)
+    assert np.isnan(getattr(distribution, ask)(np.nan))
 
 
 def test_ends_and_sizes_that_make_no_sense_are_refused():
-    law = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
-    for ask in (law.log_mass, law.components):
+    distribution = Predictive(np.ones(1), Normal(np.zeros(1), np.ones(1)))
+    for ask in (distribution.log_mass, distribution.components):
         with pytest.raises(SpecError, match=r"one shape, not \(2,\) and \(3,\)"):
             ask(np.zeros(2), np.ones(3))
         assert np.isnan(ask([np.nan], [1.0])).all()
     for size in ("a", 1.5, -1, (2, -1), True):
         with pytest.raises(SpecError, match="size="):
-            law.rvs(size)
-    assert law.rvs((2, 0)).shape == (2, 0)
+            distribution.rvs(size)
+    assert distribution.rvs((2, 0)).shape == (2, 0)

@@ -5,20 +5,20 @@ from scipy.integrate import quad
 
 from tobitgp.numerics.roots import area, rises_to
 
-LAWS = [st.norm(), st.logistic(), st.gumbel_l(), st.t(2.0), st.norm(0.0, 1e-3), st.t(1.0, 0.0, 50.0)]
+DISTRIBUTIONS = [st.norm(), st.logistic(), st.gumbel_l(), st.t(2.0), st.norm(0.0, 1e-3), st.t(1.0, 0.0, 50.0)]
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_level_is_found_from_anywhere(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_level_is_found_from_anywhere(distribution):
     p = np.array([1e-12, 1e-3, 0.4, 0.999, 1.0 - 1e-9])
     for start in (-30.0, 0.0, 4.0):
 
         def rise(y):
-            return -law.logsf(y), np.exp(law.logpdf(y) - law.logsf(y))
+            return -distribution.logsf(y), np.exp(distribution.logpdf(y) - distribution.logsf(y))
 
         with np.errstate(all="ignore"):
             found = rises_to(rise, -np.log(p), np.full(5, start), np.ones(5))
-            np.testing.assert_allclose(law.logsf(found), np.log(p), rtol=1e-7)
+            np.testing.assert_allclose(distribution.logsf(found), np.log(p), rtol=1e-7)
 
 
 def test_goals_that_are_no_levels():

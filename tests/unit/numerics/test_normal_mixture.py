@@ -39,7 +39,7 @@ def test_separated_components():
     assert np.allclose(normal_quantile(0.65, weight, mean, sd), 100.0 + ndtri(0.5), rtol=1e-10)
 
 
-def test_law_of_total_variance(rng):
+def test_distribution_of_total_variance(rng):
     weight = np.array([0.2, 0.8])
     mean, variance = np.array([[1.0], [3.0]]), np.array([[0.5], [2.0]])
     j = rng.choice(2, 400_000, p=weight)

@@ -5,7 +5,7 @@ from scipy.stats import multivariate_normal, norm
 from tobitgp.numerics.quadrature import normal_in_box
 
 
-def random_law(k, seed):
+def random_distribution(k, seed):
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((k, k + 2))
     return rng.standard_normal(k), root @ root.T / k
@@ -34,7 +34,7 @@ def test_one_side_is_closed_form():
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_against_quadrature(k, seed):
     """Mass and moments by Gauss's rule in every coordinate."""
-    mean, cov = random_law(k, seed)
+    mean, cov = random_distribution(k, seed)
     lower, upper = ends(k, seed)
     near, far = np.clip(lower, -12.0, 12.0), np.clip(upper, -12.0, 12.0)
     nodes, weights = np.polynomial.legendre.leggauss(100)
@@ -50,7 +50,7 @@ def test_against_quadrature(k, seed):
 
 
 def test_against_scipy():
-    mean, cov = random_law(6, 5)
+    mean, cov = random_distribution(6, 5)
     lower, upper = ends(6, 5)
     box = normal_in_box(mean, cov, lower, upper)
     fine = {"maxpts": 2_000_000, "abseps": 1e-9, "releps": 1e-6}
@@ -79,6 +79,6 @@ def test_independent_coordinates_far_out():
 
 
 def test_it_is_repeatable():
-    mean, cov = random_law(5, 1)
+    mean, cov = random_distribution(5, 1)
     first, second = (normal_in_box(mean, cov, *ends(5, 1)) for _ in range(2))
     assert first.log_mass == second.log_mass

@@ -24,24 +24,31 @@ QUESTIONS = {
     "observed": lambda log: observed(log, LOWER, UPPER, -FREE, FREE),
     **{name: lambda log, of=of: of(log, AT + 1.0, AT) for name, of in CURVES.items()},
 }
-LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
-CASES = [(law, log) for law in LAWS for log in (False, True) if not (log and law.name == "student")]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+CASES = [
+    (distribution, log)
+    for distribution in DISTRIBUTIONS
+    for log in (False, True)
+    if not (log and distribution.name == "student")
+]
 
 
-def estimates(law, V, log=False, eta=ETA, tau=TAU):
+def estimates(distribution, V, log=False, eta=ETA, tau=TAU):
     unit = np.exp(tau), np.ones_like(tau)
     V = np.broadcast_to(V, (len(eta), 2, 2))
-    return Estimates(lambda x: rows_of(law, *x, log), (eta, tau), unit, V, 0.0 * V)
+    return Estimates(lambda x: rows_of(distribution, *x, log), (eta, tau), unit, V, 0.0 * V)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-@pytest.mark.parametrize(("law", "log"), CASES, ids=[f"{law.name}{'-time' if log else ''}" for law, log in CASES])
-def test_slopes(law, log, name):
+@pytest.mark.parametrize(
+    ("distribution", "log"), CASES, ids=[f"{distribution.name}{'-time' if log else ''}" for distribution, log in CASES]
+)
+def test_slopes(distribution, log, name):
     ask = QUESTIONS[name](log)
-    found = estimates(law, np.eye(2), log).slopes(ask)
-    want = derivative(lambda x: ask(rows_of(law, x, TAU, log)), ETA, 1e-3)
+    found = estimates(distribution, np.eye(2), log).slopes(ask)
+    want = derivative(lambda x: ask(rows_of(distribution, x, TAU, log)), ETA, 1e-3)
     np.testing.assert_allclose(found[0], want, rtol=1e-6, atol=1e-9)
-    want = derivative(lambda x: ask(rows_of(law, ETA, x, log)), TAU, 1e-3)
+    want = derivative(lambda x: ask(rows_of(distribution, ETA, x, log)), TAU, 1e-3)
     np.testing.assert_allclose(found[1], want, rtol=1e-6, atol=1e-9)
 
 

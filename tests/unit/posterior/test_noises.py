@@ -1,4 +1,4 @@
-"""Every scale under noise of every law: draws, closed forms, and fits from end to end."""
+"""Every scale under noise of every distribution: draws, closed forms, and fits from end to end."""
 
 import numpy as np
 import pandas as pd
@@ -39,12 +39,12 @@ CASES = {
 }
 
 
-def mixture(rng, laws, log_time, spread=0.3):
-    J = len(laws)
+def mixture(rng, distributions, log_time, spread=0.3):
+    J = len(distributions)
     sd = spread * np.exp(0.3 * rng.normal(size=(J, 4)))
     sigma = 0.35 * np.exp(0.3 * rng.normal(size=J))
     mean = 0.3 + 0.2 * rng.normal(size=(J, 4))
-    return nodes(rng.dirichlet(np.ones(J)), mean, sd, sigma, log_time, laws)
+    return nodes(rng.dirichlet(np.ones(J)), mean, sd, sigma, log_time, distributions)
 
 
 def draws(q, size, rng):
@@ -52,16 +52,16 @@ def draws(q, size, rng):
     j = rng.choice(len(q.weight), size, p=q.weight)
     f = q.mean[j] + q.sd[j] * rng.normal(size=(size, 4))
     uniform, Z = rng.uniform(size=f.shape), np.empty_like(f)
-    for k, law in enumerate(q.noises):
-        Z[j == k] = law.ppf(uniform[j == k])
+    for k, distribution in enumerate(q.noises):
+        Z[j == k] = distribution.ppf(uniform[j == k])
     return f, Z, j
 
 
 def by_component(q, j, function):
-    """A function of (law, sigma, chosen draws), put together."""
+    """A function of (distribution, sigma, chosen draws), put together."""
     out = np.empty((len(j), 4))
-    for k, law in enumerate(q.noises):
-        out[j == k] = function(law, q.sigma[k], j == k)
+    for k, distribution in enumerate(q.noises):
+        out[j == k] = function(distribution, q.sigma[k], j == k)
     return out
 
 
@@ -81,8 +81,8 @@ def agrees(question, q, g, seen, size):
 @pytest.mark.parametrize("size", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_against_draws(rng, case, size):
-    laws, log_time = CASES[case]
-    q = mixture(rng, laws, log_time)
+    distributions, log_time = CASES[case]
+    q = mixture(rng, distributions, log_time)
     f, Z, j = draws(q, size, rng)
     sigma = q.sigma[j]
     y = f + sigma * Z
@@ -93,9 +93,13 @@ def test_against_draws(rng, case, size):
         return np.exp(g) if log_time else g
 
     def of_noise(p):
-        return q.sigma[:, 0] * np.array([float(law.ppf(np.array(p))) for law in laws])
+        return q.sigma[:, 0] * np.array([float(distribution.ppf(np.array(p))) for distribution in distributions])
 
-    clip = by_component(q, j, lambda law, s, at: LocationScale(law, f[at], s, log_time).fast_clipped_mean(LOWER, UPPER))
+    clip = by_component(
+        q,
+        j,
+        lambda distribution, s, at: LocationScale(distribution, f[at], s, log_time).fast_clipped_mean(LOWER, UPPER),
+    )
     agrees(asked("median", log_time), q, shifted(of_noise(0.5)), None, size)
     shift = asked("uncensored", log_time).pivots(q.noises, q.sigma)[0][:, 0]
     agrees(asked("uncensored", log_time), q, shifted(shift), y, size)
@@ -105,7 +109,11 @@ def test_against_draws(rng, case, size):
         assert (np.abs((y < x).mean(axis=0) - p) < 5 * np.sqrt(p * (1 - p) / size)).all()
     z = ((np.log(0.8) if log_time else 0.8) - f) / sigma
     for above in (False, True):
-        P = by_component(q, j, lambda law, _, at, a=above: np.exp((law.log_sf if a else law.log_cdf)(z[at])))
+        P = by_component(
+            q,
+            j,
+            lambda distribution, _, at, a=above: np.exp((distribution.log_sf if a else distribution.log_cdf)(z[at])),
+        )
         agrees(
             asked("prob", log_time, limit=np.full(4, 0.8), above=above),
             q,
@@ -117,7 +125,7 @@ def test_against_draws(rng, case, size):
 
 @pytest.mark.parametrize("log_time", [False, True])
 @pytest.mark.parametrize("spread", [1e-3, 0.4, 30.0])
-def test_the_normal_law_is_its_closed_form(rng, log_time, spread):
+def test_the_normal_distribution_is_its_closed_form(rng, log_time, spread):
     """The general functions, handed normal noise."""
     spread = min(spread, 1.5) if log_time else spread
     q = mixture(rng, (Normal(),) * 3, log_time, spread)
@@ -148,8 +156,8 @@ def test_variance_of_a_normal_tail():
 @pytest.mark.parametrize("windowed", [False, True])
 def test_imputation_against_weighted_draws(rng, case, windowed):
     """Draws of f without the row's word, weighted by it; exact rows return the response."""
-    laws, log_time = CASES[case]
-    J, size = len(laws), 40_000
+    distributions, log_time = CASES[case]
+    J, size = len(distributions), 40_000
     lower, upper = np.array([0.5, -INF, 0.2, 0.3]), np.array([INF, -0.4, 0.9, 0.3])
     entry, exit = np.full(4, -INF), np.full(4, INF)
     if windowed:
@@ -157,19 +165,21 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
         lower = np.maximum(lower, entry)
     weight = np.repeat(rng.dirichlet(np.ones(J))[:, None], 4, axis=1)
     mean, sd = 0.1 + 0.3 * rng.normal(size=(J, 4)), 0.4 * np.exp(0.2 * rng.normal(size=(J, 4)))
-    seen = Seen(weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, laws, entry, exit)
+    seen = Seen(
+        weight, mean, sd, (0.3 + 0.1 * np.arange(J))[:, None], lower, upper, log_time, distributions, entry, exit
+    )
     table = conditional_statistics(seen, 0.9, True)
     assert np.allclose(table["estimate"], conditional_mean(seen))
     assert np.isclose(table["estimate"][3], np.exp(0.3) if log_time else 0.3)
     assert table["se"][3] == 0.0
     for i in range(3):
         g, w = [], []
-        for j, law in enumerate(laws):
+        for j, distribution in enumerate(distributions):
             rows = seen.component(j)
             f = mean[j, i] + sd[j, i] * rng.normal(size=(1, size))
             at = np.array([[i]])
             p = np.exp(rows.log_word(f, at))[0]
-            assert law is rows.noise
+            assert distribution is rows.noise
             g.append(rows.mean_seen(f, at)[0])
             w.append(weight[j, i] * p / p.sum())
         g, w = np.concatenate(g), np.concatenate(w)
@@ -182,7 +192,7 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
             assert abs(w[g < table[end][i]].sum() - p) < 5 * np.sqrt(np.sum(w * w))
 
 
-def test_laws_without_a_mean():
+def test_distributions_without_a_mean():
     """NaN, or infinite where a limit bounds the other tail; between limits all is finite."""
     one = np.ones((3, 4))
     weight, sigma = np.array([0.2, 0.3, 0.5]), np.array([0.5, 0.6, 0.7])
@@ -208,8 +218,8 @@ def test_laws_without_a_mean():
 @pytest.mark.parametrize("case", CASES)
 def test_far_limits_have_a_probability_of_their_own(rng, case):
     """Survival far out keeps its digits, and adds up with what lies below."""
-    laws, log_time = CASES[case]
-    q = mixture(rng, laws, log_time)
+    distributions, log_time = CASES[case]
+    q = mixture(rng, distributions, log_time)
     for limit in (1e-3, 3.0, 9.0):
         below, above = (q.value(asked("prob", log_time, limit=np.full(4, limit), above=side)) for side in (False, True))
         assert np.allclose(below + above, 1.0, rtol=1e-10)
@@ -221,9 +231,9 @@ def test_far_limits_have_a_probability_of_their_own(rng, case):
 def test_residuals_of_draws_are_normal():
     rng = np.random.default_rng(4)
     n = 1500
-    laws, entry = (Student(3.0), Student(6.0)), np.full(n, -0.5)
+    distributions, entry = (Student(3.0), Student(6.0)), np.full(n, -0.5)
     mean = np.repeat(rng.normal(size=n)[None], 2, axis=0)
-    q = nodes(np.array([0.4, 0.6]), mean, np.full((2, n), 0.5), np.array([0.4, 0.6]), noises=laws)
+    q = nodes(np.array([0.4, 0.6]), mean, np.full((2, n), 0.5), np.array([0.4, 0.6]), noises=distributions)
     y = np.full(n, -INF)
     for _ in range(500):
         again = np.flatnonzero(y < entry)
@@ -232,7 +242,9 @@ def test_residuals_of_draws_are_normal():
         for _ in range(200):
             low = np.flatnonzero(y[again] < entry[again])
             noise = np.where(
-                j[low] == 0, laws[0].ppf(rng.uniform(size=len(low))), laws[1].ppf(rng.uniform(size=len(low)))
+                j[low] == 0,
+                distributions[0].ppf(rng.uniform(size=len(low))),
+                distributions[1].ppf(rng.uniform(size=len(low))),
             )
             y[again[low]] = f[low] + q.sigma[j[low], 0] * noise
     assert (y > entry).all()

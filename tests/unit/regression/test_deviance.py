@@ -14,7 +14,7 @@ from tobitgp.distributions.student import Student
 from tobitgp.regression.residuals import deviance
 
 INF = np.inf
-LAWS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}
+DISTRIBUTIONS = {Normal(): stats.norm, Logistic(): stats.logistic, Gumbel(): stats.gumbel_l, Student(5.0): stats.t(5.0)}
 SIGMA = 0.7
 OPEN = (-INF, INF)
 CASES = [
@@ -31,39 +31,48 @@ CASES = [
 ]
 
 
-def lack(law, ends, window, eta):
+def lack(distribution, ends, window, eta):
     """Minus the log likelihood of a row, slowly."""
     (a, b), (entry, exit) = (np.subtract(pair, eta) / SIGMA for pair in (ends, window))
-    whole = law.sf(entry) - law.sf(exit) if entry > 0.0 else law.cdf(exit) - law.cdf(entry)
+    whole = (
+        distribution.sf(entry) - distribution.sf(exit)
+        if entry > 0.0
+        else distribution.cdf(exit) - distribution.cdf(entry)
+    )
     if a == b:
-        return -(law.logpdf(a) - np.log(SIGMA) - np.log(whole))
-    return -np.log((law.sf(a) - law.sf(b) if a > 0.0 else law.cdf(b) - law.cdf(a)) / whole)
+        return -(distribution.logpdf(a) - np.log(SIGMA) - np.log(whole))
+    return -np.log(
+        (distribution.sf(a) - distribution.sf(b) if a > 0.0 else distribution.cdf(b) - distribution.cdf(a)) / whole
+    )
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
 @pytest.mark.parametrize(("ends", "window"), CASES)
-def test_the_best_location(law, ends, window):
+def test_the_best_location(distribution, ends, window):
     seen = outcome(response([ends[0]], [ends[1]], entry=window[0], exit=window[1]))
-    found = deviance(rows_of(law, np.zeros(1), np.full(1, np.log(SIGMA))), seen)[0]
+    found = deviance(rows_of(distribution, np.zeros(1), np.full(1, np.log(SIGMA))), seen)[0]
     with np.errstate(all="ignore"):
         grid = np.linspace(-12.0, 12.0, 241)
-        values = np.array([lack(LAWS[law], ends, window, eta) for eta in grid])
+        values = np.array([lack(DISTRIBUTIONS[distribution], ends, window, eta) for eta in grid])
         k = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
         bracket = (grid[max(k - 1, 0)], grid[min(k + 1, 240)])
         best = optimize.minimize_scalar(
-            lambda eta: lack(LAWS[law], ends, window, eta), bounds=bracket, method="bounded", options={"xatol": 1e-9}
+            lambda eta: lack(DISTRIBUTIONS[distribution], ends, window, eta),
+            bounds=bracket,
+            method="bounded",
+            options={"xatol": 1e-9},
         )
-        want = np.sqrt(2.0 * (lack(LAWS[law], ends, window, 0.0) - best.fun))
+        want = np.sqrt(2.0 * (lack(DISTRIBUTIONS[distribution], ends, window, 0.0) - best.fun))
     assert abs(found) == pytest.approx(want, abs=1e-4)
     assert np.sign(found) == np.sign(best.x)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_rows_that_reach_the_end_of_their_window_lack_nothing_at_best(distribution):
     seen = outcome(response([1.0, -INF, 1.0], [INF, 1.0, 3.0], entry=[0.0, 0.0, -INF], exit=[3.0, 3.0, 3.0]))
-    found = deviance(rows_of(law, np.full(3, 0.5), np.full(3, np.log(SIGMA))), seen)
+    found = deviance(rows_of(distribution, np.full(3, 0.5), np.full(3, np.log(SIGMA))), seen)
     ends = [((1.0, 3.0), (0.0, 3.0)), ((0.0, 1.0), (0.0, 3.0)), ((1.0, 3.0), (-INF, 3.0))]
-    want = [np.sqrt(2.0 * lack(LAWS[law], *case, 0.5)) for case in ends]
+    want = [np.sqrt(2.0 * lack(DISTRIBUTIONS[distribution], *case, 0.5)) for case in ends]
     np.testing.assert_allclose(found, np.array(want) * [1.0, -1.0, 1.0], rtol=1e-9)
 
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from support.laws import LAWS
+from support.distributions import DISTRIBUTIONS
 from support.responses import response
 
 from tobitgp.data.outcome import outcome
@@ -33,44 +33,55 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("case", CASES)
-def test_no_maximum(case, law):
+def test_no_maximum(case, distribution):
     lower, upper, columns, words = CASES[case]
     names = [f"c{j}" for j in range(columns.shape[1])]
-    fit = maximise(outcome(response(lower, upper)), columns, law=LAWS[law], names=names, scores=True)
+    fit = maximise(
+        outcome(response(lower, upper)), columns, distribution=DISTRIBUTIONS[distribution], names=names, scores=True
+    )
     assert not fit.converged
     assert np.isfinite(fit.parameters).all()
     assert np.isfinite(fit.log_likelihood)
     assert re.search(words, fit.message)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_stratum_with_one_exact_row(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_stratum_with_one_exact_row(distribution):
     alone = (np.argmax(Y) == np.arange(N)).astype(float)
     rows = response(np.where(Y > 0.0, Y, -INF), np.maximum(Y, 0.0))
-    fit = maximise(outcome(rows), np.column_stack([H, alone]), W=np.column_stack([np.ones(N), alone]), law=LAWS[law])
+    fit = maximise(
+        outcome(rows),
+        np.column_stack([H, alone]),
+        W=np.column_stack([np.ones(N), alone]),
+        distribution=DISTRIBUTIONS[distribution],
+    )
     assert not fit.converged
     assert "sigma of the 1 row, told from the others by column 1, goes to 0" in fit.message
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_rows_in_the_far_tail_of_their_window(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_rows_in_the_far_tail_of_their_window(distribution):
     y = np.random.default_rng(3).gamma(0.5, size=300)
-    fit = maximise(outcome(response(y, y, entry=0.0)), np.ones((300, 1)), law=LAWS[law])
+    fit = maximise(outcome(response(y, y, entry=0.0)), np.ones((300, 1)), distribution=DISTRIBUTIONS[distribution])
     assert not fit.converged
     assert "through their window" in fit.message
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_what_has_a_maximum_after_all(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_what_has_a_maximum_after_all(distribution):
     lower, upper = np.full(N, -INF), np.zeros(N)
     lower[0] = upper[0] = 3.0
-    assert maximise(outcome(response(lower, upper)), H, law=LAWS[law]).converged  # one exact row, kept up by limits
+    assert maximise(
+        outcome(response(lower, upper)), H, distribution=DISTRIBUTIONS[distribution]
+    ).converged  # one exact row, kept up by limits
     signs = CASES["signs only"]
-    assert maximise(outcome(response(*signs[:2])), H, law=LAWS[law], fixed_gamma=np.zeros(1)).converged  # a probit
+    assert maximise(
+        outcome(response(*signs[:2])), H, distribution=DISTRIBUTIONS[distribution], fixed_gamma=np.zeros(1)
+    ).converged  # a probit
     windows = response(np.floor(Y), np.floor(Y) + 1.0)
-    assert maximise(outcome(windows), H, law=LAWS[law]).converged
+    assert maximise(outcome(windows), H, distribution=DISTRIBUTIONS[distribution]).converged
 
 
 def test_columns_go_by_number_without_names():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import minimize
-from support.laws import EVERY, IDS
+from support.distributions import EVERY, IDS
 from support.responses import response
 
 from tobitgp.data.arrays import CensoredResponse
@@ -27,10 +27,10 @@ def repeated(rows, H):
     return CensoredResponse(*fields, np.ones(count.sum())), np.repeat(H, count, axis=0)
 
 
-def log_likelihood(rows, H, law, beta, tau):
+def log_likelihood(rows, H, distribution, beta, tau):
     """Slowly, with scipy.stats."""
-    at = SCIPY.get(law.name) or stats.t(law.df)
-    at = at() if law.name in SCIPY else at
+    at = SCIPY.get(distribution.name) or stats.t(distribution.df)
+    at = at() if distribution.name in SCIPY else at
     eta, sigma = H @ beta, np.exp(tau)
     a, b = (rows.lower - eta) / sigma, (rows.upper - eta) / sigma
     entry, exit = (rows.entry - eta) / sigma, (rows.exit - eta) / sigma
@@ -49,26 +49,30 @@ def settled(fit, k):
 
 
 @pytest.mark.parametrize("data", ["mixed", "windowed"])
-@pytest.mark.parametrize("law", [Normal(), Logistic(), Gumbel(), Student(4.0)], ids=repr)
-def test_a_general_optimiser_finds_nothing_better(law, data, request):
+@pytest.mark.parametrize("distribution", [Normal(), Logistic(), Gumbel(), Student(4.0)], ids=repr)
+def test_a_general_optimiser_finds_nothing_better(distribution, data, request):
     rows, H = request.getfixturevalue(data)
-    fit = maximise(outcome(rows), H, law=law)
+    fit = maximise(outcome(rows), H, distribution=distribution)
     settled(fit, H.shape[1] + 1)
-    assert fit.log_likelihood == pytest.approx(log_likelihood(rows, H, law, fit.coefficients, fit.gamma), rel=1e-10)
+    assert fit.log_likelihood == pytest.approx(
+        log_likelihood(rows, H, distribution, fit.coefficients, fit.gamma), rel=1e-10
+    )
     with np.errstate(all="ignore"):
         other = minimize(
-            lambda x: -log_likelihood(rows, H, law, x[:-1], x[-1]), fit.parameters + 0.05, options={"gtol": 1e-4}
+            lambda x: -log_likelihood(rows, H, distribution, x[:-1], x[-1]),
+            fit.parameters + 0.05,
+            options={"gtol": 1e-4},
         )
     assert -other.fun <= fit.log_likelihood + 1e-8
     np.testing.assert_allclose(other.x, fit.parameters, atol=1e-4)
 
 
-@pytest.mark.parametrize("law", EVERY, ids=IDS)
-def test_weights_are_frequencies(law, mixed):
+@pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+def test_weights_are_frequencies(distribution, mixed):
     rows, H = mixed
-    a = maximise(outcome(rows), H, law=law, scores=True)
+    a = maximise(outcome(rows), H, distribution=distribution, scores=True)
     more, G = repeated(rows, H)
-    b = maximise(outcome(more), G, law=law, scores=True)
+    b = maximise(outcome(more), G, distribution=distribution, scores=True)
     assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(a.parameters, b.parameters, rtol=1e-7)
     groups = np.arange(len(H)) % 7
@@ -83,13 +87,13 @@ def test_weights_are_frequencies(law, mixed):
     )
 
 
-@pytest.mark.parametrize("law", EVERY, ids=IDS)
+@pytest.mark.parametrize("distribution", EVERY, ids=IDS)
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_units_do_not_matter(law, factor, mixed):
+def test_units_do_not_matter(distribution, factor, mixed):
     rows, H = mixed
     columns = np.array([1.0, 1e12, 1e-12])
-    a = maximise(outcome(rows), H, law=law)
-    b = maximise(outcome(scaled(rows, factor)), H * columns, law=law)
+    a = maximise(outcome(rows), H, distribution=distribution)
+    b = maximise(outcome(scaled(rows, factor)), H * columns, distribution=distribution)
     assert b.iterations == a.iterations
     np.testing.assert_allclose(b.coefficients * columns / factor, a.coefficients, rtol=1e-9)
     np.testing.assert_allclose(b.gamma - np.log(factor), a.gamma, rtol=1e-9, atol=1e-9)
@@ -125,8 +129,8 @@ def test_known_sigma(mixed):
     rows, H = mixed
     seen = outcome(rows)
     free = maximise(seen, H)
-    for law in (Normal(), Student(1e8)):
-        given = maximise(seen, H, law=law, fixed_gamma=free.gamma)
+    for distribution in (Normal(), Student(1e8)):
+        given = maximise(seen, H, distribution=distribution, fixed_gamma=free.gamma)
         np.testing.assert_allclose(given.coefficients, free.coefficients, rtol=1e-5)
         assert not covariance(given)[-1].any()
 
@@ -149,7 +153,7 @@ def test_log_linear_sigma(mixed):
 def test_scores_add_up_to_nothing(mixed, windowed):
     for rows, H in (mixed, windowed):
         for estimate in (False, True):
-            fit = maximise(outcome(rows), H, law=Student(4.0), W=H[:, :2], estimate_df=estimate, scores=True)
+            fit = maximise(outcome(rows), H, distribution=Student(4.0), W=H[:, :2], estimate_df=estimate, scores=True)
             assert fit.converged
             np.testing.assert_allclose(rows.weight @ fit.scores, 0.0, atol=1e-5)
 
@@ -157,17 +161,18 @@ def test_scores_add_up_to_nothing(mixed, windowed):
 def test_degrees_of_freedom(rng):
     y = 1.0 + 0.5 * rng.standard_t(3.0, size=4000)
     rows = response(np.where(y > 0.5, y, -np.inf), np.maximum(y, 0.5))
-    fit = maximise(outcome(rows), np.ones((4000, 1)), law=Student(8.0), estimate_df=True)
+    fit = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(8.0), estimate_df=True)
     settled(fit, 3)
     assert fit.df == pytest.approx(3.0, rel=0.25)
     assert fit.parameters[-1] == pytest.approx(np.log(fit.df))
-    given = maximise(outcome(rows), np.ones((4000, 1)), law=Student(fit.df))
+    given = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df))
     assert given.log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-12)
     for near in (0.98, 1.02):
-        other = maximise(outcome(rows), np.ones((4000, 1)), law=Student(fit.df * near))
+        other = maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df * near))
         assert other.log_likelihood < fit.log_likelihood
     profile = [
-        maximise(outcome(rows), np.ones((4000, 1)), law=Student(fit.df * np.exp(s))).log_likelihood for s in (-0.1, 0.1)
+        maximise(outcome(rows), np.ones((4000, 1)), distribution=Student(fit.df * np.exp(s))).log_likelihood
+        for s in (-0.1, 0.1)
     ]
     curvature = (sum(profile) - 2.0 * fit.log_likelihood) / 0.01
     assert fit.inverse_information[-1, -1] == pytest.approx(-1.0 / curvature, rel=0.02)
@@ -175,10 +180,10 @@ def test_degrees_of_freedom(rng):
 
 def test_normal_rows_have_no_degrees_of_freedom(rng):
     y = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    fit = maximise(outcome(response(y, y)), np.ones((400, 1)), law=Student(), estimate_df=True, scores=True)
+    fit = maximise(outcome(response(y, y)), np.ones((400, 1)), distribution=Student(), estimate_df=True, scores=True)
     assert fit.converged
     assert fit.df == 1000.0
-    assert "normal law fits as well" in fit.message
+    assert "normal distribution fits as well" in fit.message
     assert fit.free.tolist() == [True, True, False]
     assert covariance(fit).shape == (3, 3)
     assert not fit.scores[:, -1].any()
@@ -196,20 +201,20 @@ def test_uncensored_rows_are_least_squares(rng):
     assert covariance(fit)[-1, -1] == pytest.approx(1.0 / 100, rel=1e-8)
 
 
-@pytest.mark.parametrize("law", [Normal(), Gumbel(), Logistic()], ids=repr)
-def test_heavy_censoring_settles_quickly(law, rng):
+@pytest.mark.parametrize("distribution", [Normal(), Gumbel(), Logistic()], ids=repr)
+def test_heavy_censoring_settles_quickly(distribution, rng):
     x = rng.normal(size=5000)
     y = x + rng.normal(size=5000)
     limit = np.quantile(y, 0.99)
     rows = response(np.where(y > limit, y, -np.inf), np.maximum(y, limit))
-    fit = maximise(outcome(rows), np.column_stack([np.ones(5000), x]), law=law)
+    fit = maximise(outcome(rows), np.column_stack([np.ones(5000), x]), distribution=distribution)
     assert fit.converged
     assert fit.iterations < 15
 
 
-def test_one_wild_value_under_students_law(rng):
+def test_one_wild_value_under_students_distribution(rng):
     y = np.append(rng.normal(size=200), 1e6)
-    fit = maximise(outcome(response(y, y)), np.ones((201, 1)), law=Student())
+    fit = maximise(outcome(response(y, y)), np.ones((201, 1)), distribution=Student())
     assert fit.converged
     assert abs(fit.coefficients[0]) < 0.3
 
@@ -226,16 +231,16 @@ def test_no_rows():
         maximise(outcome(response([], [])), np.ones((0, 1)))
 
 
-@pytest.mark.parametrize("law", [Normal(), Student()], ids=repr)
-def test_everything_known(law, mixed):
+@pytest.mark.parametrize("distribution", [Normal(), Student()], ids=repr)
+def test_everything_known(distribution, mixed):
     rows, H = mixed
     beta, gamma = np.array([1.0, 0.5, -1.0]), np.array([0.2])
-    fit = maximise(outcome(rows), H, law=law, fixed_coefficients=beta, fixed_gamma=gamma)
+    fit = maximise(outcome(rows), H, distribution=distribution, fixed_coefficients=beta, fixed_gamma=gamma)
     assert fit.converged
-    assert fit.log_likelihood == pytest.approx(log_likelihood(rows, H, law, beta, gamma), rel=1e-10)
+    assert fit.log_likelihood == pytest.approx(log_likelihood(rows, H, distribution, beta, gamma), rel=1e-10)
     assert not covariance(fit).any()
-    empty = maximise(outcome(rows), np.zeros((len(H), 0)), law=law, offset=H @ beta)
-    free = maximise(outcome(rows), H, law=law, fixed_coefficients=beta)
+    empty = maximise(outcome(rows), np.zeros((len(H), 0)), distribution=distribution, offset=H @ beta)
+    free = maximise(outcome(rows), H, distribution=distribution, fixed_coefficients=beta)
     assert empty.log_likelihood == pytest.approx(free.log_likelihood, rel=1e-12)
 
 

@@ -1,15 +1,15 @@
 import numpy as np
 import pytest
 from support.differences import gradient
-from support.laws import EVERY, IDS
+from support.distributions import EVERY, IDS
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
 from tobitgp.regression.newton import evaluate, olsen_derivatives, olsen_step
 
 
-@pytest.mark.parametrize("law", EVERY, ids=IDS)
-def test_olsens_coordinates(law, mixed):
+@pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+def test_olsens_coordinates(distribution, mixed):
     rows, H = mixed
     n = len(H)
     problem = standardised(outcome(rows), H, np.ones((n, 1)))
@@ -21,17 +21,17 @@ def test_olsens_coordinates(law, mixed):
         """At delta + u[:-1], h (1 + u[-1])."""
         h = (1.0 + u[-1]) / sigma
         at = np.append((x[:-1] / sigma + u[:-1]) / h, -np.log(h) - tau0)
-        return evaluate(problem, law, at).value
+        return evaluate(problem, distribution, at).value
 
-    state = evaluate(problem, law, x)
+    state = evaluate(problem, distribution, x)
     got, hessian = olsen_derivatives(state, sigma)
     np.testing.assert_allclose(got, gradient(value, np.zeros(4), 1e-3), rtol=1e-6, atol=1e-6)
     rows = gradient_rows(value, 4)
     np.testing.assert_allclose(hessian, rows, rtol=1e-4, atol=1e-3)
-    if law.log_concave:
+    if distribution.log_concave:
         assert np.linalg.eigvalsh(hessian).max() < 0.0
         step = olsen_step(state, tau0)
-        slope = (evaluate(problem, law, step.at(1e-6)).value - state.value) / 1e-6
+        slope = (evaluate(problem, distribution, step.at(1e-6)).value - state.value) / 1e-6
         assert slope == pytest.approx(step.slope, rel=1e-3)
 
 

@@ -21,15 +21,15 @@ def sample(seed, n=15, heavy=False):
     return outcome(rows), np.column_stack([np.ones(n), z])
 
 
-@pytest.mark.parametrize(("law", "free"), [(Student(), True), (Student(4.0), False), (Normal(), False)])
-def test_more_starts_find_higher_maxima(law, free, monkeypatch):
+@pytest.mark.parametrize(("distribution", "free"), [(Student(), True), (Student(4.0), False), (Normal(), False)])
+def test_more_starts_find_higher_maxima(distribution, free, monkeypatch):
     samples = [sample(seed, heavy=bool(seed % 2)) for seed in range(12)]
 
     def fits():
-        return [maximise(rows, H, W=H, law=law, estimate_df=free) for rows, H in samples]
+        return [maximise(rows, H, W=H, distribution=distribution, estimate_df=free) for rows, H in samples]
 
     every, with_several = fit.starts, fits()
-    monkeypatch.setattr(fit, "starts", lambda working, law: [next(every(working, law))])
+    monkeypatch.setattr(fit, "starts", lambda working, distribution: [next(every(working, distribution))])
     for several, one in zip(with_several, fits(), strict=True):
         assert several.converged >= one.converged
         if one.converged:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from support.differences import gradient
-from support.laws import EVERY, IDS
+from support.distributions import EVERY, IDS
 from support.working import standardised
 
 from tobitgp.data.outcome import outcome
@@ -17,20 +17,20 @@ def problem(data, W=None, free_df=False):
     return standardised(outcome(rows), H, W, free_df=free_df)
 
 
-def check(problem, law, x):
-    state = evaluate(problem, law, x)
-    difference = gradient(lambda at: evaluate(problem, law, at).value, x, 1e-3)
+def check(problem, distribution, x):
+    state = evaluate(problem, distribution, x)
+    difference = gradient(lambda at: evaluate(problem, distribution, at).value, x, 1e-3)
     np.testing.assert_allclose(state.gradient, difference, rtol=1e-6, atol=1e-6)
-    rows = [gradient(lambda at, i=i: evaluate(problem, law, at).gradient[i], x, 1e-3) for i in range(len(x))]
+    rows = [gradient(lambda at, i=i: evaluate(problem, distribution, at).gradient[i], x, 1e-3) for i in range(len(x))]
     np.testing.assert_allclose(state.hessian, rows, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(state.hessian, state.hessian.T)
 
 
-@pytest.mark.parametrize("law", EVERY, ids=IDS)
-def test_gradient_and_hessian(law, mixed, windowed):
-    check(problem(mixed), law, np.array([0.3, -0.2, 0.1, -0.3]))
-    check(problem(mixed, W=mixed[1][:, :2]), law, np.array([0.3, -0.2, 0.1, -0.3, 0.2]))
-    check(problem(windowed), law, np.array([0.3, -0.2, 0.1]))
+@pytest.mark.parametrize("distribution", EVERY, ids=IDS)
+def test_gradient_and_hessian(distribution, mixed, windowed):
+    check(problem(mixed), distribution, np.array([0.3, -0.2, 0.1, -0.3]))
+    check(problem(mixed, W=mixed[1][:, :2]), distribution, np.array([0.3, -0.2, 0.1, -0.3, 0.2]))
+    check(problem(windowed), distribution, np.array([0.3, -0.2, 0.1]))
 
 
 @pytest.mark.slow

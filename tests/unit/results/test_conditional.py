@@ -167,16 +167,18 @@ def test_two_ends_of_new_rows_are_read(mixed, response):
         res.predict(new.drop(columns=upper), "conditional")
 
 
-def by_quadrature(seen_law, lower, upper, entry, exit, level, *, log_time):
+def by_quadrature(seen_distribution, lower, upper, entry, exit, level, *, log_time):
     """Mean, sd and quantiles of the imputed value of one row, f on a grid in every component."""
-    law, weight, mean, sd, sigma = seen_law
+    distribution, weight, mean, sd, sigma = seen_distribution
     f = mean[:, None] + sd[:, None] * np.linspace(-9.0, 9.0, 1201)
     a, b, first, last = ((end - f) / sigma[:, None] for end in (lower, upper, entry, exit))
-    word = (law.cdf(b) - law.cdf(a)) / (law.cdf(last) - law.cdf(first))
+    word = (distribution.cdf(b) - distribution.cdf(a)) / (distribution.cdf(last) - distribution.cdf(first))
     density = weight[:, None] * word * np.exp(-0.5 * np.linspace(-9.0, 9.0, 1201) ** 2)
     v = (np.arange(400) + 0.5) / 400
     u, share = 1.0 - (1.0 - v) ** 4, (1.0 - v) ** 3 / 100.0
-    y = f[..., None] + sigma[:, None, None] * law.ppf(law.cdf(a)[..., None] + (law.cdf(b) - law.cdf(a))[..., None] * u)
+    y = f[..., None] + sigma[:, None, None] * distribution.ppf(
+        distribution.cdf(a)[..., None] + (distribution.cdf(b) - distribution.cdf(a))[..., None] * u
+    )
     g = (np.exp(y) if log_time else y) @ share
     g, p = g.ravel(), density.ravel() / density.sum()
     centre, order = p @ g, np.argsort(g)
@@ -207,7 +209,7 @@ def windowed(rng):
 @pytest.mark.parametrize("formula", WINDOWED)
 def test_new_rows_lie_in_their_windows(rng, formula):
     """A new row says of f what a training row does, and is imputed inside what was seen of it and its window."""
-    family, law = WINDOWED[formula]
+    family, distribution = WINDOWED[formula]
     data = windowed(rng)
     res = tg.fit(formula, data, family=family)
     exit, late = (2.5 if "2.5" in formula else np.inf), formula.startswith("Surv")
@@ -221,8 +223,8 @@ def test_new_rows_lie_in_their_windows(rng, formula):
     at = nodes_of(parts, ask(parts, new).design)
     mean, sd, sigma = at.mean, at.sd, at.sigma[:, 0]
     for i, row in enumerate(rows):
-        seen_law = law, parts.fitted.weights, mean[:, i], sd[:, i], sigma
-        truth = by_quadrature(seen_law, lower[row], upper[row], entry[row], exit, 0.9, log_time=late)
+        seen_distribution = distribution, parts.fitted.weights, mean[:, i], sd[:, i], sigma
+        truth = by_quadrature(seen_distribution, lower[row], upper[row], entry[row], exit, 0.9, log_time=late)
         np.testing.assert_allclose(table.iloc[i, :2], truth[:2], rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(table.iloc[i, 2:], truth[2:], rtol=5e-3, atol=2e-4)
         assert table["lower"].iloc[i] > (np.exp(lower[row]) if late else lower[row])
@@ -255,14 +257,14 @@ WORDS = {  # ends and windows of rows, in standard deviations of f
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("sigma", [1e-4, 0.05, 0.2, 1.0])
-@pytest.mark.parametrize("law", [Normal(), Gumbel(), Student(4.0)], ids=["normal", "gumbel", "student"])
-def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
+@pytest.mark.parametrize("distribution", [Normal(), Gumbel(), Student(4.0)], ids=["normal", "gumbel", "student"])
+def test_quantiles_of_f_given_what_was_seen(distribution, sigma, word):
     """Their orders by adaptive quadrature."""
     mean, sd = 2.0, 3.0
     ends = [np.array([mean + sd * end]) for end in WORDS[word]]
     if word == "window":  # a row inside its window, of which the upper end is what is known
         ends[0] = ends[2]
-    rows = Component(law, np.array([mean]), np.array([sd]), np.array([sigma * sd]), *ends, False)
+    rows = Component(distribution, np.array([mean]), np.array([sd]), np.array([sigma * sd]), *ends, False)
     scores = np.array([[-3.0, -1.0, -0.2, 0.0, 0.7, 2.0]])
     f = latent_quantiles(rows, scores)[0]
 
@@ -278,7 +280,7 @@ def test_quantiles_of_f_given_what_was_seen(law, sigma, word):
 
 
 def test_both_tails_of_f_have_their_digits():
-    """A row that says nothing leaves f its normal law, as far out as there are nodes."""
+    """A row that says nothing leaves f its normal distribution, as far out as there are nodes."""
     one, inf = np.ones(1), np.full(1, np.inf)
     rows = Component(Logistic(), 2.0 * one, 3.0 * one, 0.5 * one, -inf, inf, -inf, inf, False)
     scores = np.array([[-7.0, -5.0, 0.0, 5.0, 7.0]])

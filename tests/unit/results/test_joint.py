@@ -116,8 +116,8 @@ def test_rows_are_drawn_where_they_are_known_to_lie(request, fixture):
 
 @pytest.mark.parametrize("sigma", [0.02, 0.3, 2.0])
 @pytest.mark.parametrize("method", ["ep", "vi", "laplace"])
-def test_draws_of_a_row_have_the_law_of_imputation(mixed, method, sigma):
-    """Under the cavity y* is a truncated normal variable, however narrow the noise is beside the law of f."""
+def test_draws_of_a_row_have_the_distribution_of_imputation(mixed, method, sigma):
+    """Under the cavity y* is a truncated normal variable, however narrow the noise is beside the distribution of f."""
     res = tg.fit(LIMITED, mixed, fixed=KNOWN | {"sigma": sigma}, method=method, inducing=None)
     draws = 20_000
     y = res.sample(draws=draws, what="conditional", rng=2).to_numpy()
@@ -179,14 +179,14 @@ def test_a_row_is_imputed_as_one_whole_observation(weight):
     weights = np.r_[np.ones(30), weight]
     res = tg.fit("y ~ gp(x) | censor(upper=1)", data, method="vi", weights=weights, fixed=fixed)
     sd = np.hypot(1.5, 0.1)
-    law = truncnorm(1.0 / sd, np.inf, scale=sd)
+    distribution = truncnorm(1.0 / sd, np.inf, scale=sd)
     if weight <= 1:  # further copies say that f is higher
-        assert res.predict(what="conditional").iloc[-1] == pytest.approx(law.mean(), rel=1e-3)
+        assert res.predict(what="conditional").iloc[-1] == pytest.approx(distribution.mean(), rel=1e-3)
     drawn = res.sample(what="conditional", draws=20_000, rng=3).iloc[-1]
     error = drawn.std() / np.sqrt(20_000)
     assert abs(drawn.mean() - res.predict(what="conditional").iloc[-1]) < 4 * error
     if weight <= 1:
-        assert kstest(drawn, law.cdf).pvalue > 1e-3
+        assert kstest(drawn, distribution.cdf).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("limit", [8.0, 60.0])

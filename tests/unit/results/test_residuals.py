@@ -12,7 +12,7 @@ from tobitgp.posterior.nodes import Nodes
 from tobitgp.results.residuals import _of_tails, pearson
 
 INF = np.inf
-LAWS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
+DISTRIBUTIONS = [Normal(), Logistic(), Gumbel(), Student(5.0)]
 
 
 def residuals(kind, rows, lower, upper, uniform=None, entry=None, exit=None):
@@ -21,10 +21,10 @@ def residuals(kind, rows, lower, upper, uniform=None, entry=None, exit=None):
     exit = np.full_like(lower, INF) if exit is None else exit
 
     def of(a, b):
-        within = log_mass(law, *((end - rows.location) / rows.scale for end in (entry, exit)))
-        return log_mass(law, *((end - rows.location) / rows.scale for end in (a, b))) - within
+        within = log_mass(distribution, *((end - rows.location) / rows.scale for end in (entry, exit)))
+        return log_mass(distribution, *((end - rows.location) / rows.scale for end in (a, b))) - within
 
-    law = rows.noise
+    distribution = rows.noise
     return _of_tails(kind, of, lower, upper, entry, exit, uniform)
 
 
@@ -34,9 +34,9 @@ def pearson_residuals(rows, lower, upper):
     return pearson(at, rows.conditional_mean(lower, upper))
 
 
-def simulated(law, rng, n=40_000):
+def simulated(distribution, rng, n=40_000):
     eta, tau = rng.normal(size=n), rng.normal(-0.5, 0.2, size=n)
-    y = eta + np.exp(tau) * law.ppf(rng.random(n))
+    y = eta + np.exp(tau) * distribution.ppf(rng.random(n))
     kind = rng.integers(0, 4, size=n)
     cut = eta + rng.normal(size=n)
     grid = np.floor(y)
@@ -44,12 +44,12 @@ def simulated(law, rng, n=40_000):
     upper = np.where(kind == 1, np.maximum(y, cut), np.where(kind == 2, np.where(y > cut, INF, y), y))
     upper = np.where((kind == 1) & (y > cut), y, upper)
     lower, upper = np.where(kind == 3, grid, lower), np.where(kind == 3, grid + 1.0, upper)
-    return rows_of(law, eta, tau), lower, upper, y
+    return rows_of(distribution, eta, tau), lower, upper, y
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_quantile_residuals_are_normal(law, rng):
-    rows, lower, upper, _ = simulated(law, rng)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_quantile_residuals_are_normal(distribution, rng):
+    rows, lower, upper, _ = simulated(distribution, rng)
     found = residuals("quantile", rows, lower, upper, rng.random(len(lower)))
     assert stats.kstest(found, "norm").pvalue > 1e-3
 
@@ -74,9 +74,9 @@ def test_quantile_residuals_in_far_tails():
     np.testing.assert_allclose(found, [50.0, -50.0, 60.01155, 40.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_response_and_pearson_residuals_have_mean_zero(law, rng):
-    rows, lower, upper, _ = simulated(law, rng)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_response_and_pearson_residuals_have_mean_zero(distribution, rng):
+    rows, lower, upper, _ = simulated(distribution, rng)
     some = (lower == upper) | (np.floor(lower) == lower)
     for found in (rows.conditional_mean(lower, upper) - rows.mean(), pearson_residuals(rows, lower, upper)):
         assert np.isfinite(found).all()
@@ -85,7 +85,7 @@ def test_response_and_pearson_residuals_have_mean_zero(law, rng):
         assert part.std() > 0.0
     exact = lower == upper
     want = (lower - rows.mean())[exact]
-    sd = rows.scale * np.sqrt(law.variance)
+    sd = rows.scale * np.sqrt(distribution.variance)
     np.testing.assert_allclose(pearson_residuals(rows, lower, upper)[exact], want / sd[exact], atol=1e-12)
 
 
@@ -94,15 +94,15 @@ def test_pearson_residuals_need_a_variance():
     assert np.isnan(pearson_residuals(rows, np.ones(1), np.ones(1))).all()
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_martingale_residuals_have_mean_zero(law, rng):
-    rows, lower, upper, _ = simulated(law, rng)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_martingale_residuals_have_mean_zero(distribution, rng):
+    rows, lower, upper, _ = simulated(distribution, rng)
     found = residuals("martingale", rows, lower, upper)
     assert abs(found.mean()) < 5.0 * found.std() / np.sqrt(len(found))
     interval = np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
     part = rows.take(interval)
     a, b = part.standardise(lower[interval]), part.standardise(upper[interval])
-    below, above = law.log_sf(a), law.log_sf(b)
+    below, above = distribution.log_sf(a), distribution.log_sf(b)
     S, T = np.exp(below), np.exp(above)
     clear = S - T > 1e-3
     want = ((S * below - T * above) / (S - T))[clear]
@@ -121,15 +121,15 @@ def test_cox_snell_residuals():
     np.testing.assert_allclose(late - found, [-0.2, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_hazards_inside_windows(law, rng):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda distribution: distribution.name)
+def test_hazards_inside_windows(distribution, rng):
     n = 20_000
     eta = rng.normal(size=n)
-    y = eta + 0.8 * law.ppf(rng.random(n))
+    y = eta + 0.8 * distribution.ppf(rng.random(n))
     entry, exit = np.where(rng.random(n) < 0.5, -INF, -0.6), np.where(rng.random(n) < 0.5, INF, 1.7)
     seen = (entry < y) & (y <= exit)
     y, entry, exit = y[seen], entry[seen], exit[seen]
-    rows = rows_of(law, eta[seen], np.full(len(y), np.log(0.8)))
+    rows = rows_of(distribution, eta[seen], np.full(len(y), np.log(0.8)))
     hazard = residuals("cox_snell", rows, y, y, entry=entry, exit=exit)
     assert stats.kstest(hazard, "expon").pvalue > 1e-3
     cut = np.maximum(0.9, entry + 0.1)

@@ -1,4 +1,4 @@
-"""Survival of fits of every kind: the same laws for all, other programs, quadrature and draws for each."""
+"""Survival of fits of every kind: the same distributions for all, other programs, quadrature and draws for each."""
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ KINDS = ["gp lognormal", "gp weibull", "point loglogistic", "mle weibull", "mle 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-# -- laws that all keep ----------------------------------------------------------------------------------------------
+# -- what holds of all of them ------------------------------------------------------------------------------------
 
 
 @every_kind
@@ -368,7 +368,7 @@ def test_responses_before_a_logarithm_and_after_it(data):
 
 
 def posterior(res, row):
-    """Weights, means and sds of f, and scales and laws of the noise, of one row."""
+    """Weights, means and sds of f, and scales and distributions of the noise, of one row."""
     q = nodes_of(res.parts, of_rows.ask(res.parts, row).design)
     return q.weight, q.mean[:, 0], q.sd[:, 0], q.sigma[:, 0], q.noises
 
@@ -376,13 +376,13 @@ def posterior(res, row):
 @pytest.mark.parametrize("kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student"])
 def test_means_are_integrals_over_the_posterior(fits, data, kind):
     res, row = fits(kind), data.iloc[[4]]
-    weight, mean, sd, sigma, laws = posterior(res, row)
+    weight, mean, sd, sigma, distributions = posterior(res, row)
     for t in (50.0, 400.0, 5000.0):
         y, total = np.log(t), 0.0
-        for w, m, s, sg, law in zip(weight, mean, sd, sigma, laws, strict=True):
+        for w, m, s, sg, distribution in zip(weight, mean, sd, sigma, distributions, strict=True):
 
-            def inside(x, m=m, s=s, sg=sg, law=law, y=y):
-                return float(np.exp(law.log_sf(np.array([(y - m - s * x) / sg]))[0])) * st.norm.pdf(x)
+            def inside(x, m=m, s=s, sg=sg, distribution=distribution, y=y):
+                return float(np.exp(distribution.log_sf(np.array([(y - m - s * x) / sg]))[0])) * st.norm.pdf(x)
 
             total += w * quad(inside, -9.0, 12.0, epsabs=0.0, epsrel=1e-9, limit=300)[0]
         at = t if res.parts.family.log_time else y
@@ -402,9 +402,9 @@ def test_means_are_integrals_over_the_posterior(fits, data, kind):
     "kind", ["gp lognormal", "gp weibull", "point loglogistic", "point student", "point gaussian", "point weibull"]
 )
 def test_bands_are_those_of_draws(fits, data, kind):
-    """Every draw of f and the noise counts the same, while means are of the predictive law."""
+    """Every draw of f and the noise counts the same, while means are of the predictive distribution."""
     res, row, rng = fits(kind), data.iloc[[4]], np.random.default_rng(1)
-    weight, mean, sd, sigma, laws = posterior(res, row)
+    weight, mean, sd, sigma, distributions = posterior(res, row)
     n = 400_000
     j = rng.choice(len(weight), n, p=weight)
     f = mean[j] + sd[j] * rng.standard_normal(n)
@@ -412,11 +412,11 @@ def test_bands_are_those_of_draws(fits, data, kind):
     (a, t) = (300.0, 500.0) if log_time else (5.0, 1.0)
     ends = np.log([a, a + t]) if log_time else np.array([a, a + t])
     sf, rate = np.empty((2, n)), np.empty(n)
-    for k, law in enumerate(laws):
+    for k, distribution in enumerate(distributions):
         at = j == k
         for i in (0, 1):
-            sf[i, at] = law.log_sf((ends[i] - f[at]) / sigma[k])
-        rate[at] = -law.upper_tail((ends[0] - f[at]) / sigma[k]).d1 / sigma[k] / (a if log_time else 1.0)
+            sf[i, at] = distribution.log_sf((ends[i] - f[at]) / sigma[k])
+        rate[at] = -distribution.upper_tail((ends[0] - f[at]) / sigma[k]).d1 / sigma[k] / (a if log_time else 1.0)
     alive = np.exp(sf[0]) / np.exp(sf[0]).sum()
 
     def check(values, table):
@@ -534,8 +534,8 @@ def test_a_mixture_has_no_order(fits, data):
 def test_restricted_means_of_counts_are_sums():
     y = np.random.default_rng(3).poisson(4.0, 80).astype(float)
     res = tg.fit("y ~ mixture(1)", {"y": y}, family="poisson")
-    law = res.predictive
-    want = law.sf(np.arange(6)).sum() + 0.5 * law.sf(6.0)
+    distribution = res.predictive
+    want = distribution.sf(np.arange(6)).sum() + 0.5 * distribution.sf(6.0)
     found = res.predict_restricted_mean(t=6.5)[0]
     np.testing.assert_allclose(found, want, rtol=1e-10)
     assert res.predict_restricted_mean(t=6.5, interval=0.9).notna().all(axis=None)

@@ -68,8 +68,8 @@ def test_censored_regressions_have_the_noise_of_each_row(data):
 def test_processes_are_closed_form_regression_with_known_noise(data, dense, method, tmp_path):
     K, noise, mean, sd = dense
     fit = tg.fit("y ~ 0 + gp(x)", data, var_weights="w", fixed=KNOWN, inducing=None, method=method)
-    law = multivariate_normal(np.zeros(len(K)), K + np.diag(noise))
-    assert fit.log_evidence == pytest.approx(law.logpdf(data["y"]), abs=1e-6)
+    distribution = multivariate_normal(np.zeros(len(K)), K + np.diag(noise))
+    assert fit.log_evidence == pytest.approx(distribution.logpdf(data["y"]), abs=1e-6)
     np.testing.assert_allclose(fit.predict(what="latent"), mean, atol=1e-7)
     total = np.hypot(sd, np.sqrt(noise))
     np.testing.assert_allclose(fit.residuals("quantile"), (data["y"] - mean) / total, atol=1e-6)
@@ -105,10 +105,10 @@ def test_likelihoods_of_rows_with_noise_of_their_own_by_quadrature(noise, kind):
     name = "exact" if kind == "truncated" else kind
     ends = lower * one, upper * one, lower * one, one * (kind == "one-sided"), one, (upper - lower) * one
     rows = Rows(name, *ends, window, spread=c * one)
-    law = norm if isinstance(noise, GaussianNoise) else logistic
+    distribution = norm if isinstance(noise, GaussianNoise) else logistic
 
     def p(f):
-        y = law(f, c * sigma)
+        y = distribution(f, c * sigma)
         return (y.pdf(lower) if lower == upper else y.sf(lower) - y.sf(upper)) / (y.sf(-0.4) if window else 1.0)
 
     def log_z(m):

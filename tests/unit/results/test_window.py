@@ -11,7 +11,12 @@ from scipy.integrate import quad
 import tobitgp as tg
 from tobitgp.errors import SpecError
 
-LAWS = {"gaussian": stats.norm(), "logistic": stats.logistic(), "lognormal": stats.norm(), "weibull": stats.gumbel_l()}
+DISTRIBUTIONS = {
+    "gaussian": stats.norm(),
+    "logistic": stats.logistic(),
+    "lognormal": stats.norm(),
+    "weibull": stats.gumbel_l(),
+}
 NEW = {"x": [-0.5, 0.3, 0.9]}
 
 
@@ -24,11 +29,11 @@ def windowed(low, high, limit, *, log_time=False):
     return pd.DataFrame({"x": x[seen], "y": np.minimum(y[seen], limit)})
 
 
-def shown(law, eta, sigma, low, high, limit, *, log_time):
+def shown(distribution, eta, sigma, low, high, limit, *, log_time):
     """E[min(y*, limit) | low < y* < high] by quadrature."""
 
     def density(z):
-        return law.pdf((z - eta) / sigma) / sigma
+        return distribution.pdf((z - eta) / sigma) / sigma
 
     a, b, c = np.log([low, high, limit]) if log_time else (low, high, limit)
     value = np.exp if log_time else np.asarray
@@ -36,7 +41,7 @@ def shown(law, eta, sigma, low, high, limit, *, log_time):
     return parts / quad(density, a, b, points=[c], epsabs=1e-13)[0]
 
 
-@pytest.mark.parametrize("family", LAWS)
+@pytest.mark.parametrize("family", DISTRIBUTIONS)
 def test_regressions_predict_means_inside_the_window(family):
     log_time = family in ("lognormal", "weibull")
     ends = (0.7, 9.0, 5.0) if log_time else (0.0, 2.2, 1.6)
@@ -45,7 +50,7 @@ def test_regressions_predict_means_inside_the_window(family):
 
     def exact(x):
         eta = res.params["Intercept"] + res.params["x"] * x
-        return shown(LAWS[family], eta, res.params["sigma"], *ends, log_time=log_time)
+        return shown(DISTRIBUTIONS[family], eta, res.params["sigma"], *ends, log_time=log_time)
 
     table = res.predict(NEW, "observed", interval=0.95)
     assert table["estimate"].to_numpy() == pytest.approx([exact(x) for x in NEW["x"]], rel=1e-9)
@@ -84,7 +89,7 @@ def test_processes_average_the_mean_inside_the_window_over_f(family):
     f, (nodes, weight) = res.predict(NEW, "latent", se=True), hermegauss(40)
 
     def exact(mean, sd):
-        values = [shown(LAWS[family], mean + sd * z, 0.6, *ends, log_time=log_time) for z in nodes]
+        values = [shown(DISTRIBUTIONS[family], mean + sd * z, 0.6, *ends, log_time=log_time) for z in nodes]
         return np.average(np.transpose([values, np.square(values)]), axis=0, weights=weight)
 
     moments = np.array([exact(m, s) for m, s in zip(f["estimate"], f["se"], strict=True)])
@@ -92,7 +97,7 @@ def test_processes_average_the_mean_inside_the_window_over_f(family):
     assert table["estimate"].to_numpy() == pytest.approx(moments[:, 0], rel=1e-8)
     assert table["se"].to_numpy() == pytest.approx(np.sqrt(moments[:, 1] - moments[:, 0] ** 2), rel=1e-5)
     for end, z in (("lower", stats.norm.ppf(0.05)), ("upper", stats.norm.ppf(0.95))):  # the mean rises with f
-        at = [shown(LAWS[family], m + z * s, 0.6, *ends, log_time=log_time) for m, s in f.to_numpy()]
+        at = [shown(DISTRIBUTIONS[family], m + z * s, 0.6, *ends, log_time=log_time) for m, s in f.to_numpy()]
         assert np.abs(table[end] - at).max() < 0.005 * table["se"].max()
     draws = res.sample(NEW, draws=2000, what="observed", rng=1).to_numpy()
     assert draws.mean(axis=1) == pytest.approx(moments[:, 0], abs=0.02 * (ends[1] - ends[0]))

@@ -182,7 +182,7 @@ def test_html_escapes_names(data):
 
 
 def test_families_with_exact_evidence_are_ranked_beside_others_by_a_bound(recwarn):
-    """A normal law of uncensored rows has its evidence exactly, a Weibull one does not."""
+    """A normal distribution of uncensored rows has its evidence exactly, a Weibull one does not."""
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"x": rng.normal(size=40)}).assign(t=lambda d: np.exp(d["x"] + rng.normal(size=40)))
     chosen = tg.select({"family": ["weibull", "lognormal"]}, data, formula="t ~ x")

@@ -77,18 +77,20 @@ class JointProcess(JointPosterior):
             for E in unseen_groups(point, inputs, asked.skip):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
-            law, variance = gp.family.law_at(point.theta), np.maximum(d, 0.0)
+            distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
             sigma = asked.design.noise(point.sigma)
             free = noise and known is None and window is None
-            if free and law.gaussian:
+            if free and distribution.gaussian:
                 variance = variance + np.square(sigma)
             f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-            if free and not law.gaussian:
-                f += np.reshape(sigma, (-1, 1)) * law.ppf(open_uniform(rng, f.shape))
+            if free and not distribution.gaussian:
+                f += np.reshape(sigma, (-1, 1)) * distribution.ppf(open_uniform(rng, f.shape))
             if seen is None:
                 y = offset[:, None] + scale * f
                 if window is not None:
-                    y = draw_within(law, y, scale * np.reshape(sigma, (-1, 1)), *window, open_uniform(rng, f.shape))
+                    y = draw_within(
+                        distribution, y, scale * np.reshape(sigma, (-1, 1)), *window, open_uniform(rng, f.shape)
+                    )
                 out[:, at] = y
             else:
                 sd = np.sqrt(point.factor.variance(A) + variance)
@@ -173,8 +175,11 @@ class ProcessDraws(Draws):
             known, out = self.known.rows(np.arange(rows.start, rows.stop)), np.empty_like(f)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
-                law, tau = self.parts.family.law_at(point.theta), np.log(scale * self._noise(point.sigma, rows))
-                out[:, at] = log_likelihoods(law, known, f[:, at], tau)
+                distribution, tau = (
+                    self.parts.family.distribution_at(point.theta),
+                    np.log(scale * self._noise(point.sigma, rows)),
+                )
+                out[:, at] = log_likelihoods(distribution, known, f[:, at], tau)
             yield rows, on_grid(out + jacobian[rows][:, None])
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
@@ -184,11 +189,13 @@ class ProcessDraws(Draws):
             uniform = open_uniform(rng, f.shape)
             for j, point in enumerate(self.parts.fitted.points):
                 at = self.point == j
-                law, sigma = family.law_at(point.theta), scale * self._noise(point.sigma, rows)
+                distribution, sigma = family.distribution_at(point.theta), scale * self._noise(point.sigma, rows)
                 if window is None:
-                    f[:, at] += sigma * law.ppf(uniform[:, at])
+                    f[:, at] += sigma * distribution.ppf(uniform[:, at])
                 else:
-                    f[:, at] = draw_within(law, f[:, at], sigma, window[0][rows], window[1][rows], uniform[:, at])
+                    f[:, at] = draw_within(
+                        distribution, f[:, at], sigma, window[0][rows], window[1][rows], uniform[:, at]
+                    )
             yield rows, _exp(f) if family.log_time else f
 
     def _noise(self, sigma: float, rows: slice) -> Array:

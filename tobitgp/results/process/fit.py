@@ -113,7 +113,7 @@ def evidence_at(
     _check_all_given(model)
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     found = evaluate(task, method, settings, gradient=gradient)
-    plain = not np.any(plan.measured.counts[1:]) and family.law.gaussian
+    plain = not np.any(plan.measured.counts[1:]) and family.distribution.gaussian
     slopes = None if found.gradient is None else pd.Series(found.gradient, index=list(model.parameters.names))
     return Evidence(found.value, "exact" if plain else found.method.evidence_kind, slopes)
 

@@ -86,7 +86,7 @@ def noise_sds(parts: Parts, design: Design | None = None) -> Array:
 
 def noises(parts: Parts) -> tuple[Distribution, ...]:
     """Distribution of the noise at every design point."""
-    return tuple(parts.gp.family.law_at(point.theta) for point in parts.fitted.points)
+    return tuple(parts.gp.family.distribution_at(point.theta) for point in parts.fitted.points)
 
 
 def answer(

@@ -184,7 +184,7 @@ class GPResults(Results):
         """What ``log_evidence`` is: "ep", "laplace", "elbo", a bound's name; "exact" of plain Gaussian values."""
         parts = self._parts
         plain = not parts.facts.any_censored and parts.spec.truncation is None
-        return "exact" if plain and parts.gp.family.law.gaussian else str(parts.fitted.method.evidence_kind)
+        return "exact" if plain and parts.gp.family.distribution.gaussian else str(parts.fitted.method.evidence_kind)
 
     @property
     def converged(self) -> bool:

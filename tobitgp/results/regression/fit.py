@@ -137,7 +137,7 @@ def fit_partitions(
     n, exact, bounded, log_jacobian = (sum(each) for each in zip(*rows.collect(_counts), strict=True))
     known_sigma = SIGMA in (fixed or {}) or family.known_sigma is not None
     _warn_one_exact(n, exact, bounded, known_scale=known_sigma)
-    search: dict[str, Any] = {"law": family.law, "estimate_df": family.estimate_df, "store": store}
+    search: dict[str, Any] = {"distribution": family.distribution, "estimate_df": family.estimate_df, "store": store}
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
     _warn_of(maximum)
     llnull = float("nan")

@@ -87,7 +87,7 @@ class RegressionParts(Source):
     def noise(self) -> Distribution:
         """Distribution of the noise, with the degrees of freedom that were estimated."""
         df = self.maximum.df
-        return self.family.law if df is None else self.family.law.with_shape(df)
+        return self.family.distribution if df is None else self.family.distribution.with_shape(df)
 
     @property
     def names(self) -> list[str]:
@@ -131,7 +131,7 @@ def model_arguments(design: Design, family: Family) -> dict[str, Any]:
     """What ``maximise`` and ``null_log_likelihood`` are told of a model beside its rows and linear columns."""
     scale = design.scale
     return {
-        "law": family.law,
+        "distribution": family.distribution,
         "offset": design.offset,
         "estimate_df": family.estimate_df,
         "W": None if scale is None else scale.W,

@@ -12,7 +12,7 @@ from tobitgp.posterior.questions import CURVES, Question, mean, observed, probab
 from tobitgp.results.mixture.parts import draw_parameters
 from tobitgp.results.mixture.predict import _PlugIn, posterior_of
 
-LAWS = {
+DISTRIBUTIONS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),
     "lognormal": lambda mean, sd: st.lognorm(sd, scale=np.exp(mean)),
     "exponential": lambda rate: st.expon(scale=1.0 / rate),
@@ -35,7 +35,7 @@ def fit(request, rng):
 def value(name, k, params, of):
     """The number of a mixture with these parameters (p,)."""
     weight, *rest = np.split(params, len(params) // k)
-    return sum(w * of(LAWS[name](*each)) for w, *each in zip(weight / weight.sum(), *rest, strict=True))
+    return sum(w * of(DISTRIBUTIONS[name](*each)) for w, *each in zip(weight / weight.sum(), *rest, strict=True))
 
 
 def differences(fit, of):
@@ -69,7 +69,7 @@ def test_values_and_errors(which, fit, rng):
     at, after = x[[1]], x[[0]]
 
     def sf(y):
-        return lambda law: law.sf(y)
+        return lambda distribution: distribution.sf(y)
 
     def of(params, function):
         return value(name, fit.k, params, function)
@@ -83,16 +83,23 @@ def test_values_and_errors(which, fit, rng):
         "cumulative": (CURVES["cumulative_hazard"](positive, at), lambda p: -np.log(of(p, sf(at)))),
         "hazard": (
             CURVES["hazard"](positive, at),
-            lambda p: of(p, lambda law: law.pmf(at) if counts else law.pdf(at)) / of(p, sf(at - 1.0 if counts else at)),
+            lambda p: (
+                of(p, lambda distribution: distribution.pmf(at) if counts else distribution.pdf(at))
+                / of(p, sf(at - 1.0 if counts else at))
+            ),
         ),
         "below": (
             probability(positive, at, above=False),
-            lambda p: of(p, lambda law: law.cdf(np.ceil(at) - 1.0 if counts else at)),
+            lambda p: of(p, lambda distribution: distribution.cdf(np.ceil(at) - 1.0 if counts else at)),
         ),
-        "mean": (mean(positive), lambda p: of(p, lambda law: np.atleast_1d(law.mean()))),
+        "mean": (mean(positive), lambda p: of(p, lambda distribution: np.atleast_1d(distribution.mean()))),
         "quantile": (
             quantile(positive, 0.3),
-            lambda p: v - (of(p, lambda law: law.cdf(v)) - 0.3) / of(fit.values, lambda law: law.pdf(v)),
+            lambda p: (
+                v
+                - (of(p, lambda distribution: distribution.cdf(v)) - 0.3)
+                / of(fit.values, lambda distribution: distribution.pdf(v))
+            ),
         ),
     }
     question, exact = cases[which]
@@ -108,17 +115,17 @@ def test_clipped_and_conditional_means_are_integrals(fit, rng):
     low, high = x[[0]], x[[2]] + counts
     support, p = np.arange(0.0, 400.0), (np.arange(100_000) + 0.5) / 100_000
 
-    def clipped(law):
+    def clipped(distribution):
         if counts:
-            return law.pmf(support) @ np.clip(support, low, high)
-        return np.clip(law.ppf(p), low, high).mean()
+            return distribution.pmf(support) @ np.clip(support, low, high)
+        return np.clip(distribution.ppf(p), low, high).mean()
 
     def inside(power):
-        def of(law):
+        def of(distribution):
             if counts:
-                return (law.pmf(support) * support**power)[(support > low) & (support <= high)].sum()
-            F = law.cdf(low[0]), law.cdf(high[0])
-            return (law.ppf(F[0] + (F[1] - F[0]) * p) ** power).mean() * (F[1] - F[0])
+                return (distribution.pmf(support) * support**power)[(support > low) & (support <= high)].sum()
+            F = distribution.cdf(low[0]), distribution.cdf(high[0])
+            return (distribution.ppf(F[0] + (F[1] - F[0]) * p) ** power).mean() * (F[1] - F[0])
 
         return of
 
@@ -134,7 +141,7 @@ def test_clipped_and_conditional_means_are_integrals(fit, rng):
         slopes = differences(fit, exact)
         np.testing.assert_allclose(found["se"], np.sqrt(slopes @ V @ slopes), rtol=2e-2)
     open_ends = answer(fit, V, observed(False, -free, free, -free, free), plug_in=True)["estimate"]
-    mean_of_all = value(name, fit.k, fit.values, lambda law: np.atleast_1d(law.mean()))
+    mean_of_all = value(name, fit.k, fit.values, lambda distribution: np.atleast_1d(distribution.mean()))
     np.testing.assert_allclose(open_ends, mean_of_all, rtol=1e-6)
 
 
@@ -170,7 +177,7 @@ def test_parameters_that_are_not_determined_leave_nan_only_where_they_matter(rng
 
 @pytest.mark.parametrize("sds", [3.0, 10.0, 45.0])
 def test_bands_of_far_survival_are_those_of_its_logarithm(sds):
-    """Against differences of the log survival of scipy's normal law, which underflows itself beyond 38 sds."""
+    """Against differences of the log survival of scipy's normal distribution, which underflows itself beyond 38 sds."""
     y = np.random.default_rng(7).normal(size=400)
     fit = fit_mixture(y, y, k=1, method=EMCM())
     V, (_, m, sd) = linear_response(fit, y, y), fit.values
@@ -191,7 +198,7 @@ def test_bands_of_far_survival_are_those_of_its_logarithm(sds):
     cumulative = answer(fit, V, CURVES["cumulative_hazard"](False, at))
     np.testing.assert_allclose(cumulative["se"], error, rtol=1e-5)
     hazard = answer(fit, V, CURVES["hazard"](False, at))
-    inside = error_of(lambda x, *law: st.norm.logpdf(x, *law) - st.norm.logsf(x, *law))
+    inside = error_of(lambda x, *distribution: st.norm.logpdf(x, *distribution) - st.norm.logsf(x, *distribution))
     np.testing.assert_allclose(hazard["se"] / hazard["estimate"], inside, rtol=1e-3)
 
 

@@ -138,7 +138,7 @@ def test_it_stands_beside_other_fits_in_tables(res, y):
 # -- predictions -----------------------------------------------------------------------------------------------------
 
 
-def test_the_predictive_law_is_a_mixture_of_students(res):
+def test_the_predictive_distribution_is_a_mixture_of_students(res):
     fit = res.parts.fit
     mean, tau, a, b = fit.state.components
     shift, scale = fit.units
@@ -148,27 +148,27 @@ def test_the_predictive_law_is_a_mixture_of_students(res):
     np.testing.assert_allclose(quad(res.predictive.pdf, -np.inf, np.inf)[0], 1.0, rtol=1e-6)
 
 
-def test_every_row_has_the_same_law(res):
-    law = res.predictive
+def test_every_row_has_the_same_distribution(res):
+    distribution = res.predictive
     expected = {
-        None: law.mean(),
-        "uncensored": law.mean(),
-        "median": law.ppf(0.5),
+        None: distribution.mean(),
+        "uncensored": distribution.mean(),
+        "median": distribution.ppf(0.5),
     }
     for what, value in expected.items():
         np.testing.assert_allclose(res.predict(NEW, what), np.full(4, value))
     assert res.predict(NEW).index.tolist() == list("abcd")
-    np.testing.assert_allclose(res.predict(NEW, "quantile", q=0.1), law.ppf(0.1))
-    np.testing.assert_allclose(res.predict(NEW, "prob", below=1.0), law.cdf(1.0))
+    np.testing.assert_allclose(res.predict(NEW, "quantile", q=0.1), distribution.ppf(0.1))
+    np.testing.assert_allclose(res.predict(NEW, "prob", below=1.0), distribution.cdf(1.0))
     table = res.predict(NEW, "prob", above=[0.0, 1.0], interval=0.9)
     assert table.columns.names == ["value", "statistic"]
-    np.testing.assert_allclose(table[(1.0, "estimate")], law.sf(1.0))
+    np.testing.assert_allclose(table[(1.0, "estimate")], distribution.sf(1.0))
     one = res.parts.fit.plug_in()
     middle, reach = logit(one.sf(1.0)), ndtri(0.95) * table[(1.0, "se")] / (one.sf(1.0) * one.cdf(1.0))
     np.testing.assert_allclose(logit(table[(1.0, "upper")]), middle + reach)
     whole = res.predict(what="quantile", q=[0.1, 0.9])
     assert whole.index.equals(pd.RangeIndex(7, 157))
-    np.testing.assert_allclose(whole.iloc[3], law.ppf([0.1, 0.9]))
+    np.testing.assert_allclose(whole.iloc[3], distribution.ppf([0.1, 0.9]))
 
 
 def test_observed_means_lie_between_the_limits(res):
@@ -240,10 +240,10 @@ def test_questions_that_make_no_sense(res, options, words):
 
 def test_quantiles_of_counts_have_no_error():
     counts = tg.fit("y ~ mixture(1)", {"y": [1.0, 2.0, 4.0, 3.0]}, family="poisson")
-    law = counts.predictive
-    assert counts.predict({"x": [0]}, "median")[0] == law.ppf(0.5) == np.floor(law.ppf(0.5))
-    np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", below=3), law.cdf(2))
-    np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", above=3), law.sf(3))
+    distribution = counts.predictive
+    assert counts.predict({"x": [0]}, "median")[0] == distribution.ppf(0.5) == np.floor(distribution.ppf(0.5))
+    np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", below=3), distribution.cdf(2))
+    np.testing.assert_allclose(counts.predict({"x": [0]}, "prob", above=3), distribution.sf(3))
     with pytest.raises(SpecError, match="whole numbers"):
         counts.predict({"x": [0]}, "median", se=True)
 
@@ -266,11 +266,11 @@ def test_prediction_frames_of_statsmodels(res):
 
 def test_draws_carry_uncertainty_of_the_parameters(res):
     one = res.sample(NEW.iloc[:1], draws=4000, rng=1)
-    law = res.predictive
-    assert st.kstest(one.to_numpy().ravel(), law.cdf).statistic < 1.95 / np.sqrt(4000)
+    distribution = res.predictive
+    assert st.kstest(one.to_numpy().ravel(), distribution.cdf).statistic < 1.95 / np.sqrt(4000)
     many = res.sample(pd.DataFrame(index=range(2000)), draws=300, rng=2)
     se = res.predict(NEW, se=True)["se"].iloc[0]
-    np.testing.assert_allclose(many.mean().std(), np.hypot(se, np.sqrt(law.var() / 2000)), rtol=0.15)
+    np.testing.assert_allclose(many.mean().std(), np.hypot(se, np.sqrt(distribution.var() / 2000)), rtol=0.15)
     assert res.sample(draws=3, what="observed").abs().max(axis=None) <= 4.0
     with pytest.raises(SpecError, match="what='latent'"):
         res.sample(what="latent")
@@ -309,7 +309,7 @@ def test_imputed_counts_are_counts():
 @pytest.mark.parametrize(
     ("family", "components"), [("poisson", "2"), ("poisson", "3"), ("exponential", "2"), ("gaussian", "'dp'")]
 )
-def test_draws_of_components_that_are_not_needed_keep_to_the_predictive_law(family, components, seed):
+def test_draws_of_components_that_are_not_needed_keep_to_the_predictive_distribution(family, components, seed):
     """The error of a spare weight is many times the weight, so that normal logarithms of it would run to 1."""
     rng = np.random.default_rng(seed)
     y = {"poisson": rng.poisson(3, 80), "exponential": rng.exponential(3.0, 80), "gaussian": rng.normal(3.0, 1.0, 80)}
@@ -320,11 +320,11 @@ def test_draws_of_components_that_are_not_needed_keep_to_the_predictive_law(fami
     np.testing.assert_allclose(w.mean(axis=0), res.parts.fit.weights, atol=0.01)
     np.testing.assert_allclose(w.std(axis=0), res.bse.iloc[: w.shape[1]], rtol=0.12, atol=0.002)
     y = res.sample(NEW.iloc[:1], draws=20_000, rng=1).to_numpy().ravel()
-    law = res.predictive
-    error = np.sqrt(law.var() / 80)  # of a mean of as many rows as there are
-    assert abs(y.mean() - law.mean()) < 0.6 * error
-    high = law.ppf(0.99)
-    assert abs(np.mean(y > high) - law.sf(high)) < 0.01
+    distribution = res.predictive
+    error = np.sqrt(distribution.var() / 80)  # of a mean of as many rows as there are
+    assert abs(y.mean() - distribution.mean()) < 0.6 * error
+    high = distribution.ppf(0.99)
+    assert abs(np.mean(y > high) - distribution.sf(high)) < 0.01
 
 
 def test_draws_of_components_far_apart_are_normal():
@@ -383,17 +383,17 @@ def test_residuals_of_counts_stand_inside_their_mass():
     counts = tg.fit("y ~ mixture(1) | censor(upper=5)", {"y": np.minimum(y, 5.0)}, family="poisson")
     r = counts.residuals("quantile", rng=2)
     assert st.kstest(r, "norm").pvalue > 0.01
-    law = counts.predictive
+    distribution = counts.predictive
     z = st.norm.cdf(r)
-    low = np.where(y >= 5, law.cdf(4.0), law.cdf(y - 1.0))
-    high = np.where(y >= 5, 1.0, law.cdf(y))
+    low = np.where(y >= 5, distribution.cdf(4.0), distribution.cdf(y - 1.0))
+    high = np.where(y >= 5, 1.0, distribution.cdf(y))
     assert ((z >= low - 1e-12) & (z <= high + 1e-12)).all()
 
 
 def test_scores_are_mean_log_masses(res, y):
-    law = res.predictive
-    exact = np.log(law.pdf(y[np.abs(y) < 4])).sum()
-    edge = (y <= -4).sum() * np.log(law.cdf(-4)) + (y >= 4).sum() * np.log(law.sf(4))
+    distribution = res.predictive
+    exact = np.log(distribution.pdf(y[np.abs(y) < 4])).sum()
+    edge = (y <= -4).sum() * np.log(distribution.cdf(-4)) + (y >= 4).sum() * np.log(distribution.sf(4))
     np.testing.assert_allclose(res.score({"y": y}), (exact + edge) / len(y), rtol=1e-10)
     np.testing.assert_allclose(res.score({"y": [*y, np.nan]}), res.score({"y": y}))
     with pytest.raises(SpecError, match="no order to score"):
@@ -423,7 +423,7 @@ def test_questions_of_other_kinds_make_no_sense(res):
         res.predict({"y": 1.0})
 
 
-def test_laws_without_a_mean_say_so():
+def test_distributions_without_a_mean_say_so():
     """The exponential of Student's t has none; the remedies that the words name are finite."""
     data = {"y": np.exp(np.random.default_rng(0).normal(size=40))}
     res = tg.fit("y ~ mixture(1)", data, family="lognormal")
@@ -452,45 +452,49 @@ def test_numbers_of_other_kinds_of_results(res):
 
 def test_survival_functions(survival, lung):
     times = [50.0, 365.0, 900.0]
-    law = survival.predictive
+    distribution = survival.predictive
     alone = survival.predict_survival_function(times=times)
-    np.testing.assert_allclose(alone[0], law.sf(times))
+    np.testing.assert_allclose(alone[0], distribution.sf(times))
     assert alone.index.tolist() == times
     rows = lung.loc[[3, 9]]
     table = survival.predict_survival_function(rows, times, interval=0.9)
     assert table.columns.tolist() == [(i, name) for i in (3, 9) for name in ("mean", "median", "lower", "upper")]
-    np.testing.assert_allclose(table[(9, "mean")], law.sf(times))
+    np.testing.assert_allclose(table[(9, "mean")], distribution.sf(times))
     np.testing.assert_allclose(table[(9, "median")], survival.parts.fit.plug_in().sf(times))
     assert ((table[(3, "lower")] < table[(3, "mean")]) & (table[(3, "mean")] < table[(3, "upper")])).all()
-    np.testing.assert_allclose(survival.predict_cumulative_hazard(rows, times)[3], -np.log(law.sf(times)))
-    np.testing.assert_allclose(survival.predict_hazard(rows, times)[3], law.pdf(times) / law.sf(times))
+    np.testing.assert_allclose(survival.predict_cumulative_hazard(rows, times)[3], -np.log(distribution.sf(times)))
+    np.testing.assert_allclose(
+        survival.predict_hazard(rows, times)[3], distribution.pdf(times) / distribution.sf(times)
+    )
     assert survival.predict_survival_function(rows).index.tolist() == sorted(set(lung["time"]))
 
 
 def test_survival_given_survival(survival, lung):
-    law, times = survival.predictive, np.array([10.0, 400.0])
+    distribution, times = survival.predictive, np.array([10.0, 400.0])
     rows = lung.iloc[:3]
     table = survival.predict_survival_function(rows, times, conditional_after=[0.0, 100.0, 300.0])
     for row, after in zip(rows.index, (0.0, 100.0, 300.0), strict=True):
-        np.testing.assert_allclose(table[row], law.sf(after + times) / law.sf(after))
+        np.testing.assert_allclose(table[row], distribution.sf(after + times) / distribution.sf(after))
     hazard = survival.predict_hazard(times=times, conditional_after=100.0)
-    np.testing.assert_allclose(hazard[0], law.hazard(times + 100.0))
+    np.testing.assert_allclose(hazard[0], distribution.hazard(times + 100.0))
     cumulative = survival.predict_cumulative_hazard(times=times, conditional_after=100.0)
-    np.testing.assert_allclose(cumulative[0], law.cumulative_hazard(times + 100.0) - law.cumulative_hazard(100.0))
+    np.testing.assert_allclose(
+        cumulative[0], distribution.cumulative_hazard(times + 100.0) - distribution.cumulative_hazard(100.0)
+    )
     left = survival.predict_median(rows, conditional_after=100.0)
-    np.testing.assert_allclose(law.sf(100.0 + left) / law.sf(100.0), 0.5, rtol=1e-9)
+    np.testing.assert_allclose(distribution.sf(100.0 + left) / distribution.sf(100.0), 0.5, rtol=1e-9)
 
 
 @pytest.mark.parametrize("after", [0.0, 20.0, 500.0, 1e5])
 @pytest.mark.parametrize("family", ["gaussian", "exponential", "weibull", "poisson"])
 def test_remaining_times_are_found_far_beyond_the_data(y, family, after):
     res = tg.fit("y ~ mixture(1)", {"y": np.round(np.exp(0.3 * y)) + 1.0}, family=family)
-    law, left = res.predictive, res.predict_percentile(p=0.9, conditional_after=after)[0]
-    goal = np.log(0.9) + law.logsf(after)
+    distribution, left = res.predictive, res.predict_percentile(p=0.9, conditional_after=after)[0]
+    goal = np.log(0.9) + distribution.logsf(after)
     if family == "poisson":
-        assert law.logsf(after + left) <= goal < law.logsf(after + left - 1.0)
+        assert distribution.logsf(after + left) <= goal < distribution.logsf(after + left - 1.0)
     else:
-        np.testing.assert_allclose(law.logsf(after + left), goal, rtol=1e-9)
+        np.testing.assert_allclose(distribution.logsf(after + left), goal, rtol=1e-9)
 
 
 def test_the_band_of_a_constant_hazard_is_the_same_at_every_time():
@@ -540,10 +544,10 @@ def test_errors_of_conditional_means_beyond_the_data_are_moderate():
 
 
 def test_percentiles_and_expectation(survival, lung):
-    law, rows = survival.predictive, lung.iloc[:2]
-    np.testing.assert_allclose(law.sf(survival.predict_percentile(rows, p=0.9)), 0.9, rtol=1e-10)
-    np.testing.assert_allclose(survival.predict_median(rows), law.ppf(0.5))
-    whole = quad(law.sf, 0.0, np.inf, limit=400)[0]
+    distribution, rows = survival.predictive, lung.iloc[:2]
+    np.testing.assert_allclose(distribution.sf(survival.predict_percentile(rows, p=0.9)), 0.9, rtol=1e-10)
+    np.testing.assert_allclose(survival.predict_median(rows), distribution.ppf(0.5))
+    whole = quad(distribution.sf, 0.0, np.inf, limit=400)[0]
     np.testing.assert_allclose(survival.predict_expectation(rows), whole, rtol=1e-6)
     np.testing.assert_allclose(survival.predict(rows), whole, rtol=1e-6)
 

@@ -309,9 +309,9 @@ def test_selection_chooses_the_method_that_its_criterion_takes(tobin):
         tg.select(formulas, tobin, by="aic")
 
 
-def test_df_at_its_bound_has_no_error_and_the_others_those_of_the_normal_law(rng):
+def test_df_at_its_bound_has_no_error_and_the_others_those_of_the_normal_distribution(rng):
     x = rng.normal(size=60)
-    y = 1.0 + x + 0.5 * np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size=60)  # lighter tails than any Student law's
+    y = 1.0 + x + 0.5 * np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size=60)  # lighter tails than any Student distribution's
     data = pd.DataFrame({"x": x, "y": y.clip(0.0)})
     normal = tg.fit("y ~ x | censor(0)", data)
     with pytest.warns(BoundaryWarning, match="df grew beyond 1000"):

@@ -1,9 +1,9 @@
-"""What every noise law owes to regression, on every kind of row."""
+"""What every noise distribution owes to regression, on every kind of row."""
 
 import numpy as np
 import pytest
 from support.differences import derivative
-from support.laws import EVERY, IDS
+from support.distributions import EVERY, IDS
 
 from tobitgp.likelihoods.base import row_terms, subtract
 
@@ -17,72 +17,72 @@ ENDS = {
     "wide": (-6.0, 5.0),
 }
 ETA = np.linspace(-3.0, 3.0, 13)
-laws = pytest.mark.parametrize("law", EVERY, ids=IDS)
+distributions = pytest.mark.parametrize("distribution", EVERY, ids=IDS)
 
 
-def terms(law, kind, eta, tau, ends=None):
+def terms(distribution, kind, eta, tau, ends=None):
     lower, upper = ENDS[kind] if ends is None else ends
     eta = np.atleast_1d(np.asarray(eta, float))
     lower, upper = np.broadcast_to(lower, eta.shape), np.broadcast_to(upper, eta.shape)
     known = "interval" if kind in ("narrow", "wide") else kind
     with np.errstate(invalid="ignore"):
-        return row_terms(law, known, lower, upper, upper - lower, eta, np.asarray(tau))
+        return row_terms(distribution, known, lower, upper, upper - lower, eta, np.asarray(tau))
 
 
-def integral(law, low, high, function):
-    """Integral over an interval, by quantiles of the law where an end is infinite."""
-    edges = law.ppf(np.concatenate([[1e-13], np.linspace(1e-4, 1.0 - 1e-4, 400), [1.0 - 1e-13]]))
+def integral(distribution, low, high, function):
+    """Integral over an interval, by quantiles of the distribution where an end is infinite."""
+    edges = distribution.ppf(np.concatenate([[1e-13], np.linspace(1e-4, 1.0 - 1e-4, 400), [1.0 - 1e-13]]))
     edges = np.unique(np.clip(edges, low, high))
     half = 0.5 * np.diff(edges)[:, None]
     z = (edges[:-1, None] + half * (1.0 + NODES)).ravel()
     return (half * WEIGHTS).ravel() @ function(z)
 
 
-@laws
-def test_log_density_and_its_derivatives(law):
+@distributions
+def test_log_density_and_its_derivatives(distribution):
     z = np.linspace(-6.0, 3.0, 19)
-    values = law.log_density(z)
+    values = distribution.log_density(z)
     for order in range(3):
-        slope = derivative(lambda x, order=order: law.log_density(x)[order], z, 1e-3)
+        slope = derivative(lambda x, order=order: distribution.log_density(x)[order], z, 1e-3)
         np.testing.assert_allclose(values[order + 1], slope, rtol=1e-8, atol=1e-9)
 
 
-@laws
-def test_tails_and_their_derivatives(law):
+@distributions
+def test_tails_and_their_derivatives(distribution):
     z = np.linspace(-6.0, 3.0, 19)
-    for tail in (law.lower_tail, law.upper_tail):
+    for tail in (distribution.lower_tail, distribution.upper_tail):
         _, d1, d2 = tail(z)
         np.testing.assert_allclose(d1, derivative(lambda x, tail=tail: tail(x).log_p, z, 1e-3), rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(d2, derivative(lambda x, tail=tail: tail(x).d1, z, 1e-3), rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(np.exp(law.log_cdf(z)) + np.exp(law.log_sf(z)), 1.0, rtol=1e-14)
-    np.testing.assert_array_equal(law.lower_tail(z).log_p, law.log_cdf(z))
-    np.testing.assert_array_equal(law.upper_tail(z).log_p, law.log_sf(z))
+    np.testing.assert_allclose(np.exp(distribution.log_cdf(z)) + np.exp(distribution.log_sf(z)), 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(distribution.lower_tail(z).log_p, distribution.log_cdf(z))
+    np.testing.assert_array_equal(distribution.upper_tail(z).log_p, distribution.log_sf(z))
 
 
-@laws
-def test_density_integrates_to_the_cdf(law):
-    low, high = law.ppf(np.array([0.01, 0.95]))
-    mass = integral(law, low, high, lambda z: np.exp(law.log_density(z, 0)[0]))
+@distributions
+def test_density_integrates_to_the_cdf(distribution):
+    low, high = distribution.ppf(np.array([0.01, 0.95]))
+    mass = integral(distribution, low, high, lambda z: np.exp(distribution.log_density(z, 0)[0]))
     assert mass == pytest.approx(0.94, rel=1e-10)
 
 
-@laws
-def test_quantiles_invert_the_cdf(law):
+@distributions
+def test_quantiles_invert_the_cdf(distribution):
     q = np.array([1e-6, 0.1, 0.5, 0.99])
-    np.testing.assert_allclose(np.exp(law.log_cdf(law.ppf(q))), q, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(distribution.log_cdf(distribution.ppf(q))), q, rtol=1e-9)
 
 
-@laws
+@distributions
 @pytest.mark.parametrize("tau", [-0.7, 0.3])
 @pytest.mark.parametrize("kind", ENDS)
-def test_gradient_and_hessian_of_rows(law, kind, tau):
-    got = terms(law, kind, ETA, tau)
+def test_gradient_and_hessian_of_rows(distribution, kind, tau):
+    got = terms(distribution, kind, ETA, tau)
 
     def eta(name):
-        return derivative(lambda x: getattr(terms(law, kind, x, tau), name), ETA, 1e-3)
+        return derivative(lambda x: getattr(terms(distribution, kind, x, tau), name), ETA, 1e-3)
 
     def scale(name):
-        return derivative(lambda s: getattr(terms(law, kind, ETA, tau + s), name), 0.0, 1e-3)
+        return derivative(lambda s: getattr(terms(distribution, kind, ETA, tau + s), name), 0.0, 1e-3)
 
     for value, difference in [
         (got.eta, eta("value")),
@@ -94,53 +94,53 @@ def test_gradient_and_hessian_of_rows(law, kind, tau):
         np.testing.assert_allclose(value, difference, rtol=1e-6, atol=1e-7)
 
 
-@laws
-def test_left_inside_and_right_make_one(law):
+@distributions
+def test_left_inside_and_right_make_one(distribution):
     total = sum(
-        np.exp(terms(law, kind, ETA, 0.2, ends).value)
+        np.exp(terms(distribution, kind, ETA, 0.2, ends).value)
         for kind, ends in [("left", (-np.inf, -0.3)), ("interval", (-0.3, 1.4)), ("right", (1.4, np.inf))]
     )
     np.testing.assert_allclose(total, 1.0, rtol=1e-13)
 
 
-@laws
+@distributions
 @pytest.mark.parametrize("width", [1e-4, 1e-8, 1e-12])
-def test_a_narrow_interval_is_an_exact_row_times_its_width(law, width):
+def test_a_narrow_interval_is_an_exact_row_times_its_width(distribution, width):
     eta = np.linspace(-3.0, 3.0, 7)
     lower, upper = np.full(7, 0.4), np.full(7, 0.4 + width)
     tau = np.asarray(0.2)
-    narrow = row_terms(law, "interval", lower, upper, np.full(7, width), eta, tau)
+    narrow = row_terms(distribution, "interval", lower, upper, np.full(7, width), eta, tau)
     middle = lower + 0.5 * width
-    exact = row_terms(law, "exact", middle, middle, lower, eta, tau)
+    exact = row_terms(distribution, "exact", middle, middle, lower, eta, tau)
     np.testing.assert_allclose(narrow.value - np.log(width), exact.value, rtol=0, atol=width * width * 1e3 + 1e-13)
     for a, b in zip(narrow[1:], exact[1:], strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e3 * width + 1e-10)
 
 
-@laws
-def test_an_exact_row_in_its_window_has_a_density(law):
+@distributions
+def test_an_exact_row_in_its_window_has_a_density(distribution):
     low, high, eta, tau = -0.5, 1.5, 0.3, 0.1
     edges = np.linspace(low, high, 41)
     half = 0.5 * np.diff(edges)[:, None]
     y = (edges[:-1, None] + half * (1.0 + NODES)).ravel()
     value = subtract(
-        terms(law, "exact", np.full(len(y), eta), tau, (y, y)),
-        terms(law, "interval", np.full(len(y), eta), tau, (low, high)),
+        terms(distribution, "exact", np.full(len(y), eta), tau, (y, y)),
+        terms(distribution, "interval", np.full(len(y), eta), tau, (low, high)),
     ).value
     assert (half * WEIGHTS).ravel() @ np.exp(value) == pytest.approx(1.0, rel=1e-12)
 
 
-@laws
+@distributions
 @pytest.mark.parametrize("kind", ENDS)
-def test_rows_far_out_are_finite(law, kind):
-    for value in terms(law, kind, np.array([-1e6, -40.0, 40.0, 1e6]), 0.0):
+def test_rows_far_out_are_finite(distribution, kind):
+    for value in terms(distribution, kind, np.array([-1e6, -40.0, 40.0, 1e6]), 0.0):
         assert np.isfinite(value).all()
 
 
-@laws
-def test_a_distant_interval_is_smooth_in_its_location(law):
+@distributions
+def test_a_distant_interval_is_smooth_in_its_location(distribution):
     eta = np.array([-40.0, -20.0, 20.0])
-    got = terms(law, "interval", eta, 0.0, (-0.3, 1.4))
-    slope = derivative(lambda x: terms(law, "interval", x, 0.0, (-0.3, 1.4)).value, eta, 1e-3)
+    got = terms(distribution, "interval", eta, 0.0, (-0.3, 1.4))
+    slope = derivative(lambda x: terms(distribution, "interval", x, 0.0, (-0.3, 1.4)).value, eta, 1e-3)
     keep = np.abs(got.value) < 1e5
     np.testing.assert_allclose(got.eta[keep], slope[keep], rtol=1e-7)

@@ -37,21 +37,21 @@ def test_latent_draws_have_the_moments_of_the_estimates(scaled, mixed):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "logistic", "gumbel", tg.Student(df=5)], ids=str)
-def test_new_responses_have_the_moments_of_the_law(mixed, family):
+def test_new_responses_have_the_moments_of_the_distribution(mixed, family):
     """The variance of a draw is that of the estimates plus that of the noise, averaged over log sigma."""
     res = tg.fit("y ~ z | censor(low, 1.4)", mixed, family=family)
-    new, law = mixed.head(4), res.parts.noise
+    new, distribution = mixed.head(4), res.parts.noise
     y = res.sample(new, DRAWS, rng=2)
     latent = res.predict(new, "latent", se=True)
     log_sd = res.bse["sigma"] / res.params["sigma"]
-    variance = latent["se"] ** 2 + res.params["sigma"] ** 2 * law.variance * np.exp(2 * log_sd**2)
-    mean = latent["estimate"] + law.mean * res.params["sigma"] * np.exp(log_sd**2 / 2)
+    variance = latent["se"] ** 2 + res.params["sigma"] ** 2 * distribution.variance * np.exp(2 * log_sd**2)
+    mean = latent["estimate"] + distribution.mean * res.params["sigma"] * np.exp(log_sd**2 / 2)
     assert (np.abs(y.mean(axis=1) - mean) < 4.5 * np.sqrt(variance / DRAWS) + 0.02 * log_sd).all()
     np.testing.assert_allclose(y.var(axis=1), variance, rtol=0.08)
 
 
 def test_quantiles_without_uncertainty_are_those_of_predict(mixed):
-    """Everything known, draws follow the law itself."""
+    """Everything known, draws follow the distribution itself."""
     known = {"Intercept": 0.2, "z": 0.5, "sigma": 0.4}
     for family in ("gaussian", "logistic", "gumbel"):
         res = tg.fit("y ~ z", mixed, family=family, fixed=known)
