@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -52,32 +53,25 @@ def fit(
     Parameters
     ----------
     formula : str
-        ``response ~ terms | censor(...)``, with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
-        ``<0.5`` for the response where these say what is censored; see :func:`tobitgp.formula_functions` for what may
-        stand in it.
+        ``response ~ terms | censor(...)``, or with ``interval(lo, hi)``, ``Surv(...)`` or a column of text such as
+        ``<0.5`` for the response; see :func:`tobitgp.formula_functions` for what may stand in it.
     data : DataFrame, dict of columns, dask DataFrame, or path of Parquet files
         Never modified. A path is that of a file or a folder, or a pattern such as ``"folder/*.parquet"``. Files and
-        dask DataFrames are never read into memory at once: a first pass learns levels and scales, later ones send sums;
-        the results hold no rows, as fits loaded from files do not.
+        dask DataFrames are never read into memory at once, and their results hold no rows.
     family : str or ``tg.Student(df=4)``, optional
         Noise: ``"gaussian"`` (the default, but for ``Surv(...)``, whose family has to be named), ``"student"`` (df
-        estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive
-        response whose logarithm is modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and ``"exponential"``.
-        Components of a ``mixture()``: ``"gaussian"``, ``"lognormal"``, ``"exponential"``,
-        ``"weibull"`` (whose shapes are point estimates) and, of counts, ``"poisson"``.
+        estimated), ``"logistic"``, ``"gumbel"`` (of the least of many), and for a positive response whose logarithm is
+        modelled ``"lognormal"``, ``"loglogistic"``, ``"weibull"`` and ``"exponential"``. Components of a ``mixture()``:
+        ``"gaussian"``, ``"lognormal"``, ``"exponential"``, ``"weibull"`` (whose shapes are point estimates) and, of
+        counts, ``"poisson"``.
     method : {"auto", "ep", "vi", "laplace", "mle", "vbcm", "svbcm", "em"} or a value such as ``tg.EP(damping=0.8)``
-        A ``mixture()`` is fitted by variational Bayes (``"vbcm"``, which ``"auto"`` means), by stochastic steps that
-        end with passes of it (``"svbcm"``), or by maximum likelihood (``"em"``); `tobitgp.VBCM`, `tobitgp.SVBCM` and
-        `tobitgp.EMCM` are their values. With ``censored="drop"`` they are the plain methods that papers compare with.
-        Other formulas:
         ``"auto"`` maximises the likelihood (``"mle"``) of a formula without ``gp()`` and ``re()``, unless ``priors``,
         ``hyper``, ``inducing`` or ``start`` ask for a posterior; otherwise it is expectation propagation (``"ep"``),
-        with variational inference where that does not converge. What maximum likelihood has no use for (``bound``,
-        ``n_starts``, ``tol``) is refused beside it.
+        with variational inference where that does not converge. A ``mixture()`` is fitted by variational Bayes
+        (``"vbcm"``, which ``"auto"`` means), by stochastic steps that end with passes of it (``"svbcm"``), or by
+        maximum likelihood (``"em"``); see `tobitgp.VBCM`, `tobitgp.SVBCM` and `tobitgp.EMCM`.
     bound : {"exact", "local", "monte_carlo", "karlova"}, optional
-        With ``method="vi"``: the expected log-likelihood itself, Basson et al.'s quadratic bound with censoring noises
-        ``sigma_lower`` and ``sigma_upper``, an average over fixed draws, or Karlova et al.'s closed form, which is no
-        bound; see `tobitgp.VI`. All but the first rest on Gaussian noise.
+        Of ``method="vi"``, see `tobitgp.VI`; all but the first rest on Gaussian noise.
     inducing : {"auto", None}, int, (M, d) array, ``tg.Inducing``, or dict of these by term name
         Inducing inputs of the ``gp()`` terms: as many as give an approximation gap of 0.01 nats, the numerically exact
         prior, a number, or locations in the user's units. ``tg.Inducing(20)`` moves 20 of them to where a bound on the
@@ -101,14 +95,13 @@ def fit(
     missing : {"drop", "raise"}
         Leave out rows with missing values, or raise a DataError that counts them.
     weights : str or (n,) array, optional
-        Frequency weights, or the column that holds them: a row of weight 2 is two rows, whose response was seen twice.
-        Not the precision of a row, which is what ``var_weights`` give.
+        Frequency weights, or the column that holds them: a row of weight 2 is two rows. Not the precision of a row,
+        which is what ``var_weights`` give.
     var_weights : str or (n,) array, optional
         Variance weights w, or the column that holds them: the noise of a row has the variance
         :math:`\sigma^2 \bar w / w`, with :math:`\bar w` the mean of the weights over the rows used, so that their
         unit does not matter and sigma is the noise of a row of average weight; as a response that is a mean of w
-        values. Log likelihood and evidence are densities of the response as written. New rows have the noise sigma,
-        or their own where the weights are a column that new data hold, too.
+        values. New rows have the noise sigma, or their own where the weights are a column that new data hold, too.
     functions : mapping of str to callable, optional
         A user's own functions, which the formula may call by these names: arrays of one value a row in, one out. They
         are called again for predictions, and must treat each row by itself.
@@ -125,15 +118,15 @@ def fit(
         Of a posterior: chooses the rows of the first search on large data; of a mixture: draws starts. None is
         deterministic.
     progress : bool or callable
-        Show a progress line (stage, evaluations, passes over how many rows, log density, time; on many rows also the
-        time left), or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at its end.
+        Show a progress line, or call ``progress(stage, evaluations, objective)``; maximum likelihood reports once, at
+        its end.
     cov_type : {"nonrobust", "HC0", "HC1", "cluster"}
         By maximum likelihood: inverse information, or a sandwich around the rows' scores.
     cov_kwds : dict, optional
         ``{"groups": column or array}`` for ``cov_type="cluster"``.
     engine : distributed.Client, optional
-        The dask cluster to work on, for any kind of data; for a dask DataFrame that of the session, if there is one.
-        Without, the work is done here, in threads.
+        The dask cluster to work on; for a dask DataFrame that of the session, if there is one. Without, the work is
+        done here, in threads.
 
     Returns
     -------
@@ -181,32 +174,7 @@ def fit(
     >>> res.params.round(2).tolist()
     [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
     """
-    model = Model(
-        formula,
-        data,
-        family=family,
-        weights=weights,
-        var_weights=var_weights,
-        missing=missing,
-        censored=censored,
-        functions=functions,
-        sigma=sigma,
-        engine=engine,
-    )
-    with model:
-        return model.fit(
-            method=method,
-            bound=bound,
-            inducing=inducing,
-            hyper=hyper,
-            fixed=fixed,
-            start=start,
-            priors=priors,
-            n_starts=n_starts,
-            max_iter=max_iter,
-            tol=tol,
-            rng=rng,
-            progress=progress,
-            cov_type=cov_type,
-            cov_kwds=cov_kwds,
-        )
+    given = dict(locals())
+    of_model = inspect.signature(Model).parameters
+    with Model(**{name: value for name, value in given.items() if name in of_model}) as model:
+        return model.fit(**{name: value for name, value in given.items() if name not in of_model})

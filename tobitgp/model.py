@@ -138,14 +138,10 @@ class Model:
             frame = keep_covariates(self._read.state.spec, self._read, data)
             if self._family.name not in ("weibull", "exponential"):
                 warn_split_subjects(spec, self._read, data, frame)
-            response = self._read.response
-            limits: Any = (response.limit_lower, response.limit_upper)
+            limits: Any = (self._read.response.limit_lower, self._read.response.limit_upper)
         else:
-            self._read, frame = (
-                prepare_partitions(spec, source, store=Store() if source.here else None, **options),
-                None,
-            )
-            limits = self._read.found.mean_limits
+            self._read = prepare_partitions(spec, source, store=Store() if source.here else None, **options)
+            frame, limits = None, self._read.found.mean_limits
         warn_unmet_limits(self._read.counts, limits)
         self._source, self._columns = data, present
         self.spec = self._read.state.spec
@@ -225,23 +221,8 @@ class Model:
         >>> {m: round(model.fit(method=m, hyper="maximize").log_evidence, 2) for m in ("ep", "vi", "laplace")}
         {'ep': -34.55, 'vi': -34.57, 'laplace': -34.52}
         """
+        asked = FitOptions(**{name: value for name, value in locals().items() if name != "self"})
         self._refuse_closed()
-        asked = FitOptions(
-            method,
-            bound,
-            inducing,
-            hyper,
-            fixed,
-            start,
-            priors,
-            n_starts,
-            max_iter,
-            tol,
-            rng,
-            progress,
-            cov_type,
-            cov_kwds,
-        )
         if isinstance(self._read, TrainingData) and cov_type == "nonrobust":
             warn_fractions(self._read.response.weight)
         if self.spec.mixture is not None:
@@ -343,53 +324,24 @@ class Model:
     def _fit_process(self, asked: FitOptions) -> GPResults:
         refuse_without_mle(asked.cov_type, asked.cov_kwds, scale=self._read.state.scale is not None)
         assert isinstance(self._family, Family)
-        inference = method_for(asked.method, asked.bound, self._family)
-        given, settings = asked.given(inference), asked.settings()
+        method = method_for(asked.method, asked.bound, self._family)
+        how: dict[str, Any] = {"method": method, "given": asked.given(method), "settings": asked.settings()}
         with progress_bar(asked.progress) as on_step:
-            return fit_process(
-                self.spec,
-                self._read,
-                self._family,
-                self._source,
-                self._columns,
-                method=inference,
-                given=given,
-                settings=settings,
-                on_step=on_step,
-            )
+            return fit_process(self.spec, self._read, self._family, self._source, self._columns, on_step=on_step, **how)
 
     def _fit_mle(self, asked: FitOptions) -> RegressionResults:
         refuse_with_mle(asked)
         assert isinstance(self._family, Family)
-        if isinstance(self._read, PartitionedData):
-            with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-                results = fit_partitions(
-                    self.spec,
-                    self._read,
-                    self._family,
-                    self._columns,
-                    fixed=asked.fixed,
-                    cov_type=asked.cov_type,
-                    max_iter=asked.max_iter or MAX_ITER,
-                )
-                if on_step is not None:
-                    iterations = results.parts.maximum.iterations
-                    on_step(Step("newton", iterations, results.llf, rows=self._read.found.n))
-            return results
-        groups = read_groups(asked.cov_type, asked.cov_kwds, self._source, self._read.kept)
+        read, options = self._read, asked.named(("fixed", "cov_type")) | {"max_iter": asked.max_iter or MAX_ITER}
+        if isinstance(read, TrainingData):
+            options["groups"] = read_groups(asked.cov_type, asked.cov_kwds, self._source, read.kept)
         with breakdown_in_words(), progress_bar(asked.progress) as on_step:
-            results = fit_regression(
-                self.spec,
-                self._read,
-                self._family,
-                self._source,
-                fixed=asked.fixed,
-                cov_type=asked.cov_type,
-                groups=groups,
-                max_iter=asked.max_iter or MAX_ITER,
-            )
+            if isinstance(read, TrainingData):
+                results, rows = fit_regression(self.spec, read, self._family, self._source, **options), len(read.labels)
+            else:
+                results, rows = fit_partitions(self.spec, read, self._family, self._columns, **options), read.found.n
             if on_step is not None:
-                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=len(self._read.labels)))
+                on_step(Step("newton", results.parts.maximum.iterations, results.llf, rows=rows))
         return results
 
     def _fit_mixture(self, asked: FitOptions) -> MixtureResults:

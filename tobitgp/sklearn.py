@@ -20,8 +20,6 @@ from tobitgp.options import MLE
 from tobitgp.results.process.results import GPResults
 from tobitgp.typing import Array
 
-_LIMITS = ("lower", "upper")
-
 
 class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression whose response may be censored at limits, with Gaussian noise.
@@ -70,14 +68,11 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> import numpy as np
     >>> import tobitgp as tg
-    >>> X = np.linspace(0.0, 6.0, 60)[:, None]
-    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60)
-    >>> model = tg.sklearn.CensoredGPRegressor().fit(X, np.maximum(y, -0.2), lower=-0.2)
-    >>> mean, sd = model.predict([[1.5], [4.5]], return_std=True)
-    >>> bool(abs(mean[0] - 1.0) < 0.1), bool(mean[1] < -0.4)
-    (True, True)
+    >>> data = tg.datasets.simulate_groot_lucas()
+    >>> model = tg.sklearn.CensoredGPRegressor(kernel="matern52")
+    >>> model.fit(data[["x"]].to_numpy(), data["y"], lower=data["lower"]).results_.formula
+    "y ~ gp(x0, kernel='matern52', ard=True) | censor(lower=lower)"
     """
 
     def __init__(
@@ -121,27 +116,24 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import numpy as np
         >>> import tobitgp as tg
-        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
-        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
-        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
+        >>> data = tg.datasets.simulate_groot_lucas()
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(data[["x"]], data["y"], lower=data["lower"])
         >>> int(model.results_.counts["left"])
-        26
+        12
         """
         if self.method == MLE:
             raise SpecError("method='mle' has no process; choose 'auto', 'ep', 'vi' or 'laplace'.")
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
-        limits = _read_limits(lower, upper, len(y))
+        features, limits = _columns(X), _read_limits(lower, upper, len(y))
+        censoring = f" | censor({', '.join(f'{name}={name}' for name in limits)})" if limits else ""
         results = fit(
-            _formula(X.shape[1], self.kernel, self.ard, limits),
-            {**_columns(X), "y": np.asarray(y, dtype=np.float64), **limits},
+            f"y ~ gp({', '.join(features)}, kernel={self.kernel!r}, ard={bool(self.ard)}){censoring}",
+            {**features, "y": np.asarray(y, dtype=np.float64), **limits},
             method=self.method,
             inducing=self.inducing,
             n_starts=self.n_starts,
-            rng=int(check_random_state(self.random_state).randint(2**31 - 1))
-            if self.random_state is not None
-            else None,
+            rng=None if self.random_state is None else _seed(self.random_state),
         )
         assert isinstance(results, GPResults)
         self.results_ = results
@@ -152,8 +144,8 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
-            Features in their own units, finite.
+        X
+            As in :meth:`fit`.
         return_std : bool
             Give the standard deviation of a new response too, noise included.
         return_cov : bool
@@ -178,14 +170,12 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import numpy as np
         >>> import tobitgp as tg
-        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
-        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
-        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
-        >>> mean, sd = model.predict([[1.5], [4.5]], return_std=True)
+        >>> data = tg.datasets.simulate_groot_lucas()
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(data[["x"]], data["y"], lower=data["lower"])
+        >>> mean, sd = model.predict(data[["x"]].head(2), return_std=True)
         >>> mean.round(2), sd.round(2)
-        (array([ 0.95, -1.17]), array([0.08, 0.41]))
+        (array([3.04, 1.39]), array([0.38, 0.34]))
         """
         if return_std and return_cov:
             raise SpecError("return_std and return_cov exclude each other.")
@@ -203,8 +193,8 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
-            Features in their own units, finite.
+        X
+            As in :meth:`fit`.
         n_samples : int
             How many draws.
         random_state : int, RandomState or None
@@ -226,16 +216,13 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import numpy as np
         >>> import tobitgp as tg
-        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
-        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
-        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
-        >>> model.sample_y([[1.5], [4.5]], n_samples=100).mean(axis=1).round(1)
-        array([ 0.9, -1.1])
+        >>> data = tg.datasets.simulate_groot_lucas()
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(data[["x"]], data["y"], lower=data["lower"])
+        >>> model.sample_y(data[["x"]].head(2), n_samples=100).mean(axis=1).round(1)
+        array([3. , 1.4])
         """
-        rng = int(check_random_state(random_state).randint(2**31 - 1))
-        return self.results_.sample(self._rows(X), draws=n_samples, rng=rng).to_numpy()
+        return self.results_.sample(self._rows(X), draws=n_samples, rng=_seed(random_state)).to_numpy()
 
     def score(self, X: Any, y: Any, lower: Any = None, upper: Any = None, sample_weight: Any = None) -> float:
         """How well n rows are predicted.
@@ -245,12 +232,8 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, d) array or DataFrame
-            Features in their own units, finite.
-        y : (n,) array
-            Responses in their own units, finite; censored ones at their limits.
-        lower, upper : float or (n,) array, optional
-            Censoring limits, in the units of y; ``-inf`` and ``inf`` are none.
+        X, y, lower, upper
+            As in :meth:`fit`.
         sample_weight : (n,) array, optional
             Frequency weights of the rows in the mean.
 
@@ -270,13 +253,11 @@ class CensoredGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> import numpy as np
         >>> import tobitgp as tg
-        >>> X = np.linspace(0.0, 6.0, 60)[:, None]
-        >>> y = np.maximum(np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(60), -0.2)
-        >>> model = tg.sklearn.CensoredGPRegressor().fit(X, y, lower=-0.2)
-        >>> round(model.score(X, y, lower=-0.2), 2)
-        0.67
+        >>> data = tg.datasets.simulate_groot_lucas()
+        >>> model = tg.sklearn.CensoredGPRegressor().fit(data[["x"]], data["y"], lower=data["lower"])
+        >>> round(model.score(data[["x"]], data["y"], lower=data["lower"]), 2)
+        -0.02
         """
         if lower is None and upper is None:
             return float(super().score(X, y, sample_weight))
@@ -302,17 +283,15 @@ def _columns(X: Array) -> dict[str, Array]:
     return {f"x{k}": np.ascontiguousarray(column) for k, column in enumerate(X.T)}
 
 
-def _formula(features: int, kernel: str, ard: bool, limits: dict[str, Array]) -> str:
-    """Formula of a fit."""
-    inputs = ", ".join(f"x{k}" for k in range(features))
-    censoring = f" | censor({', '.join(f'{name}={name}' for name in limits)})" if limits else ""
-    return f"y ~ gp({inputs}, kernel={kernel!r}, ard={bool(ard)}){censoring}"
+def _seed(random_state: Any) -> int:
+    """Seed of a Generator from what scikit-learn calls a random state."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _read_limits(lower: Any, upper: Any, n: int) -> dict[str, Array]:
     """Limits that are given, one for each row."""
     limits = {}
-    for name, given in zip(_LIMITS, (lower, upper), strict=True):
+    for name, given in (("lower", lower), ("upper", upper)):
         if given is None:
             continue
         try:

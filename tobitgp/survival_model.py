@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 
 from tobitgp.api import fit
-from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.table import column_names
 from tobitgp.errors import DataError, NotFittedError, SpecError
 from tobitgp.likelihoods.families import Student
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.typing import Array, Frame
+from tobitgp.typing import Frame
 
 _OWN = {"formula": "rhs", "data": "fit(df, ...)", "weights": "fit(weights_col=...)"}
-Excluded = str | Sequence[str]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _of_results(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[SurvivalModel, P], T]:
+    """The same question, asked of the results that a SurvivalModel holds."""
+
+    @wraps(method, assigned=("__name__",))
+    def asked(model: SurvivalModel, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        answer: T = getattr(model.results_, method.__name__)(*args, **kwargs)
+        return answer
+
+    asked.__doc__ = f"See :meth:`tobitgp.GPResults.{method.__name__}`."
+    return asked
 
 
 class SurvivalModel:
@@ -32,12 +45,8 @@ class SurvivalModel:
     ----------
     rhs : str
         Right-hand side of a formula: ``"gp(age) + sex"``, ``"mixture(2)"``, ``"."`` for all other columns.
-    family : str or ``tg.Student(df=4)``
+    family, method, **fit_kwargs
         As in :func:`tobitgp.fit`.
-    method : str or value
-        As there.
-    **fit_kwargs : dict
-        All other options of :func:`tobitgp.fit`.
 
     Attributes
     ----------
@@ -126,12 +135,11 @@ class SurvivalModel:
         """
         columns = {"duration_col": duration_col, "event_col": event_col, "entry_col": entry_col}
         time, event, entry = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
-        tail = ""
         if event is None:
-            response, tail = f"{time}", "" if entry is None else f" | truncate({entry}, inf)"
+            formula = f"{time} ~ {self.rhs}" if entry is None else f"{time} ~ {self.rhs} | truncate({entry}, inf)"
         else:
-            response = f"Surv({time}, {event})" if entry is None else f"Surv({entry}, {time}, {event})"
-        return self._fit(df, response, tail, "right", weights_col, columns)
+            formula = f"Surv({', '.join(filter(None, (entry, time, event)))}) ~ {self.rhs}"
+        return self._fit(df, formula, "right", weights_col, columns)
 
     fit_right_censoring = fit
 
@@ -142,14 +150,8 @@ class SurvivalModel:
 
         Parameters
         ----------
-        df : DataFrame
-            Never modified.
-        duration_col : str
-            Positive times.
-        event_col : str, optional
-            1 or True where the time is that of the event, 0 or False where that came before; without, all are events.
-        weights_col : str, optional
-            Frequency weights.
+        df, duration_col, event_col, weights_col
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -171,7 +173,7 @@ class SurvivalModel:
         columns = {"duration_col": duration_col, "event_col": event_col}
         time, event = (None if name is None else _quoted(df, name, of) for of, name in columns.items())
         response = f"{time}" if event is None else f'Surv({time}, {event}, type="left")'
-        return self._fit(df, response, "", "left", weights_col, columns)
+        return self._fit(df, f"{response} ~ {self.rhs}", "left", weights_col, columns)
 
     def fit_interval_censoring(
         self, df: pd.DataFrame, lower_bound_col: str, upper_bound_col: str, *, weights_col: str | None = None
@@ -180,12 +182,12 @@ class SurvivalModel:
 
         Parameters
         ----------
-        df : DataFrame
-            Never modified.
+        df
+            As in :meth:`fit`.
         lower_bound_col, upper_bound_col : str
             The bounds: equal where a time is known, infinite or NaN where there is none.
-        weights_col : str, optional
-            Frequency weights.
+        weights_col
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -207,27 +209,15 @@ class SurvivalModel:
         """
         columns: dict[str, str | None] = {"lower_bound_col": lower_bound_col, "upper_bound_col": upper_bound_col}
         low, high = (_quoted(df, name, of) for of, name in columns.items())
-        return self._fit(df, f"interval({low}, {high})", "", "interval", weights_col, columns)
+        return self._fit(df, f"interval({low}, {high}) ~ {self.rhs}", "interval", weights_col, columns)
 
     def _fit(
-        self,
-        df: pd.DataFrame,
-        response: str,
-        tail: str,
-        kind: str,
-        weights_col: str | None,
-        columns: dict[str, str | None],
+        self, df: Frame, formula: str, kind: str, weights_col: str | None, columns: dict[str, str | None]
     ) -> SurvivalModel:
-        data: Frame = df
-        weights = None
         if weights_col is not None:
             _quoted(df, weights_col, "weights_col")
-            weights = _weights(df, weights_col)
-            others = {name: df[name] for name in column_names(df) if name != weights_col}
-            data = df.drop(columns=weights_col) if isinstance(df, pd.DataFrame) else others
-        formula = f"{response} ~ {self.rhs}{tail}"
-        options = {**self.fit_kwargs, "weights": weights}
-        self._results = fit(formula, data, family=self.family, method=self.method, **options)
+        options: dict[str, Any] = {"family": self.family, "method": self.method, **self.fit_kwargs}
+        self._results = fit(formula, df, weights=weights_col, **options)
         self._kind, self.weights_col = kind, weights_col
         for name in ("duration_col", "event_col", "entry_col", "lower_bound_col", "upper_bound_col"):
             setattr(self, name, columns.get(name))
@@ -253,9 +243,7 @@ class SurvivalModel:
         """What lifelines' tools ask a fitter for."""
         from lifelines.utils import CensoringType
 
-        return {"right": CensoringType.RIGHT, "left": CensoringType.LEFT, "interval": CensoringType.INTERVAL}[
-            self._kind
-        ]
+        return CensoringType[self._kind.upper()]
 
     @property
     def params_(self) -> pd.Series[float]:
@@ -290,84 +278,19 @@ class SurvivalModel:
 
     # -- predictions --------------------------------------------------------------------------------------------------
 
-    def predict_survival_function(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-        exclude: Excluded = (),
-    ) -> pd.DataFrame:
-        """See :meth:`tobitgp.GPResults.predict_survival_function`."""
-        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
-        return self.results_.predict_survival_function(df, times, **options)
-
-    def predict_cumulative_hazard(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-        exclude: Excluded = (),
-    ) -> pd.DataFrame:
-        """See :meth:`tobitgp.GPResults.predict_cumulative_hazard`."""
-        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
-        return self.results_.predict_cumulative_hazard(df, times, **options)
-
-    def predict_hazard(
-        self,
-        df: Frame | None = None,
-        times: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-        exclude: Excluded = (),
-    ) -> pd.DataFrame:
-        """See :meth:`tobitgp.GPResults.predict_hazard`."""
-        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
-        return self.results_.predict_hazard(df, times, **options)
-
-    def predict_percentile(
-        self, df: Frame | None = None, *, p: float = 0.5, conditional_after: Any = None, exclude: Excluded = ()
-    ) -> pd.Series[float]:
-        """See :meth:`tobitgp.GPResults.predict_percentile`."""
-        return self.results_.predict_percentile(df, p=p, conditional_after=conditional_after, exclude=exclude)
-
-    def predict_median(
-        self, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
-    ) -> pd.Series[float]:
-        """See :meth:`tobitgp.GPResults.predict_median`."""
-        return self.results_.predict_median(df, conditional_after=conditional_after, exclude=exclude)
-
-    def predict_expectation(self, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
-        """See :meth:`tobitgp.GPResults.predict_expectation`."""
-        return self.results_.predict_expectation(df, exclude=exclude)
-
-    def predict_restricted_mean(
-        self,
-        df: Frame | None = None,
-        t: Any = None,
-        *,
-        conditional_after: Any = None,
-        interval: float | None = None,
-        exclude: Excluded = (),
-    ) -> pd.Series[float] | pd.DataFrame:
-        """See :meth:`tobitgp.GPResults.predict_restricted_mean`."""
-        options: dict[str, Any] = {"conditional_after": conditional_after, "interval": interval, "exclude": exclude}
-        return self.results_.predict_restricted_mean(df, t, **options)
+    predict_survival_function = _of_results(GPResults.predict_survival_function)
+    predict_cumulative_hazard = _of_results(GPResults.predict_cumulative_hazard)
+    predict_hazard = _of_results(GPResults.predict_hazard)
+    predict_percentile = _of_results(GPResults.predict_percentile)
+    predict_median = _of_results(GPResults.predict_median)
+    predict_expectation = _of_results(GPResults.predict_expectation)
+    predict_restricted_mean = _of_results(GPResults.predict_restricted_mean)
 
     def __repr__(self) -> str:
         if self._results is None:
             return f"SurvivalModel: {self.rhs} (not fitted)"
         words = repr(self._results).split("\n")
         return "\n".join([f"SurvivalModel: {self._results.formula}", words[1]])
-
-
-def _weights(df: Frame, name: Any) -> Array:
-    """Frequency weights in a column, which messages name."""
-    return read_weights(name, df, len(df[name]))
 
 
 def _quoted(df: Any, name: Any, of: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,26 +117,14 @@ def _brief(name: object) -> str:
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
-def _lung() -> pd.DataFrame:
-    """Status is already 0 (censored) or 1 (dead) in lifelines' file; survival's own has 1 and 2."""
-    frame = _read_lifelines("lung.csv").rename(columns={"status": "event"})
-    return frame.rename(columns=lambda column: column.replace(".", "_"))
-
-
-def _rossi() -> pd.DataFrame:
-    return _read_lifelines("rossi.csv").rename(columns={"arrest": "event"})
+def _renamed(file_name: str, **names: str) -> pd.DataFrame:
+    """A file of lifelines with some columns renamed; its ``status`` and ``cens`` are 1 where the end was seen."""
+    return _read_lifelines(file_name).rename(columns=names).rename(columns=lambda column: column.replace(".", "_"))
 
 
 def _gbsg2() -> pd.DataFrame:
     names = {"horTh": "hormone", "menostat": "menopause", "tsize": "size", "tgrade": "grade", "pnodes": "nodes"}
-    return _read_lifelines("gbsg2.csv").rename(
-        columns={**names, "progrec": "progesterone", "estrec": "estrogen", "cens": "event"}
-    )
-
-
-def _diabetes() -> pd.DataFrame:
-    frame = _read_lifelines("interval_diabetes.csv").rename(columns={"gender": "sex"})
-    return frame[["left", "right", "sex"]]
+    return _renamed("gbsg2.csv", **names, progrec="progesterone", estrec="estrogen", cens="event")
 
 
 def _nh4() -> pd.DataFrame:
@@ -164,24 +153,29 @@ def _tobin() -> pd.DataFrame:
 
 
 DATASETS: dict[str, Callable[[], pd.DataFrame]] = {
-    "diabetes": _diabetes,
+    "diabetes": lambda: _renamed("interval_diabetes.csv", gender="sex")[["left", "right", "sex"]],
     "gbsg2": _gbsg2,
-    "lung": _lung,
+    "lung": partial(_renamed, "lung.csv", status="event"),
     "nh4": _nh4,
-    "rossi": _rossi,
+    "rossi": partial(_renamed, "rossi.csv", arrest="event"),
     "tobin": _tobin,
 }
 
 
 def _read_lifelines(file_name: str) -> pd.DataFrame:
     """Read a file of lifelines' data folder without running lifelines, whose import takes about a second."""
-    spec = find_spec("lifelines")
+    path = installed(f"lifelines/datasets/{file_name}")
+    if path is None:
+        raise DataError(f"The data file {file_name!r} of the lifelines package was not found; is lifelines installed?")
+    return pd.read_csv(path)
+
+
+def installed(place: str) -> Path | None:
+    """A file of another package, None where there is none, by its place below ``site-packages``."""
+    package, _, inside = place.partition("/")
+    spec = find_spec(package)
     folders = [] if spec is None else list(spec.submodule_search_locations or ())
-    for folder in folders:
-        path = Path(folder) / "datasets" / file_name
-        if path.is_file():
-            return pd.read_csv(path)
-    raise DataError(f"The data file {file_name!r} of the lifelines package was not found; is lifelines installed?")
+    return next((path for folder in folders if (path := Path(folder) / inside).is_file()), None)
 
 
 def _decimal_year(date: pd.Series[pd.Timestamp]) -> pd.Series[float]:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tobitgp.datasets.bundled import available, unknown
-from tobitgp.datasets.downloads import SOURCES, TO_THE_LAST_DIGIT, Source
+from tobitgp.datasets.bundled import available, installed, unknown
+from tobitgp.datasets.downloads import SOURCES, Source, read_table
 from tobitgp.errors import DataError
 from tobitgp.files import whole_file
 
@@ -29,25 +29,23 @@ def read_tables(name: str, source: Source) -> list[bytes]:
     if len(found) == len(kept):
         return found
 
-    raw = _read_installed(source)
-    downloaded = raw is None
-    if raw is None:
+    path = installed(source.installed) if source.installed else None
+    raw = [] if path is None else [path.read_bytes()]
+    # Another version of the package may have another file.
+    if [*map(_digest, raw)] == [source.raw_sha256]:
+        files = _make_tables(name, raw, source)
+    else:
         _check_needs(name, source, folder)
-        raw = [_download(name, url, source, folder) for url in source.urls]
-    files = _make_tables(name, raw, source)
-    if downloaded:
+        files = _make_tables(name, [_download(name, url, source, folder) for url in source.urls], source)
         _store({file: content for file, content in files.items() if kept[file] is None}, name, folder)
     return [_unpack(file, content) for file, content in files.items()]
 
 
 def cache_folder() -> Path:
     """Folder of the tables: what ``TOBITGP_DATA`` names, else the user's cache."""
-    named = os.environ.get("TOBITGP_DATA")
-    if named:
-        return Path(named).expanduser()
     import pooch
 
-    return Path(pooch.os_cache("tobitgp"))
+    return Path(os.environ.get("TOBITGP_DATA") or pooch.os_cache("tobitgp")).expanduser()
 
 
 def _read_kept(path: Path, expected: str) -> bytes | None:
@@ -63,19 +61,6 @@ def _read_kept(path: Path, expected: str) -> bytes | None:
             f"{expected}. Delete it, and fetch() gets it anew."
         )
     return found
-
-
-def _read_installed(source: Source) -> list[bytes] | None:
-    """Give the published file as another package has it; its version may have another one."""
-    if source.installed is None:
-        return None
-    package, _, inside = source.installed.partition("/")
-    spec = find_spec(package)
-    for folder in [] if spec is None else list(spec.submodule_search_locations or ()):
-        path = Path(folder) / inside
-        if path.is_file() and _digest(content := path.read_bytes()) == source.raw_sha256:
-            return [content]
-    return None
 
 
 def _check_needs(name: str, source: Source, folder: Path) -> None:
@@ -244,13 +229,8 @@ def fetch(name: str) -> pd.DataFrame:
         if isinstance(name, str) and name in available():
             raise DataError(f"Data set {name!r} comes with the package: tg.datasets.load({name!r}) reads it.")
         raise unknown(name, SOURCES, "fetch knows", {other: f"load({other!r})" for other in available()})
-    frames = [_frame(table) for table in read_tables(name, SOURCES[name])]
+    frames = [read_table(table) for table in read_tables(name, SOURCES[name])]
     if len(frames) == 1:
         return frames[0]
     parts = [frame.assign(split=split) for frame, split in zip(frames, ("train", "test"), strict=True)]
     return pd.concat(parts, ignore_index=True)
-
-
-def _frame(table: bytes) -> pd.DataFrame:
-    """Only an empty field is missing: "None" and "NA" are words."""
-    return pd.read_csv(io.BytesIO(table), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)

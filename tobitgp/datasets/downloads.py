@@ -1,4 +1,4 @@
-"""Data sets that are downloaded: their sources, parsers, and descriptions."""
+"""Data sets that are downloaded: their sources and parsers."""
 
 from __future__ import annotations
 
@@ -53,26 +53,20 @@ BEIJING_STATIONS = (
     "Wanliu",
     "Wanshouxigong",
 )
-
 BEIJING_CLOCK = ("year", "month", "day", "hour")
 BEIJING_NAMES = {"SO2": "so2", "TEMP": "temp_c", "WSPM": "wspm"}
 
 ARFF_CODES = {"mgus": {"no": 0, "yes": 1}, "event": {"alive": 0, "dead": 1}}
 
 
-def keep(raw: Sequence[bytes]) -> list[bytes]:
-    """Leave files as they are: the table is the published file."""
-    return list(raw)
-
-
 def tidy_housing(raw: Sequence[bytes]) -> list[bytes]:
     r"""Take the quotes from ``BostonHousing.csv``; columns that hold fractions are written with a point throughout."""
-    return [_write(_read(raw[0]))]
+    return [_write(read_table(raw[0]))]
 
 
 def tidy_affairs(raw: Sequence[bytes]) -> list[bytes]:
     r"""Give ``fair_pt.csv`` the names, words and order of columns of R's AER."""
-    fair = _read(raw[0])
+    fair = read_table(raw[0])
     table = pd.DataFrame(
         {
             "affairs": fair["naffairs"].astype("int64"),
@@ -132,7 +126,8 @@ def tidy_beijing(raw: Sequence[bytes]) -> list[bytes]:
     return [gzip.compress(table, 9, mtime=0)]
 
 
-def _read(content: bytes) -> pd.DataFrame:
+def read_table(content: bytes) -> pd.DataFrame:
+    """A table in which only an empty field is missing: "None" and "NA" are words."""
     return pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=[""], **TO_THE_LAST_DIGIT)
 
 
@@ -158,7 +153,7 @@ SOURCES: dict[str, Source] = {
         urls=(
             f"{GITHUB}/square/pysurvival/841b9bc6ce700ba8898d2a1488aa9cd25ee7a8e6/pysurvival/datasets/credit_risk.csv",
         ),
-        tidy=keep,
+        tidy=list,
         raw_sha256="cffb351096de15138867f8ccb7f11a5177966277a05d4ee998e61f90d7baf717",
     ),
     "flchain": Source(
@@ -205,6 +200,3 @@ SOURCES: dict[str, Source] = {
         needs="h5py",
     ),
 }
-
-
-# To the nearest double, as newer releases of pandas read by themselves; they warn of being told so.

@@ -96,8 +96,8 @@ def simulate_basson(example: Literal[1, 2] = 1, rng: np.random.Generator | int |
     ----------
     example : {1, 2}
         Which example.
-    rng : None, int or numpy.random.Generator
-        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    rng
+        As in `simulate_groot_lucas`.
 
     Returns
     -------
@@ -154,8 +154,8 @@ def simulate_karlova(
     ----------
     case : {"left", "right", "symmetric"}
         Which limits.
-    rng : None, int or numpy.random.Generator
-        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    rng
+        As in `simulate_groot_lucas`.
     n : int
         Number of rows, 15 in the paper.
     noise_sd : float
@@ -175,9 +175,8 @@ def simulate_karlova(
 
     Notes
     -----
-    The paper gives the function, n and the limits, but neither the noise nor how x is drawn. Here the noise has
-    standard deviation 0.1 and x is uniform on [0, 2], where all three limits bite; on [1, 3], say, f never falls below
-    -2.72, so no row would be left-censored. The number of censored rows varies from draw to draw, and can be 0.
+    The paper gives the function, n and the limits, but neither the noise nor how x is drawn; on [0, 2] all three limits
+    bite. The number of censored rows varies from draw to draw, and can be 0.
 
     References
     ----------
@@ -217,8 +216,8 @@ def simulate_additive(
 
     Parameters
     ----------
-    rng : None, int or numpy.random.Generator
-        Source of randomness; an int is a seed, None means seed 0, so the result is always the same.
+    rng
+        As in `simulate_groot_lucas`.
     n : int
         Number of rows.
     groups : int

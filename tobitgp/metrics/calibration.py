@@ -48,10 +48,9 @@ def d_calibration(
     r"""Distribution calibration: predicted survival at the true times must be uniform on 0 to 1.
 
     Of a calibrated model a tenth of the rows have their event where their own curve lies between .9 and 1, a tenth
-    between .8 and .9, and so on. A row that is known to an interval only spreads its mass evenly over the survival
-    probabilities it may have: one that was right-censored at probability s over 0 to s, as in [1]_, one that lies
-    between two times over what its curve falls between them. Of a row that entered late survival is given that of its
-    entry. With :math:`N_k` rows in bin k of K, :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
+    between .8 and .9, and so on. A row that is known to an interval spreads its mass evenly over the survival
+    probabilities it may have, a right-censored one over 0 to s, as in [1]_. Of a row that entered late survival is
+    given that of its entry. With :math:`N_k` rows in bin k of K, :math:`\chi^2 = \sum_k (N_k - n/K)^2 / (n/K)`.
 
     Parameters
     ----------
@@ -72,7 +71,6 @@ def d_calibration(
     Returns
     -------
     DCalibration
-        Named tuple ``(statistic, p_value, bins)``.
 
     Raises
     ------
@@ -84,8 +82,7 @@ def d_calibration(
     Notes
     -----
     Even spreading pulls the counts towards their expectation, so that with censored rows the test rejects a
-    calibrated model more rarely than its level says. Curves whose parameters were fitted to the same rows make it
-    more lenient, too: take new rows, or those left out in cross-validation.
+    calibrated model more rarely than its level says; so do curves that were fitted to the same rows.
 
     References
     ----------
@@ -120,8 +117,7 @@ def _read(survival: Any, event: Any, lower: Any, upper: Any, entry: Any) -> tupl
         raise SpecError("d_calibration takes survival= and event=, or lower= and upper=.")
     check_order(survival=survival, event=event, lower=lower, upper=upper, entry=entry)
     if not ends:
-        s = _probabilities("survival", survival, None)
-        s = _given_entry(entry, s)
+        s = _given_entry(entry, _probabilities("survival", survival, None))
         return np.where(read_event(event, len(s)), s, 0.0), s
     high = _probabilities("lower", lower, None)
     low = _probabilities("upper", upper, len(high))
@@ -174,8 +170,8 @@ def _spread(low: Array, high: Array, weight: Array, bins: int) -> Array:
 def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = False) -> float | pd.Series[float]:
     r"""Mean absolute error, :math:`\frac1n \sum_i |y_i - m_i|`.
 
-    What is compared with what is for the caller to choose: the papers on Gaussian processes compare the mean of f with
-    the true f; for censored test data compare ``predict(what="observed")`` with y.
+    The papers on Gaussian processes compare the mean of f with the true f; for censored test data compare
+    ``predict(what="observed")`` with y.
 
     Parameters
     ----------
@@ -205,9 +201,8 @@ def mae(y: Any, prediction: Any, *, stratify: Any = None, contributions: bool = 
 
     Notes
     -----
-    Papers differ in what they report of the censored region. Karlova et al. [1]_ average over the censored rows
-    alone, which is the default here; the tables of Basson et al. [2]_ hold contributions to the average over all rows,
-    ``contributions=True``, with rows told apart by the true f.
+    Of the censored region Karlova et al. [1]_ report averages over the censored rows alone, the default here; the
+    tables of Basson et al. [2]_ hold ``contributions=True``, with rows told apart by the true f.
 
     References
     ----------

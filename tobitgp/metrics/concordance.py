@@ -16,13 +16,9 @@ from tobitgp.typing import Array, IntArray
 def later_masses(
     lower: Array, upper: Array, score: Array, weight: Array, entry: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """For each row, the weight of the rows that are known to be later, by how their scores compare.
-
-    A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same time
-    are not ordered. A row that entered when the other had ended is not compared with it.
-
-    Shapes: lower, upper, score, weight, entry (n,); gives higher, equal, less (n,).
-    """
+    """For each row, the weight of the rows known to be later whose score is higher, equal and less, (n,) each."""
+    # A row is known to be later than another if it begins where the other ends, or after; two exact rows at the same
+    # time are not ordered. A row that entered when the other had ended is not compared with it.
     if entry is None or np.isneginf(entry).all():
         return _beyond(*_keys(lower, upper), score, weight)
     lower = np.maximum(lower, entry)
@@ -57,10 +53,8 @@ def tied_mass(lower: Array, upper: Array, weight: Array) -> float:
 
 
 def _keys(lower: Array, upper: Array) -> tuple[IntArray, IntArray]:
-    """Whole numbers for both ends, such that one row is later if its begin exceeds the other's end.
-
-    At one time come first the ends of intervals, then exact rows, then the begins of intervals.
-    """
+    """Whole numbers for both ends, such that one row is later if its begin exceeds the other's end."""
+    # At one time come first the ends of intervals, then exact rows, then the begins of intervals.
     n = len(lower)
     at = np.unique(np.concatenate([lower, upper]), return_inverse=True)[1]
     exact = lower == upper
@@ -102,12 +96,10 @@ def concordance_index(
 
     .. math:: c = \frac{1}{|E|} \sum_{(i, j) \in E} \{ 1[f_i < f_j] + \tfrac12 1[f_i = f_j] \},
 
-    with E the pairs of rows that were censored too little to hide that i comes before j: row i ends where row j
-    begins, or before. That covers all orderings of [1]_, between exact, left-, right- and interval-censored rows. Two
-    exact rows at one time are not compared, and a time counts as earlier than a censoring to the right there, as later
-    than a censoring to the left, since the true time equals the limit with probability 0. For right-censored times
-    this is Harrell's index, and that of lifelines and scikit-survival, with delayed entry that of R's survival. 1 is a
-    perfect order, 0.5 that of chance.
+    with E the pairs in which row i ends where row j begins, or before: all orderings of [1]_, between exact, left-,
+    right- and interval-censored rows. Two exact rows at one time are not compared; a time counts as earlier than a
+    censoring to the right there, as later than one to the left. For right-censored times this is Harrell's index, and
+    that of lifelines and scikit-survival, with delayed entry that of R's survival. 1 is a perfect order, 0.5 chance.
 
     Parameters
     ----------
@@ -140,15 +132,9 @@ def concordance_index(
     SpecError
         For arguments that do not go together.
 
-    See Also
-    --------
-    concordance_counts : the numbers of pairs.
-    concordance_ipcw : does not depend on how many rows were censored.
-
     Notes
     -----
-    Costs :math:`n \log n`; 100,000 rows take less than a second. Scores are tied where they are equal;
-    scikit-survival takes those for tied, too, that differ by 1e-8 or less.
+    Scores are tied where they are equal; scikit-survival takes those for tied, too, that differ by 1e-8 or less.
 
     References
     ----------
@@ -192,7 +178,6 @@ def concordance_counts(
     Returns
     -------
     Concordance
-        Named tuple ``(c_index, concordant, discordant, tied_score, tied_time)``.
 
     Raises
     ------
@@ -201,8 +186,7 @@ def concordance_counts(
 
     References
     ----------
-    .. [1] F. E. Harrell, K. L. Lee and D. B. Mark, "Multivariable prognostic models", *Statistics in Medicine* 15
-       (1996), 361-387.
+    (MET1) and (MET2) of the theory pages.
 
     Examples
     --------
@@ -232,25 +216,21 @@ def concordance_ipcw(
 
     where :math:`\delta_i` says that row i had its event, :math:`e_j` when row j entered, :math:`w` are weights and
     :math:`G(t-)` is the probability of not being censored before t, estimated by Kaplan and Meier's method on the
-    training rows. Harrell's index tends to a limit that depends on the
-    censoring times, this one to that of uncensored data up to tau, if censoring depends on nothing. A time that was
-    censored when another row had its event counts as later.
+    training rows. Harrell's index tends to a limit that depends on the censoring times, this one to that of uncensored
+    data up to tau, if censoring depends on nothing. A time that was censored when another row had its event counts as
+    later.
 
     Parameters
     ----------
-    train, test : (time, event)
-        Pairs of n numbers of 0 or more, and of 1 or True for an event and 0 or False for a censored row; or
-        scikit-survival's structured arrays.
+    train, test
+        As in `brier_score`.
     score : (n,) array
         Of the test rows, on any scale; higher for longer times. scikit-survival takes risks, which are the negative.
     tau : float, optional
         On the scale of the times: pairs whose earlier time is tau or later are left out. It belongs where many training
         rows are still followed: weights of late events are large and uncertain.
-    entry : pair of (n,) arrays, optional
-        From when on the rows of train and of test were followed (delayed entry), on the scale of the times; None for
-        those followed from the beginning.
-    weights : pair of (n,) arrays, optional
-        Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
+    entry, weights
+        As in `brier_score`.
 
     Returns
     -------

@@ -1,7 +1,4 @@
-"""Survival curves of any model, read at any time, and the weights of rows at these times.
-
-Weights of rows: by the inverse probability of censoring, and averages in strata; (MET10) of the theory pages.
-"""
+"""Survival curves of any model, weights of rows by the inverse probability of censoring, and averages in strata."""
 
 from __future__ import annotations
 
@@ -16,54 +13,6 @@ from tobitgp.metrics.read import RightCensored, check_order, read_bounds, read_c
 from tobitgp.numerics.nonparametric import risk_sets
 from tobitgp.typing import Array, BoolArray, IntArray
 
-
-def read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]:
-    """Time from which on rows are judged, and which rows are at risk then."""
-    late = rows.entry > 0.0
-    if landmark is None:
-        if late.any():
-            raise DataError(
-                f"{late.sum()} of the {len(late)} test rows entered after time 0, and nothing is known of others until "
-                "then: choose a time from which on the rows at risk are judged, as landmark=10."
-            )
-        return 0.0, np.ones(len(late), dtype=bool)
-    number = isinstance(landmark, (int, float, np.number)) and not isinstance(landmark, bool)
-    if not number or not 0.0 <= float(landmark) < np.inf:
-        raise SpecError(f"landmark={landmark!r}: a time of 0 or more is needed.")
-    at_risk = (rows.entry <= landmark) & (landmark < rows.time)
-    if not rows.weight[at_risk].any():
-        raise DataError(f"landmark={landmark:g}: no test row is at risk then.")
-    return float(landmark), at_risk
-
-
-def read_times(times: Any, followed: Array, since: float) -> Array:
-    """Times at which test rows are judged."""
-    grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
-    last = followed.max()
-    bad = (grid < since) | (grid >= last)
-    if bad.any():
-        first = f"{since:g}, the landmark, or more" if since else "0 or more"
-        raise DataError(
-            f"times holds {grid[bad][0]:g}: times of {first} and below {last:g} are needed, the longest time in "
-            "test, after which nothing is known of its rows."
-        )
-    return grid
-
-
-def default_times(frame: pd.DataFrame, since: float) -> Any:
-    """Times of a table of curves, from the landmark on."""
-    return frame.index[frame.index >= since] if since else frame.index
-
-
-def survival_since(curves: Curves, grid: Array, since: float) -> Array:
-    """Survival of each row at times (m, n), given that of the landmark."""
-    survival = curves.at(grid, slice(None), "times holds")
-    if not since:
-        return survival
-    before = curves.at(np.array([since]), slice(None), "landmark")
-    return np.divide(survival, before, out=np.zeros_like(survival), where=before > 0.0)
-
-
 Interpolation = Literal["linear", "step"]
 _ROUNDING = 1e-6
 
@@ -73,14 +22,11 @@ class Curves:
     """Survival curves on a grid."""
 
     times: Array  # (m,), ascending; the first is 0 where the grid is of positive times
-    survival: Array  # (m, n), A column for each row
+    survival: Array  # (m, n)
     step: bool  # whether curves are constant from one time of the grid to the next, not linear
 
     def at(self, time: Array, row: IntArray | slice, what: str) -> Array:
-        """Survival at times.
-
-        Shapes: time, row (q,); gives (q,).
-        """
+        """Survival at times (q,): of one row each, or of a slice of the rows at every time."""
         outside = (time < self.times[0]) | (time > self.times[-1])
         if outside.any():
             raise DataError(
@@ -98,8 +44,8 @@ class Curves:
         return np.asarray((1.0 - share) * self.survival[left, row] + share * self.survival[right, row])
 
 
-def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curves:
-    """Curves from a table with times in the index and a column for each row."""
+def read_curves(frame: Any, n: int | None, interpolation: Interpolation, time: Any = None) -> Curves:
+    """Curves from a table with times in the index and a column for each row, in the order of their own times."""
     if interpolation not in get_args(Interpolation):
         raise SpecError(f'interpolation={interpolation!r}: "linear" or "step" is needed.')
     if not isinstance(frame, pd.DataFrame):
@@ -107,7 +53,9 @@ def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curv
             "survival_frame= takes a DataFrame with times in the index and a column for each row, as "
             f"predict_survival_function gives it, not {type(frame).__name__}."
         )
-    if frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
+    if frame.columns.nlevels == 1:
+        check_order(time=time, **{"the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
+    elif frame.columns.nlevels == 2 and "mean" in frame.columns.get_level_values(1):
         frame = frame.xs("mean", axis=1, level=1)
     times = read_column("the index of survival_frame", frame.index)
     if (times < 0.0).any():
@@ -123,13 +71,6 @@ def read_curves(frame: Any, n: int | None, interpolation: Interpolation) -> Curv
     if times[0] > 0.0:
         times, survival = np.append(0.0, times), np.vstack([np.ones(survival.shape[1]), survival])
     return Curves(times, survival, interpolation == "step")
-
-
-def read_test_curves(frame: Any, time: Any, n: int | None, interpolation: Interpolation) -> Curves:
-    """Curves of rows in their order; see `read_curves` and `check_order`."""
-    if isinstance(frame, pd.DataFrame) and frame.columns.nlevels == 1:
-        check_order(time=time, **{"the columns of survival_frame": pd.Series(0.0, index=frame.columns)})
-    return read_curves(frame, n, interpolation)
 
 
 def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Interpolation = "linear") -> Array:
@@ -161,7 +102,7 @@ def survival_at(survival_frame: pd.DataFrame, time: Any, *, interpolation: Inter
     >>> print(survival_at(frame, [2.0, 3.0]), survival_at(frame, [2.0, 3.0], interpolation="step"))
     [0.7 0.7] [0.9 0.7]
     """
-    curves = read_test_curves(survival_frame, time, None, interpolation)
+    curves = read_curves(survival_frame, None, interpolation, time)
     own = read_column("time", time, curves.survival.shape[1], infinite=True)
     known = np.flatnonzero(np.isfinite(own))
     out = np.where(own > 0.0, 0.0, 1.0)
@@ -189,10 +130,7 @@ Strata = dict[Any, BoolArray]
 
 
 def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata | None:
-    """Which rows are reported apart.
-
-    Shapes: y, kinds (n,); gives (n,).
-    """
+    """Which rows are reported apart; ``kinds`` is what True means."""
     if stratify is None:
         return None
     if stratify is True and kinds is not None:
@@ -212,13 +150,11 @@ def read_strata(stratify: Any, y: Array, kinds: Strata | None = None) -> Strata 
 
 
 def average(name: str, losses: Array, strata: Strata | None, contributions: bool = False) -> float | pd.Series[float]:
-    """Mean over all rows, or with strata a table of means.
-
-    Shapes: losses, strata (n,).
-    """
+    """Mean over all rows, or with strata a table of means; (MET10) of the theory pages."""
+    mean = float(losses.mean())
     if strata is None:
-        return float(losses.mean())
-    values = {"all": float(losses.mean())}
+        return mean
+    values = {"all": mean}
     for label, rows in strata.items():
         count = len(losses) if contributions else int(rows.sum())
         values[label] = float(losses[rows].sum() / count) if count else np.nan
@@ -251,10 +187,7 @@ class CensoringTimes:
     censored: bool  # whether any row was
 
     def weights(self, time: Array, what: str, *, event: bool = False) -> Array:
-        """One over the probability of being censored later than each time, or of events, at it or later.
-
-        Shapes: time (q,); gives (q,).
-        """
+        """One over the probability of being censored later than each time, or of events, at it or later."""
         after = np.searchsorted(self.times, time, side="left" if event else "right")
         value = np.append(1.0, self.survival)[after]
         outside = (value <= 0.0) | ((time > self.times[-1]) & self.censored)

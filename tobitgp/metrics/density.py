@@ -46,10 +46,6 @@ def mnll(
     DataError, SpecError
         As `mae`, and if a standard deviation is not positive.
 
-    See Also
-    --------
-    nlpd : of new, perhaps censored, responses.
-
     References
     ----------
     Basson, Louw and Smith (2023), Variational Tobit Gaussian process regression, *Statistics and Computing* 33,
@@ -82,8 +78,8 @@ def nlpd(
     .. math:: -\frac1n \sum_i \begin{cases} \log\{\phi((y_i - m_i)/s_i)/s_i\} & \text{exact rows} \\
               \log\{\Phi((u_i - m_i)/s_i) - \Phi((l_i - m_i)/s_i)\} & \text{rows known to } (l_i, u_i) \end{cases}
 
-    It compares models that know of the censoring with models that do not on equal terms: the prediction of either is
-    clipped at the limits, so that what it puts beyond them is the probability of a censored row.
+    Models that know of the censoring and models that do not are compared on equal terms: what a prediction puts beyond
+    the limits is the probability of a censored row.
 
     Parameters
     ----------
@@ -109,8 +105,8 @@ def nlpd(
     Returns
     -------
     float or Series
-        In nats a row; as `mae`. Densities are in the units of y, so that values for other units, or for log y, differ
-        by a constant; those of exact and of censored rows are not of one kind and are best told apart.
+        In nats a row; as `mae`. Densities are in the units of y; those of exact rows and probabilities of censored ones
+        are best told apart.
 
     Raises
     ------

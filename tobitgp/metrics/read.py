@@ -27,10 +27,7 @@ class RightCensored(NamedTuple):
 
 
 def read_column(name: str, values: Any, n: int | None = None, *, infinite: bool = False, missing: str = "") -> Array:
-    """One number a row.
-
-    Gives (n,).
-    """
+    """One number a row, (n,)."""
     column = _flat(name, values)
     if n is not None and len(column) != n:
         raise DataError(f"{name} has {len(column)} rows where {n} are needed.")
@@ -112,10 +109,7 @@ def read_weights(weights: Any, n: int, name: str = "weights") -> Array:
 
 
 def read_bounds(time: Any, event: Any, lower: Any, upper: Any, n: int, name: str = "time") -> tuple[Array, Array]:
-    """Ends of the intervals that are known to hold each row, in any of three spellings.
-
-    Shapes: time, event, lower, upper (n,); gives lower, upper (n,).
-    """
+    """Ends of the intervals that are known to hold each row, (n,) each, in any of three spellings."""
     limited = lower is not None or upper is not None
     if time is None and (not limited or event is not None):
         raise SpecError(f"{name}=None needs the ends of the intervals, lower= and upper=, and no event=.")

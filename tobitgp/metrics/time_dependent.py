@@ -1,9 +1,4 @@
-"""Scores of survival over time: area under the ROC curve, and Brier's; (MET4) to (MET7) of the theory pages.
-
-Telling those who have had their event from those who have not, over time; (MET6) and (MET7) of the theory pages.
-
-Squared error of predicted survival; (MET4) and (MET5) of the theory pages.
-"""
+"""Scores of survival over time: area under the ROC curve, and Brier's; (MET4) to (MET7) of the theory pages."""
 
 from __future__ import annotations
 
@@ -12,20 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.errors import DataError
-from tobitgp.metrics.curves import (
-    CensoringTimes,
-    Interpolation,
-    censoring_times,
-    default_times,
-    read_landmark,
-    read_test_curves,
-    read_times,
-    survival_since,
-)
+from tobitgp.errors import DataError, SpecError
+from tobitgp.metrics.curves import CensoringTimes, Interpolation, censoring_times, read_curves
 from tobitgp.metrics.read import RightCensored, check_order, read_both, read_column
 from tobitgp.numerics.nonparametric import kaplan_meier
-from tobitgp.typing import Array
+from tobitgp.typing import Array, BoolArray
 
 
 class DynamicAUC(NamedTuple):
@@ -104,31 +90,16 @@ def cumulative_dynamic_auc(
     >>> print(found.auc.to_dict(), found.mean)
     {1.0: 1.0, 2.5: 0.625} 0.8125
     """
-    seen, rows = read_both(train, test, entry, weights)
-    since, at_risk = read_landmark(landmark, rows)
-    n, censoring, rows = len(rows.time), censoring_times(seen, since), rows.rows(at_risk)
-    time, event = rows.time, rows.event
-    curves = isinstance(survival_frame, pd.DataFrame) and survival_frame.shape[1] > 1
-    if times is None and not curves:
-        raise DataError("times are needed beside scores.")
-    grid = read_times(default_times(survival_frame, since) if times is None else times, time, since)
+    scored = not (isinstance(survival_frame, pd.DataFrame) and survival_frame.shape[1] > 1)
+    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
+    judged = _read(train, test, survival_frame, times, scored=scored, **how)
+    rows, grid = judged.rows, judged.grid
     if not (np.diff(grid) > 0.0).all():
         raise DataError("times are needed in ascending order.")
-    if curves:
-        every = read_test_curves(survival_frame, test[0], n, interpolation)
-        scores = survival_since(every, grid, since)[:, at_risk]
-    else:
-        check_order(**{"the time of test": test[0], "survival_frame": survival_frame})
-        score = read_column("survival_frame", survival_frame, n, infinite=True)[at_risk]
-        scores = np.broadcast_to(score, (len(grid), len(time)))
-    needed = event & (time <= grid[-1]) & (rows.weight > 0.0)
-    if not (time[needed] <= grid[0]).any():
+    if not rows.weight[rows.event & (rows.time <= grid[0])].any():
         raise DataError(f"times holds {grid[0]:g}, by which no test row has had its event: later times are needed.")
-    weight = np.zeros(len(time))
-    weight[needed] = rows.weight[needed] * censoring.weights(
-        time[needed], "the event of a test row at time", event=True
-    )
-    areas = np.array([_area(f, weight, rows, t) for t, f in zip(grid, scores, strict=True)])
+    weight = rows.weight * judged.event_weights()
+    areas = np.array([_area(f, weight, rows, t) for t, f in zip(grid, judged.values, strict=True)])
     auc = pd.Series(areas, index=pd.Index(grid, name="time"), name="auc")
     return DynamicAUC(auc, _mean(areas, rows, grid))
 
@@ -186,13 +157,11 @@ def brier_score(
         Where curves are judged, on the scale of the index, earlier than the longest test time; by default the index of
         the frame.
     interpolation : {"linear", "step"}
-        How curves are read between the times of the frame; at those times the frame's own values are taken. Linear,
-        from 1 at time 0 on, has the smaller error for curves that are smooth, and for steps at every training time
-        hardly another; "step" keeps each value until the next time, as is exact for Kaplan-Meier, Cox and forests.
-        Nothing is read beyond the last time of the frame.
+        How curves are read between the times of the frame: linear, from 1 at time 0 on, has the smaller error for
+        smooth curves; "step" keeps each value until the next time, as is exact for Kaplan-Meier, Cox and forests.
     entry : pair of (n,) arrays, optional
         From when on the rows of train and of test were followed (delayed entry), on the scale of the times; None for
-        those followed from the beginning. Test rows that entered later than 0 need a ``landmark``.
+        those followed from the beginning. Test rows that entered later than 0 need a ``landmark`` here.
     weights : pair of (n,) arrays, optional
         Frequency weights of the rows of train and of test, 0 or more: a row of weight 2 is two rows.
     landmark : float, optional
@@ -232,12 +201,15 @@ def brier_score(
     3.0    0.050000
     Name: brier_score, dtype: float64
     """
-    seen, rows = read_both(train, test, entry, weights)
-    curves = read_test_curves(survival_frame, test[0], len(rows.time), interpolation)
-    since, at_risk = read_landmark(landmark, rows)
-    grid = read_times(default_times(survival_frame, since) if times is None else times, rows.time[at_risk], since)
-    survival = survival_since(curves, grid, since)[:, at_risk]
-    scores = _scores(censoring_times(seen, since), rows.rows(at_risk), survival, grid)
+    how: dict[str, Any] = {"interpolation": interpolation, "entry": entry, "weights": weights, "landmark": landmark}
+    judged = _read(train, test, survival_frame, times, **how)
+    rows, grid, gone = judged.rows, judged.grid, judged.event_weights()
+    left = judged.censoring.weights(grid, "times holds")
+    losses = [
+        np.where(rows.time > t, (1.0 - S) ** 2 * w, S**2 * gone)
+        for t, w, S in zip(grid, left, judged.values, strict=True)
+    ]
+    scores = np.average(losses, axis=1, weights=rows.weight)
     return pd.Series(scores, index=pd.Index(grid, name="time"), name="brier_score")
 
 
@@ -289,15 +261,85 @@ def integrated_brier_score(
     return float(0.5 * (heights[1:] + heights[:-1]) @ np.diff(grid) / (grid[-1] - grid[0]))
 
 
-def _scores(censoring: CensoringTimes, rows: RightCensored, survival: Array, grid: Array) -> Array:
-    """Brier score of survival (m, n) at each time of a grid."""
-    time, event = rows.time, rows.event
-    needed = event & (time <= grid.max())
-    gone = np.zeros(len(time))
-    gone[needed] = censoring.weights(time[needed], "the event of a test row at time", event=True)
-    left = censoring.weights(grid, "times holds")
-    losses = [
-        np.where(time > t, (1.0 - S) ** 2 * w, np.where(event, S**2 * gone, 0.0))
-        for t, w, S in zip(grid, left, survival, strict=True)
-    ]
-    return np.asarray(np.average(losses, axis=1, weights=rows.weight))
+class Judged(NamedTuple):
+    """Test rows at risk, and what is predicted of them at some times."""
+
+    rows: RightCensored
+    censoring: CensoringTimes  # of the training rows
+    grid: Array  # (m,), times
+    values: Array  # (m, n), survival or scores
+
+    def event_weights(self) -> Array:
+        """Inverse probabilities (n,) of not being censored before one's event, 0 without an event by the last time."""
+        time, out = self.rows.time, np.zeros(len(self.rows.time))
+        needed = self.rows.event & (time <= self.grid.max()) & (self.rows.weight > 0.0)
+        out[needed] = self.censoring.weights(time[needed], "the event of a test row at time", event=True)
+        return out
+
+
+def _read(
+    train: Any,
+    test: Any,
+    frame: Any,
+    times: Any,
+    *,
+    interpolation: Interpolation,
+    entry: Any,
+    weights: Any,
+    landmark: Any,
+    scored: bool = False,
+) -> Judged:
+    """Arguments of a measure; ``frame`` holds survival curves, or where ``scored`` a score for each row."""
+    seen, rows = read_both(train, test, entry, weights)
+    n = len(rows.time)
+    if scored:
+        check_order(**{"the time of test": test[0], "survival_frame": frame})
+        score = read_column("survival_frame", frame, n, infinite=True)
+    else:
+        curves = read_curves(frame, n, interpolation, test[0])
+    since, at_risk = _read_landmark(landmark, rows)
+    if times is None:
+        if scored:
+            raise DataError("times are needed beside scores.")
+        times = frame.index[frame.index >= since]
+    grid = _read_times(times, rows.time[at_risk], since)
+    if scored:
+        values = np.broadcast_to(score, (len(grid), n))
+    else:
+        values = curves.at(grid, slice(None), "times holds")
+        before = curves.at(np.array([since]), slice(None), "landmark") if since else np.ones((1, n))
+        values = np.divide(values, before, out=np.zeros_like(values), where=before > 0.0)
+    return Judged(rows.rows(at_risk), censoring_times(seen, since), grid, values[:, at_risk])
+
+
+def _read_landmark(landmark: Any, rows: RightCensored) -> tuple[float, BoolArray]:
+    """Time from which on rows are judged, and which rows are at risk then."""
+    late = rows.entry > 0.0
+    if landmark is None:
+        if late.any():
+            raise DataError(
+                f"{late.sum()} of the {len(late)} test rows entered after time 0, and nothing is known of others until "
+                "then: choose a time from which on the rows at risk are judged, as landmark=10."
+            )
+        return 0.0, np.ones(len(late), dtype=bool)
+    number = isinstance(landmark, (int, float, np.number)) and not isinstance(landmark, bool)
+    if not number or not 0.0 <= float(landmark) < np.inf:
+        raise SpecError(f"landmark={landmark!r}: a time of 0 or more is needed.")
+    at_risk = (rows.entry <= landmark) & (landmark < rows.time)
+    if not rows.weight[at_risk].any():
+        raise DataError(f"landmark={landmark:g}: no test row is at risk then.")
+    return float(landmark), at_risk
+
+
+def _read_times(times: Any, followed: Array, since: float) -> Array:
+    """Times at which test rows are judged."""
+    grid = read_column("times", [times] if pd.api.types.is_scalar(times) else times)
+    last = followed.max()
+    bad = (grid < since) | (grid >= last)
+    if bad.any():
+        first = f"{since:g}, the landmark, or more" if since else "0 or more"
+        raise DataError(
+            f"times holds {grid[bad][0]:g}: times of {first} and below {last:g} are needed, the longest time in "
+            "test, after which nothing is known of its rows."
+        )
+    return grid

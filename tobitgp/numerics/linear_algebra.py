@@ -1,104 +1,31 @@
 """Linear algebra in the forms that posteriors need, and acceleration of fixed-point iterations.
 
-BLAS on blocks of rows, in place and outside the interpreter's lock, so that threads run in it side by side.
+scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so LAPACK and BLAS are
+called directly. They release the interpreter's lock, so that threads run in them side by side. Square matrices are in
+Fortran order, rows in C order: a C-ordered ``(n, M)`` array is to BLAS its transpose in Fortran order.
 
-scipy's own wrappers copy and hold the lock; the pointers it publishes for Cython (``scipy.linalg.cython_blas``) do
-neither. A C-ordered ``(n, M)`` array is to BLAS its transpose in Fortran order.
-
-Triangular linear algebra straight on LAPACK and BLAS.
-
-scipy's friendly wrappers cost more than the arithmetic at the sizes met here (tens of features), so the routines are
-called directly. Matrices go in and come out in Fortran order where they are square, rows in C order.
-
-With ``dX`` and ``dG`` the last differences of points and steps, ``gamma = argmin |g - dG gamma|`` and the next point is
-``x + rho g - (dX + rho dG) gamma``. Of partitioned points only ``dG dG'`` and ``dG g`` are summed; all else each
-partition does for itself.
+Fixed points are accelerated by Anderson's method [1]_: with ``dX`` and ``dG`` the last differences of points and steps,
+``gamma = argmin |g - dG gamma|`` and the next point is ``x + rho g - (dX + rho dG) gamma``. Of partitioned points only
+``dG dG'`` and ``dG g`` are summed; all else each partition does for itself.
 
 References
 ----------
-Walker and Ni (2011), Anderson acceleration for fixed-point iterations, *SIAM Journal on Numerical Analysis* 49,
-1715-1735, section 2.
+.. [1] Walker and Ni (2011), Anderson acceleration for fixed-point iterations, *SIAM Journal on Numerical Analysis* 49,
+   1715-1735, section 2.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, cython_blas, lapack
+from scipy.linalg import blas, lapack
 
 from tobitgp.errors import NumericalError
 from tobitgp.typing import Array
 
-SMALL = 8192  # entries of a block of rows below which numpy's product is done before ours has started
-
-_DOUBLE = np.dtype(np.float64)
-_POINTER = ctypes.c_void_p
-_INTS, _INT = ctypes.c_int * 2, ctypes.sizeof(ctypes.c_int)
-_NUMBERS = (ctypes.c_double * 2)(1.0, 0.0)
-_ONE = ctypes.addressof(_NUMBERS)
-_ZERO = _ONE + ctypes.sizeof(ctypes.c_double)
-
-
-@cache
-def _routine(name: str, n_arguments: int) -> Any:
-    """A Fortran routine by its name; all arguments are pointers."""
-    capsule = cython_blas.__pyx_capi__[name]  # type: ignore[literal-required]
-    api = ctypes.pythonapi
-    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    pointer_of = ctypes.PYFUNCTYPE(_POINTER, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    return ctypes.CFUNCTYPE(None, *[_POINTER] * n_arguments)(pointer_of(capsule, name_of(capsule)))
-
-
-def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
-    """Multiply rows by a lower-triangular matrix in place: ``A T'``, or ``A T`` where not ``transposed``.
-
-    Shapes: A (n, M), T (M, M); gives (n, M).
-    """
-    _check(A, A.flags.c_contiguous)
-    _check(T, T.flags.f_contiguous)
-    n, M = A.shape
-    if T.shape != (M, M):
-        raise TypeError(f"A matrix {M} x {M} is needed, not one of shape {T.shape}.")
-    if A.size <= SMALL:
-        A[...] = A @ (T.T if transposed else T)
-    else:
-        sizes = _INTS(M, n)
-        rows = ctypes.addressof(sizes)
-        columns, direction = rows + _INT, b"N" if transposed else b"T"
-        _routine("dtrmm", 11)(
-            b"L", b"L", direction, b"N", rows, columns, _ONE, T.ctypes.data, rows, A.ctypes.data, rows
-        )
-    return A
-
-
-def gram_of_rows(A: Array) -> Array:
-    """``A'A`` of rows, the lower triangle of an (M, M) array in Fortran order; zero above.
-
-    Shapes: A (n, M).
-    """
-    _check(A, A.flags.c_contiguous)
-    n, M = A.shape
-    out = np.zeros((M, M), order="F")
-    if A.size:
-        sizes = _INTS(M, n)
-        rows = ctypes.addressof(sizes)
-        columns, to = rows + _INT, out.ctypes.data
-        _routine("dsyrk", 10)(b"L", b"N", rows, columns, _ONE, A.ctypes.data, rows, _ZERO, to, rows)
-    return out
-
-
-def _check(X: Array, ordered: bool) -> None:
-    if X.ndim != 2 or X.dtype != _DOUBLE or not ordered:
-        raise TypeError(f"A matrix of doubles in the right order is needed, not {X.dtype} of shape {X.shape}.")
-
-
-_potrf, _pstrf, _trtri = lapack.dpotrf, lapack.dpstrf, lapack.dtrtri
-_trsm = blas.dtrsm
+_FEW = 8192  # entries of a block of rows below which numpy's plain product is no slower
 
 
 @contextmanager
@@ -110,25 +37,26 @@ def breakdown_in_words() -> Iterator[None]:
         raise NumericalError(f"The computation broke down: {error}. Look at the scale of the data.") from None
 
 
-def cholesky(B: Array) -> Array:
-    """Lower Cholesky factor of a symmetric positive-definite matrix.
+def triangular_product(A: Array, T: Array, *, transposed: bool) -> Array:
+    """Rows times a lower-triangular matrix, ``A T'``, or ``A T`` where not ``transposed``; A may be overwritten."""
+    if A.size <= _FEW:
+        return A @ (T.T if transposed else T)
+    return blas.dtrmm(1.0, T, A.T, lower=1, trans_a=not transposed, overwrite_b=1).T
 
-    Shapes: B (M, M); gives (M, M).
-    """
+
+def cholesky(B: Array) -> Array:
+    """Lower Cholesky factor of a symmetric positive-definite matrix."""
     if not len(B):
         return B
-    L, info = _potrf(B, lower=1, clean=1)
+    L, info = lapack.dpotrf(B, lower=1, clean=1)
     if info != 0 or not np.isfinite(L[-1, -1]):
         raise NumericalError(f"A matrix of {B.shape[0]} features is not positive definite.")
     return L
 
 
 def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
-    """Cholesky factor of the numerically independent part of a covariance matrix.
-
-    Shapes: K (N, N); gives L (M, M), kept (M,).
-    """
-    C, pivots, rank, info = _pstrf(K, lower=1, tol=tolerance)
+    """Cholesky factor (M, M) of the numerically independent part of a covariance matrix, and which rows that is."""
+    C, pivots, rank, info = lapack.dpstrf(K, lower=1, tol=tolerance)
     if info < 0 or not np.isfinite(C[0, 0]):
         raise NumericalError("A covariance matrix is not finite.")
     rank = max(int(rank), 1)
@@ -137,32 +65,35 @@ def pivoted_cholesky(K: Array, tolerance: float) -> tuple[Array, np.ndarray]:
 
 def solve_lower(L: Array, A_T: Array) -> Array:
     """``L^-1 A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
-    return _trsm(1.0, L, A_T, lower=1) if len(L) else A_T
+    return blas.dtrsm(1.0, L, A_T, lower=1) if len(L) else A_T
 
 
 def solve_upper(L: Array, A_T: Array) -> Array:
     """``L^-T A'`` for lower-triangular ``L`` (M, M) and ``A'`` (M, n) in Fortran order; a new array."""
-    return _trsm(1.0, L, A_T, lower=1, trans_a=1) if len(L) else A_T
+    return blas.dtrsm(1.0, L, A_T, lower=1, trans_a=1) if len(L) else A_T
 
 
 def inverse_factor(L: Array) -> Array:
     """``L^-1`` for lower-triangular ``L`` (M, M) with zeros above; lower triangular, Fortran order."""
     if not len(L):
         return L
-    inverse, _ = _trtri(L, lower=1)
+    inverse, _ = lapack.dtrtri(L, lower=1)
     return np.asarray(inverse, dtype=np.float64)
 
 
 def gram(A: Array, scale: Array) -> Array:
     """``A' diag(scale) A`` for rows ``A`` (n, M) and ``scale`` (n,), of which the lower triangle is to be read."""
-    if A.size <= SMALL:
+    if A.size <= _FEW:
         return np.asarray((A.T * scale) @ A, dtype=np.float64)
-    out = gram_of_rows(np.multiply(A, np.sqrt(np.abs(scale))[:, None], order="C"))
+    out = _gram_of_rows(A, np.abs(scale))
     negative = np.flatnonzero(scale < 0.0)
-    if len(negative):
-        # |s| = s + 2 max(-s, 0)
-        out -= 2.0 * gram_of_rows(np.multiply(A[negative], np.sqrt(-scale[negative])[:, None], order="C"))
-    return out
+    # |s| = s + 2 max(-s, 0)
+    return out - 2.0 * _gram_of_rows(A[negative], -scale[negative]) if len(negative) else out
+
+
+def _gram_of_rows(A: Array, scale: Array) -> Array:
+    """As ``gram`` for positive scales; zero above the diagonal."""
+    return blas.dsyrk(1.0, np.multiply(A, np.sqrt(scale)[:, None], order="C").T, lower=1)
 
 
 def log_det(L: Array) -> float:

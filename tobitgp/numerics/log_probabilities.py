@@ -1,9 +1,8 @@
-r"""Probabilities on the log scale: sums, complements, and counts.
+r"""Probabilities on the log scale: differences, complements, and counts.
 
 With :math:`\log\Gamma(x + 1) = x \log x - x + \frac12\log(2\pi x) + \delta(x)` a count's log probability is a sum of
-small corrections delta and of deviances :math:`x \log(x / m) + m - x`, none of which is larger than the answer by much.
-
-Log probabilities of Poisson counts, one-sided and between two counts, and what negative binomial tails need.
+small corrections delta and of deviances :math:`x \log(x / m) + m - x`, none of which is larger than the answer by much
+(Loader 2000).
 
 With P and Q the regularised incomplete gamma functions, a count Y of rate x has
 :math:`P(Y \ge a) = P(a, x)` and :math:`P(Y \le a - 1) = Q(a, x)`. Where these underflow, both are the largest of their
@@ -82,7 +81,7 @@ def log_at_least(a: Array, x: Array) -> Array:
 
 
 def log_below(a: Array, x: Array) -> Array:
-    """Log probability that a count is below a; arguments as in `log_at_least`."""
+    """Log probability that a count is below a."""
     return _log_tail(gammaincc, a, x, 1.0, lambda a, x, j: np.maximum(a - j, 0.0) / x)
 
 
@@ -94,10 +93,7 @@ def log_count(y: Array, x: Array) -> Array:
 
 
 def log_count_of_gamma(y: Array, a: Array, b: Array) -> Array:
-    """Log probability of the count y where the rate is gamma(a, b): negative binomial.
-
-    Loader (2000), Fast and accurate computation of binomial probabilities.
-    """
+    """Log probability of the count y where the rate is gamma(a, b): negative binomial."""
     some = np.maximum(y, 1.0)
     both, away = a + some, (some * b - a) / (b + 1.0)
     out = stirling_error(both) - stirling_error(a) - stirling_error(some)
@@ -122,11 +118,8 @@ def log_between(low: Array, high: Array, x: Array) -> Array:
     return out
 
 
-def incomplete_beta_fraction(a: Array, b: Array, x: Array) -> Array:
-    r"""The ratio :math:`a B(a, b) I_x(a, b) / (x^a (1 - x)^b)` in the tail, x well below a / (a + b).
-
-    Shapes: a, b, x (n,); gives (n,). DLMF 8.17.22, by Lentz's method.
-    """
+def incomplete_beta_fraction(a: Array | float, b: Array | float, x: Array) -> Array:
+    r"""Ratio :math:`a B(a, b) I_x(a, b) / (x^a (1 - x)^b)`, x well below a / (a + b): DLMF 8.17.22, Lentz's rule."""
     c, d = np.ones_like(x), 1.0 / (1.0 - (a + b) * x / (a + 1.0))
     out = d
     for m in range(1, _MOST_TERMS):

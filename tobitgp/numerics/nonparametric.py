@@ -1,14 +1,19 @@
 """Non-parametric estimates of distributions from censored values, and counts of dominated pairs.
 
-Kaplan and Meier's estimate of survival.
+Kaplan and Meier (1958), Nonparametric estimation from incomplete observations, *JASA* 53, 457-481, of right-censored
+times; of intervals that of Turnbull [1]_, by the algorithm of [2]_.
 
-Turnbull's estimate of a distribution from intervals.
+References
+----------
+.. [1] B. W. Turnbull, "The empirical distribution function with arbitrarily grouped, censored and truncated data",
+   *JRSS B* 38 (1976), 290-295.
+.. [2] J. A. Wellner and Y. Zhan, "A hybrid algorithm for computation of the nonparametric maximum likelihood estimator
+   from censored data", *JASA* 92 (1997), 945-959.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -18,20 +23,13 @@ from tobitgp.typing import Array, BoolArray, IntArray
 
 
 def kaplan_meier(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array]:
-    r"""Survival from right-censored times, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`.
-
-    Shapes: time, seen, weight, entry (n,); gives times, survival (m,). Kaplan and Meier (1958), Nonparametric
-    estimation from incomplete observations, *JASA* 53, 457-481.
-    """
+    r"""Survival from right-censored times, :math:`S(t) = \prod_{s \le t} (1 - d_s / n_s)`, at the distinct ones."""
     times, events, at_risk = risk_sets(time, seen, weight, entry)
     return times, np.asarray(np.cumprod(1.0 - events / at_risk), dtype=np.float64)
 
 
 def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None = None) -> tuple[Array, Array, Array]:
-    """Distinct times, ascending, with the weight of the events at each and of the rows at risk just before, (m,) each.
-
-    A row is at risk later than its entry and up to its time.
-    """
+    """Distinct times, ascending, and the weights of the events at each and of the rows at risk just before, (m,)."""
     times, at = np.unique(time, return_inverse=True)
     events, leaving = (np.asarray(np.bincount(at, weights=w), dtype=np.float64) for w in (weight * seen, weight))
     at_risk = np.cumsum(leaving[::-1])[::-1]
@@ -44,10 +42,7 @@ def risk_sets(time: Array, seen: BoolArray, weight: Array, entry: Array | None =
 
 
 def km_interval(events: Array, at_risk: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Ends of Greenwood's intervals of survival after each time (m,), on the scale of log(-log).
-
-    Where survival is 0 or 1 both ends are.
-    """
+    """Ends of Greenwood's intervals of survival after each time (m,), on the scale of log(-log)."""
     survival = np.cumprod(1.0 - events / at_risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(np.cumsum(events / (at_risk * (at_risk - events)))) / np.log(survival)
@@ -65,8 +60,8 @@ _EM_STEPS = 3
 class Turnbull:
     """Distribution that makes the intervals most probable."""
 
-    left: Array  # (m,), ends of the intervals (left, right] that carry mass, ascending and apart from each other
-    right: Array  # (m,), ends of the intervals (left, right] that carry mass, ascending and apart from each other
+    left: Array  # (m,), of the intervals (left, right] that carry mass, ascending and apart from each other
+    right: Array  # (m,)
     mass: Array  # (m,), probability of each
     survival: Array  # (m,), probability of values beyond ``right``
     log_likelihood: float  # sum of the logarithms of the rows' probabilities
@@ -75,16 +70,9 @@ class Turnbull:
 
 
 def turnbull(lower: Array, upper: Array, weight: Array, *, tol: float = 1e-9, max_iter: int = 2000) -> Turnbull:
-    r"""Nonparametric maximum likelihood of rows known to intervals, :math:`\max_F \sum_i c_i \log\{F(u_i) - F(l_i)\}`.
-
-    Mass can lie in the innermost intersections of the rows' intervals only. It is found by steps in turn of EM and of
-    the iterative convex minorant: an isotonic regression of the distribution function's Newton step with the diagonal
-    of the Hessian, halved until the likelihood rises. A pass costs as much as there are rows.
-
-    Shapes: lower, upper, weight (n,). B. W. Turnbull, "The empirical distribution function with arbitrarily grouped,
-    censored and truncated data", *JRSS B* 38 (1976), 290-295. .. [2] J. A. Wellner and Y. Zhan, "A hybrid algorithm for
-    computation of the nonparametric maximum likelihood estimator from censored data", *JASA* 92 (1997), 945-959.
-    """
+    r"""Nonparametric maximum likelihood of rows in intervals, :math:`\max_F \sum_i c_i \log\{F(u_i) - F(l_i)\}`."""
+    # Mass can lie in the innermost intersections of the rows' intervals only. It is found by steps in turn of EM and of
+    # the iterative convex minorant, and a pass costs as much as there are rows.
     left, right, first, last = _innermost(lower, upper)
     n, F = float(weight.sum()), _start(first, last, np.isinf(upper), weight, len(left))
     gap = np.inf
@@ -99,10 +87,8 @@ def turnbull(lower: Array, upper: Array, weight: Array, *, tol: float = 1e-9, ma
 
 
 def _innermost(lower: Array, upper: Array) -> tuple[Array, Array, IntArray, IntArray]:
-    """Innermost intersections, and for each row the first that it holds and the last plus one.
-
-    At one time come first points, then the ends of intervals and points, then the begins of intervals.
-    """
+    """Innermost intersections, and for each row the first that it holds and the last plus one."""
+    # At one time come first points, then the ends of intervals and points, then the begins of intervals.
     n = len(lower)
     values, at = np.unique(np.concatenate([lower, upper]), return_inverse=True)
     begin = 3 * at[:n] + np.where(lower == upper, 0, 2)
@@ -126,10 +112,8 @@ def _start(first: IntArray, last: IntArray, right: BoolArray, weight: Array, m: 
 
 
 def _em_step(F: Array, first: IntArray, last: IntArray, weight: Array) -> tuple[Array, float]:
-    """Distribution function after a step of EM, and the slack before it, the greatest slope a row less 1.
-
-    By concavity no distribution has a log likelihood higher by more than n times the slack.
-    """
+    """Distribution function after a step of EM, and the slack before it, the greatest slope a row less 1."""
+    # By concavity no distribution has a log likelihood higher by more than n times the slack.
     share = weight / (F[last] - F[first])
     m = len(F) - 1
     slope = np.cumsum(np.bincount(first, share, m + 1) - np.bincount(last, share, m + 1))[:m] / weight.sum()
@@ -139,7 +123,7 @@ def _em_step(F: Array, first: IntArray, last: IntArray, weight: Array) -> tuple[
 
 
 def _minorant_step(F: Array, first: IntArray, last: IntArray, weight: Array) -> Array:
-    """Newton's step with the diagonal of the Hessian, made monotone, and halved until the likelihood rises."""
+    """Newton's step with the diagonal of the Hessian, by isotonic regression, halved until the likelihood rises."""
     if len(F) == 2:
         return F
     m = len(F) - 1
@@ -163,20 +147,15 @@ def _log_likelihood(F: Array, first: IntArray, last: IntArray, weight: Array) ->
 
 
 def mass_below(ranks: IntArray, weight: Array, first: IntArray, below: IntArray) -> Array:
-    r"""Weight of the values below a bound among the first few of a sequence, :math:`\sum_{k < f,\, r_k < b} w_k`.
-
-    The values are split by one binary digit at a time, the highest first, and keep their order within both halves (a
-    wavelet matrix), so that a question visits one half of each split: n values and q questions cost :math:`(n + q) \log
-    n`, in whole arrays.
-
-    Shapes: ranks, weight (n,), first, below (q,); gives (q,). Claude, Navarro and Ordóñez (2015), The wavelet matrix,
-    *Information Systems* 47, 15-32.
-    """
+    r"""Weight of the values below a bound among the first of a sequence, :math:`\sum_{k < f,\, r_k < b} w_k`, (q,)."""
+    # The values are split by one binary digit at a time, the highest first, and keep their order within both halves, so
+    # that a question visits one half of each split: n values and q questions cost (n + q) log n (Claude, Navarro and
+    # Ordóñez, 2015, The wavelet matrix, Information Systems 47, 15-32).
     total = np.zeros(len(first))
     start, stop = np.zeros_like(first), first
     for bit in reversed(range(int(max(ranks.max(initial=0), below.max(initial=0))).bit_length())):
         small = (ranks >> bit) & 1 == 0
-        count, mass = _sums(small.astype(np.intp)), _sums(weight * small)
+        count, mass = (np.append(0, np.cumsum(values)) for values in (small, weight * small))
         low, high = count[start], count[stop]
         over = (below >> bit) & 1 == 1
         total += np.where(over, mass[stop] - mass[start], 0.0)
@@ -185,10 +164,3 @@ def mass_below(ranks: IntArray, weight: Array, first: IntArray, below: IntArray)
         order = np.concatenate([np.flatnonzero(small), np.flatnonzero(~small)])
         ranks, weight = ranks[order], weight[order]
     return total
-
-
-def _sums(values: Any) -> Any:
-    """Sums of the first 0, 1, ..., n values."""
-    out = np.zeros(len(values) + 1, dtype=values.dtype)
-    np.cumsum(values, out=out[1:])
-    return out

@@ -2,22 +2,23 @@ r"""The standard normal distribution: log cdf and derivatives, mixtures of norma
 
 With :math:`h = \phi/\Phi` the inverse Mills ratio and :math:`\delta(z) = z + h(z)`,
 
-.. math:: (\log\Phi)' = h, \quad (\log\Phi)'' = -\kappa, \quad \kappa = h\,\delta,
+.. math:: (\log\Phi)' = h, \quad (\log\Phi)'' = -\kappa, \quad \kappa = h\,\delta \in (0, 1), \quad
+          (\log\Phi)''' = h\,(\delta^2 - 1 + \kappa), \quad
+          (\log\Phi)'''' = 2\kappa(1 - \kappa) - (\delta + h)\,(\log\Phi)''',
 
-and every further derivative is one of :math:`\delta`, because :math:`\delta' = 1 - \kappa`,
-:math:`\delta'' = (\log\Phi)'''` and :math:`\delta''' = (\log\Phi)''''`: (ROW4) and (ROW5) of the
-theory pages. Left of the switches below, :math:`\delta` is not formed as the difference it is
-named for, but from Laplace's continued fraction 1/(x + 2/(x + 3/(x + ...))) at x = -z. Its
-convergent of even depth N is a Gauss quadrature rule with N/2 positive terms,
+the cumulants of a standard normal variable known to exceed -z. Every further derivative is one of :math:`\delta`,
+because :math:`\delta' = 1 - \kappa`, :math:`\delta'' = (\log\Phi)'''` and :math:`\delta''' = (\log\Phi)''''`: (ROW4)
+and (ROW5) of the theory pages. Left of the switches below, :math:`\delta` is not formed as the difference it is named,
+but from Laplace's continued fraction 1/(x + 2/(x + 3/(x + ...))) at x = -z. Its convergent of even depth N is a Gauss
+quadrature rule with N/2 positive terms,
 
 .. math:: \delta(-x) = \sum_j \frac{w_j\, x}{x^2 + q_j},
 
 which is cheaper than the fraction and can be differentiated term by term.
 
-Relative errors against 80-digit arithmetic, -1e6 <= z <= 8: log Phi and h 2e-15 for z < 4 and
-1e-14 at 8, delta and kappa 1.1e-14, third 3e-13 and fourth 2e-12 (both 3e-15 left of -3.5; 2e-14
-and 4e-14 absolute). Right of z = 8, where h < 1e-14, the relative error of h grows like z^2 times
-the unit roundoff.
+Relative errors against 80-digit arithmetic, -1e6 <= z <= 8: log Phi and h 2e-15 for z < 4 and 1e-14 at 8, delta and
+kappa 1.1e-14, third 3e-13 and fourth 2e-12 (both 3e-15 left of -3.5; 2e-14 and 4e-14 absolute). Right of z = 8, where
+h < 1e-14, the relative error of h grows like z^2 times the unit roundoff.
 """
 
 from __future__ import annotations
@@ -54,14 +55,7 @@ def log_cdf(z: Array) -> Array:
 
 
 def mills(z: Array) -> tuple[Array, Array]:
-    r"""Inverse Mills ratio h and the mean excess delta = z + h.
-
-    .. math:: h(z) = \frac{\phi(z)}{\Phi(z)} = \frac{\sqrt{2/\pi}}{\mathrm{erfcx}(-z/\sqrt2)},
-              \qquad \delta(z) = z + h(z).
-
-    h is the first derivative of :math:`\log\Phi` and :math:`\kappa = h\delta \in (0, 1)` is minus
-    the second.
-    """
+    """Inverse Mills ratio h and the mean excess delta = z + h."""
     h: Array = _ROOT_2_OVER_PI / erfcx(_MINUS_ROOT_HALF * z)
     delta = z + h
     if z.size and z.min() < _DELTA_SWITCH:
@@ -74,13 +68,7 @@ def mills(z: Array) -> tuple[Array, Array]:
 
 
 def third(z: Array, h: Array, delta: Array) -> Array:
-    r"""Third derivative of log Phi.
-
-    .. math:: (\log\Phi)''' = h\,(\delta^2 - 1 + \kappa), \qquad \kappa = h\,\delta,
-
-    the third cumulant of a standard normal variable known to exceed -z. For z < -2.5 it is
-    :math:`\delta''`, from the series of the module.
-    """
+    """Third derivative of log Phi; for z < -2.5 the second of delta, from the series of the module."""
     value: Array = h * (delta * delta - 1.0 + h * delta)
     if z.size and z.min() < _DERIVATIVE_SWITCH:
         far = z < _DERIVATIVE_SWITCH
@@ -90,13 +78,7 @@ def third(z: Array, h: Array, delta: Array) -> Array:
 
 
 def fourth(z: Array, h: Array, delta: Array) -> Array:
-    r"""Fourth derivative of log Phi.
-
-    .. math:: (\log\Phi)'''' = 2\kappa(1 - \kappa) - (\delta + h)\,(\log\Phi)''',
-
-    the fourth cumulant of a standard normal variable known to exceed -z. For z < -2.5 it is
-    :math:`\delta'''`, from the series of the module.
-    """
+    """Fourth derivative of log Phi; for z < -2.5 the third of delta, from the series of the module."""
     kappa = h * delta
     value: Array = 2.0 * kappa * (1.0 - kappa) - (delta + h) * h * (delta * delta - 1.0 + kappa)
     if z.size and z.min() < _DERIVATIVE_SWITCH:
@@ -112,9 +94,6 @@ def _far_terms(z: Array) -> tuple[Array, Array, Array, Array]:
     square = (x * x)[:, None]
     r = 1.0 / (square + _Q_DEEP)
     return x, r, square * r, _Q_DEEP * r
-
-
-# Largest t that rules of fewer nodes serve to the same digits.
 
 
 _ROOT_2PI = float(np.sqrt(2.0 * np.pi))
@@ -167,10 +146,7 @@ def node_quantiles(weight: Array, g: Array, orders: Sequence[float]) -> list[Arr
 
 
 def known_range(lower: Array, upper: Array) -> tuple[float, float]:
-    """Smallest upper end and largest lower end: values are known to lie at or beyond both.
-
-    Shapes: lower, upper (n,).
-    """
+    """Smallest upper end and largest lower end: values are known to lie at or beyond both."""
     return (
         float(np.min(upper, initial=np.inf, where=np.isfinite(upper))),
         float(np.max(lower, initial=-np.inf, where=np.isfinite(lower))),
@@ -178,12 +154,7 @@ def known_range(lower: Array, upper: Array) -> tuple[float, float]:
 
 
 def telling_ends(lower: Array, upper: Array, bottom: float, top: float) -> tuple[Array, Array]:
-    """Ends with those that lie far beyond what is known taken for open, as where 9999 stands for infinity.
-
-    Far is beyond the range by more than its length. What a row says by its other end stays.
-
-    Shapes: lower, upper (n,); gives lower, upper (n,).
-    """
+    """Ends (n,), those open that lie beyond what is known by more than its range, as where 9999 stands for infinity."""
     span = top - bottom
     if not 0.0 < span < np.inf:
         return lower, upper
@@ -196,14 +167,9 @@ _PRIOR_SHARE = 1e-3  # of all rows, with mean 0 and sd 1: keeps the maximum fini
 
 
 def fit_censored_normal(share: Array, spread: float, limits: Array) -> tuple[float, float]:
-    r"""Maximum-likelihood mean and sd, from exact values of mean 0 and known spread and rows beyond limits.
-
-    (HYP8) of the theory pages. In Olsen's parameters, :math:`\gamma = 1/\sigma` and :math:`\delta = \mu/\sigma`, the
-    log-likelihood is concave (R. J. Olsen, 1978, "Note on the uniqueness of the maximum likelihood estimator for the
-    Tobit model", Econometrica 46).
-
-    Shapes: share (5,), limits (4,).
-    """
+    """Maximum-likelihood mean and sd (HYP8), of exact values of mean 0 and known spread and rows beyond limits (4,)."""
+    # In Olsen's parameters, 1 / sigma and mu / sigma, the log-likelihood is concave (R. J. Olsen, 1978, "Note on the
+    # uniqueness of the maximum likelihood estimator for the Tobit model", Econometrica 46).
     at = np.array([0.0, 1.0])
     value, gradient, curvature = _log_likelihood(at, share, spread, limits)
     for _ in range(_STEPS):

@@ -1,17 +1,12 @@
 r"""Quadrature of many rows at once, and of boxes of many dimensions.
 
-Quadrature of many rows at once: Gauss-Hermite, and panels graded towards the kinks of an integrand.
-
 With X ~ N(0, 1) a smooth function of X is left to a Gauss-Hermite rule. A function of ``t X`` with features of width 1
 has them at width 1/t in X; then the range is cut into panels, no wider than 3 in X and narrowing geometrically towards
 the kinks, where they are some 3 wide in ``t X``, with 16 Gauss-Legendre nodes each.
 
-Integrals over the line of many bell-shaped functions at once.
-
-An integrand is a normal density times a function with features of width 1/t at its kinks. Where t is moderate the
-function is analytic in a strip as wide, and the trapezoidal rule with steps of :math:`0.7 / \sqrt{1 + t^2}` is right to
-rounding [1]_, relative to the integral itself however far out in a tail it lies; where t is large, panels are graded
-towards the kinks (`tobitgp.numerics.quadrature`).
+A normal density times such a function is analytic in a strip of width 1/t where t is moderate, and the trapezoidal rule
+with steps of :math:`0.7 / \sqrt{1 + t^2}` is right to rounding [1]_, relative to the integral itself however far out in
+a tail it lies; where t is large, panels are graded towards the kinks.
 
 Genz's separation of variables (J. Comp. Graph. Stat. 1, 1992): with :math:`\Sigma = L L'` the coordinates are drawn one
 after another inside their ends, and the product of their masses given those before is averaged over scrambled Sobol
@@ -52,10 +47,7 @@ def gauss_hermite(n: int) -> tuple[Array, Array]:
 
 
 def normal_rule(shift: Array, t: Array, kinks: Array) -> tuple[Array, Array, IntArray]:
-    """Nodes and weights of expectations over ``shift + t X``, row by row.
-
-    Shapes: shift, t (n,), kinks (n, m); gives nodes, weight (panels, 16), row (panels,).
-    """
+    """Nodes and weights (panels, 16) of expectations over ``shift + t X``, and the row of each panel; kinks (n, m)."""
     half_width = reach(t)
     v, weight, row = panel_rule(shift - half_width, shift + half_width, t, kinks)
     x = (v - shift[row][:, None]) / t[row][:, None]
@@ -90,10 +82,7 @@ def evaluations(t: Array, kinks: int) -> int:
 
 
 def by_order(t: Array, orders: Sequence[tuple[float, int]]) -> Iterator[tuple[IntArray, int]]:
-    """Rows (positions in ``t``) that Gauss-Hermite rules serve, and the number of nodes for them.
-
-    ``orders`` holds the largest ``t`` of each rule, ascending, and its number of nodes.
-    """
+    """Rows that Gauss-Hermite rules serve and the number of nodes, from the largest ``t`` of each rule, ascending."""
     least = -np.inf
     for largest, order in orders:
         rows = np.flatnonzero((t > least) & (t <= largest))
@@ -109,10 +98,7 @@ def slices(rows: IntArray, evaluations: int) -> list[IntArray]:
 
 
 def _breakpoints(low: Array, high: Array, t: Array, kinks: Array) -> Array:
-    """March from low to high in panels no wider than 3 t, nor than 3 times their distance to a kink.
-
-    Shape (panels + 1, n); kinks has shape (n, m). Next to a kink a panel may be 3 wide, whatever t.
-    """
+    """Ends (panels + 1, n) of panels no wider than 3 t, nor, unless 3 wide, than 3 times their distance to a kink."""
     p = low
     breaks = [p]
     while (p < high).any():
@@ -143,29 +129,37 @@ class Rule(NamedTuple):
 
 
 def integrals(function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
-    """Integrate n bells.
+    """Integrals (c, n) of n bells over (low, high), whose features are 1 / t wide at kinks (n, m)."""
 
-    Shapes: low, high, t (n,), kinks (n, m); gives (c, n).
-    """
-    out: Array | None = None
-    for rule in _rules(low, high, t, kinks):
-        values = function(rule.x, rule.at[rule.row][:, None])
-        out = np.zeros((len(values), len(t))) if out is None else out
-        out[:, rule.at] = _sums(np.einsum("cpk,pk->cp", values, rule.weight), rule)
-    return np.zeros((1, 0)) if out is None else out
+    def add(values: Array, rule: Rule) -> Array:
+        return row_sums(values, rule.weight, rule.row, len(rule.at))
+
+    return _integrate(function, add, low, high, t, kinks)
 
 
 def log_integrals(log_function: Function, low: Array, high: Array, t: Array, kinks: Array) -> Array:
     """Logarithms (c, n) of the integrals of positive functions given by theirs; arguments as in :func:`integrals`."""
-    out: Array | None = None
-    for rule in _rules(low, high, t, kinks):
-        values = log_function(rule.x, rule.at[rule.row][:, None])
-        out = np.zeros((len(values), len(t))) if out is None else out
-        top = _largest(values.max(axis=2), rule)
+
+    def add(values: Array, rule: Rule) -> Array:
+        top = np.full((len(values), len(rule.at)), -1e300)
+        for largest, line in zip(top, values.max(axis=2), strict=True):
+            np.maximum.at(largest, rule.row, line)
         with np.errstate(under="ignore", divide="ignore"):
             scaled = np.exp(values - top[:, rule.row, None])
-            out[:, rule.at] = top + np.log(_sums(np.einsum("cpk,pk->cp", scaled, rule.weight), rule))
-    return np.zeros((1, 0)) if out is None else out
+            return top + np.log(row_sums(scaled, rule.weight, rule.row, len(rule.at)))
+
+    return _integrate(log_function, add, low, high, t, kinks)
+
+
+def _integrate(
+    function: Function, add: Callable[[Array, Rule], Array], low: Array, high: Array, t: Array, kinks: Array
+) -> Array:
+    """Values at the nodes of all rows, added up."""
+    found = [(rule.at, add(function(rule.x, rule.at[rule.row][:, None]), rule)) for rule in _rules(low, high, t, kinks)]
+    out = np.zeros((len(found[0][1]) if found else 1, len(t)))
+    for at, values in found:
+        out[:, at] = values
+    return out
 
 
 def _rules(low: Array, high: Array, t: Array, kinks: Array) -> Iterator[Rule]:
@@ -186,23 +180,6 @@ def _rules(low: Array, high: Array, t: Array, kinks: Array) -> Iterator[Rule]:
         yield Rule(at, row, v / scale[row][:, None], weight / scale[row][:, None])
 
 
-def _sums(lines: Array, rule: Rule) -> Array:
-    """Add up lines (c, p) of the same integral."""
-    if len(rule.row) == len(rule.at):
-        return lines
-    return np.stack([np.bincount(rule.row, weights=line, minlength=len(rule.at)) for line in lines])
-
-
-def _largest(lines: Array, rule: Rule) -> Array:
-    """Largest of the lines (c, p) of the same integral, finite."""
-    if len(rule.row) == len(rule.at):
-        return np.maximum(lines, -1e300)
-    out = np.full((len(lines), len(rule.at)), -1e300)
-    for top, line in zip(out, lines, strict=True):
-        np.maximum.at(top, rule.row, line)
-    return out
-
-
 SCRAMBLES = 8
 FEWEST, MOST = 2**12, 2**15  # points of a scramble
 NUMBERS = 2**21  # points times coordinates
@@ -219,10 +196,7 @@ class Box(NamedTuple):
 
 
 def normal_in_box(mean: Array, cov: Array, lower: Array, upper: Array, *, tol: float = 1e-3) -> Box:
-    """Log probability of a box under a normal distribution, and the moments of the distribution inside it.
-
-    Shapes: mean (k,), cov (k, k), lower, upper (k,).
-    """
+    """Log probability of a box under a normal distribution, and the moments of the distribution inside it."""
     order, L = _order(cov, lower - mean, upper - mean)
     ends = (lower - mean)[order], (upper - mean)[order]
     points, most = FEWEST, max(FEWEST, min(MOST, NUMBERS // len(mean)))

@@ -18,10 +18,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start: Array, width: Array) -> Array:
-    """Solve ``H(y) = goal`` in n rows by Newton's method on log H, which is nearly linear, and bisection elsewhere.
-
-    Shapes: goal, start, width (n,); gives (n,).
-    """
+    """Solve ``H(y) = goal`` in n rows by Newton's method on log H, which is nearly linear, and bisection elsewhere."""
     good = np.isfinite(goal) & (goal > 0.0)
     aim = np.log(np.where(good, goal, 1.0))
     y, reach = np.array(np.broadcast_to(start, goal.shape), dtype=np.float64), 4.0 * np.broadcast_to(width, goal.shape)
@@ -45,10 +42,7 @@ def rises_to(hazard: Callable[[Array], tuple[Array, Array]], goal: Array, start:
 
 
 def area(survive: Callable[[Array], Array], breaks: Array) -> Array:
-    """Integrate n curves between their first and last breaks, by twelve Gauss points in each panel.
-
-    Shapes: breaks (n, m); gives (n,).
-    """
+    """Integrate n curves between their first and last breaks (n, m), by twelve Gauss points in each panel."""
     half = 0.5 * np.diff(breaks, axis=1)[..., None]
     times = breaks[:, :-1, None] + half * (1.0 + _NODES)
     values = survive(times.reshape(len(breaks), -1)).reshape(times.shape)
@@ -64,10 +58,7 @@ def solve_quantile(
     start: Array,
     tolerance: float = 1e-11,
 ) -> Array:
-    """Solve ``F(x) = p`` in n rows: Newton's method on ``Phi^-1(F)``, nearly linear, and bisection where it strays.
-
-    Shapes: low, high, start (n,), or of any one shape; gives the same.
-    """
+    """Solve ``F(x) = p`` in many rows: Newton's method on ``Phi^-1(F)``, nearly linear, bisection where it strays."""
     target = float(ndtri(p))
     x = np.clip(start, low, high)
     close = tolerance * np.maximum(high - low, 0.0)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import boxcox1p
 
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array, IntArray
@@ -29,11 +30,9 @@ _LEAST = 2.0**-54  # half of the least step between uniform numbers
 
 
 def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
-    """A Generator as it is, ``default_rng`` of a seed, or for None always the same stream, which is no seed's.
-
-    With the numbers of ``default_rng(0)`` a user may have made the very data, and draws that repeat them show patterns
-    that no model has.
-    """
+    """A Generator as it is, ``default_rng`` of a seed, or for None always the same stream, which is no seed's."""
+    # With the numbers of a seed a user may have made the very data, and draws that repeat them show patterns that no
+    # model has.
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
@@ -44,20 +43,13 @@ def generator(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def random_points(rng: int | np.random.Generator | None, n: int) -> Array:
-    """Uniform numbers (n,) for randomised residuals.
-
-    Of a seed they are no numbers that ``default_rng(seed)`` draws: see `generator`, and users write the same seed in
-    both places.
-    """
+    """Uniform numbers (n,) for randomised residuals; of a seed none that ``default_rng(seed)`` draws."""
     stream = rng if isinstance(rng, np.random.Generator) else generator(rng).spawn(1)[0]
     return stream.uniform(size=n)
 
 
 def open_uniform(stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every distribution.
-
-    Those of ``stream.random``, save 0, in whose place is :math:`2^{-54}`.
-    """
+    """Uniform numbers strictly between 0 and 1, whose quantiles are finite under every distribution."""
     return np.maximum(stream.random(shape), _LEAST)
 
 
@@ -74,31 +66,18 @@ class Smoothed(NamedTuple):
     k: Array
 
 
-class Pareto(NamedTuple):
-    """Shapes k and scales s of generalised Pareto distributions, (n,) each."""
-
-    k: Array
-    s: Array
-
-
 def tail_length(draws: int) -> int:
     """How many of the largest weights are smoothed: at most a fifth, and about three times the root of their number."""
     return int(np.ceil(min(draws / 5.0, 3.0 * draws**0.5)))
 
 
 def good_shape(draws: int) -> float:
-    """The shape above which averages over so many draws are not to be trusted: 0.7, less of few draws.
-
-    Vehtari et al. (2024), section 3.2.4.
-    """
+    """The shape above which averages over so many draws are not to be trusted: Vehtari et al. (2024), section 3.2.4."""
     return min(1.0 - 1.0 / float(np.log10(max(draws, 2))), 0.7)
 
 
 def smooth(log_ratio: Array) -> Smoothed:
-    """Smooth the largest of the importance weights in each row.
-
-    Shapes: log_ratio (n, S).
-    """
+    """Smooth the largest of the importance weights in each row, (n, S)."""
     n, S = log_ratio.shape
     x = log_ratio - log_ratio.max(axis=1, keepdims=True)
     k = np.full(n, -np.inf)
@@ -122,22 +101,18 @@ def _smooth_tails(x: Array, rows: IntArray, length: int) -> Array:
     for size in np.unique(sizes[sizes >= _FEWEST]):
         at = np.flatnonzero(sizes == size)
         base = np.exp(cutoff[at])
-        distribution = fit_pareto(np.exp(top[at, -size:]) - base)
-        expected = pareto_quantiles(distribution, (np.arange(size) + 0.5) / size) + base
+        k[at], s = fit_pareto(np.exp(top[at, -size:]) - base)
+        # Quantiles s {(1 - p)^-k - 1} / k.
+        expected = base - s[:, None] * boxcox1p(-(np.arange(size) + 0.5) / size, -k[at, None])
         place = (rows[at][:, None], order[at, -size:])
         x[place] = np.minimum(np.log(expected), 0.0)
-        k[at] = distribution.k
     return k
 
 
-def fit_pareto(x: Array) -> Pareto:
-    """Generalised Pareto distributions of rows of positive, ascending values.
-
-    The posterior mean of b = -k/s on a grid of quantiles of its prior, and k given that, drawn towards 1/2 with the
-    weight of ten values.
-
-    Shapes: x (n, m).
-    """
+def fit_pareto(x: Array) -> tuple[Array, Array]:
+    """Shapes k and scales s, (n,) each, of generalised Pareto distributions of rows of ascending values, (n, m)."""
+    # The posterior mean of b = -k/s on a grid of quantiles of its prior, and k given that, drawn towards 1/2 with the
+    # weight of ten values.
     m = x.shape[1]
     points = 30 + int(np.sqrt(m))
     quartile = np.maximum(x[:, int(m / 4 + 0.5) - 1], np.finfo(np.float64).tiny)
@@ -148,17 +123,7 @@ def fit_pareto(x: Array) -> Pareto:
     weight = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     centre = (weight * b).sum(axis=1) / weight.sum(axis=1)
     k = np.log1p(-centre[:, None] * x).mean(axis=1)
-    return Pareto((m * k + 5.0) / (m + 10.0), -k / centre)
-
-
-def pareto_quantiles(distribution: Pareto, p: Array) -> Array:
-    """Quantiles (n, m) of orders p (m,)."""
-    log_sf = np.log1p(-p)
-    k = distribution.k[:, None]
-    zero = np.abs(k) < np.finfo(np.float64).eps
-    safe = np.where(zero, 1.0, k)
-    with np.errstate(over="ignore"):
-        return distribution.s[:, None] * np.where(zero, -log_sf, np.expm1(-safe * log_sf) / safe)
+    return (m * k + 5.0) / (m + 10.0), -k / centre
 
 
 HEAVY = 1e4  # weights that many times others, or 1, are named where a computation breaks down

@@ -1,43 +1,35 @@
 r"""Truncated normal and exponential values, and normal expectations of their log mass.
 
-Log mass and cumulants of a standard normal variable truncated to an interval.
-
-The probability that a normal value with mean mu and sd S lies in [l, u] has derivatives in mu
-that are cumulants of the truncated variable X in (a, b), a = (l - mu)/S and b = (u - mu)/S:
-with p the mass, (log p)' = E[X]/S, (log p)'' = -(1 - Var X)/S^2, and the third and fourth
-derivatives are the third and fourth cumulants over S^3 and S^4: (ROW6) of the theory pages.
-
-Three regimes, with c = (a + b)/2 and half-width r = (b - a)/2:
+The probability that a normal value with mean mu and sd S lies in [l, u] has derivatives in mu that are cumulants of the
+truncated variable X in (a, b), a = (l - mu)/S and b = (u - mu)/S: with p the mass, (log p)' = E[X]/S, (log p)'' =
+-(1 - Var X)/S^2, and the third and fourth derivatives are the third and fourth cumulants over S^3 and S^4: (ROW6) of
+the theory pages. `moments` has three regimes, with c = (a + b)/2 and half-width r = (b - a)/2:
 
 - one-sided, |c| r > 20: the far end carries a relative mass below exp(-40) and is dropped;
 - wide, a < 0 < b and b - a >= 2: closed forms in phi(a), phi(b) and 1 - Phi(a) - Phi(-b);
 - narrow, all others: Gauss-Legendre quadrature of exp(-c t - t^2/2) on (-r, r), with central
   moments taken at the nodes, so that nothing cancels down to widths of one unit roundoff.
 
-Errors against 160-digit arithmetic over widths 1e-12 to 60 and centres to 1e4: log mass 6e-15
-relative; mean and complement 1e-13 relative (the largest where the mass is 1 - 1e-200; 1e-14
-absolute for the complement); third cumulant 1e-12 sd^3, fourth 2e-11 sd^4. A variance below 1e-3
-should not be formed as 1 - complement, which leaves it an absolute error of 1e-14.
+Errors against 160-digit arithmetic over widths 1e-12 to 60 and centres to 1e4: log mass 6e-15 relative; mean and
+complement 1e-13 relative (the largest where the mass is 1 - 1e-200; 1e-14 absolute for the complement); third cumulant
+1e-12 sd^3, fourth 2e-11 sd^4. A variance below 1e-3 should not be formed as 1 - complement, which leaves it an absolute
+error of 1e-14.
 
-`moments` has log mass and first two moments from the ends, at little cost. With :math:`M(a) = (1 - \Phi(a)) / \phi(a)`,
-an interval (a, b] turned so that its centre is not negative, of width w and :math:`D = (b^2 - a^2)/2`, has
+`between` has log mass and the means of X and its square at less cost. With :math:`M(a) = (1 - \Phi(a)) / \phi(a)`, an
+interval (a, b] turned so that its centre is not negative, of width w and :math:`D = (b^2 - a^2)/2`, has
 
 .. math:: P = \phi(a)\,U, \quad E[X] = \frac{1 - e^{-D}}{U}, \quad E[X^2] = 1 + \frac{a - b e^{-D}}{U},
           \qquad U = M(a) - e^{-D} M(b),
 
-which loses nothing unless w is small beside M(a); there quadrature takes over. Moments are accurate to
-rounding in themselves, not as variances: a variance of 1e-4 keeps some ten digits.
+which loses nothing unless w is small beside M(a); there quadrature takes over. Errors against 50-digit arithmetic: log
+mass 1e-13 absolute where it is below 1 in size and 1e-14 relative beyond; moments 1e-13 relative to their own size or
+1, whichever is larger, but not as variances: a variance of 1e-4 keeps some ten digits.
 
-Errors against 50-digit arithmetic: log mass 1e-13 absolute where it is below 1 in size and 1e-14 relative beyond;
-moments 1e-13 relative to their own size or 1, whichever is larger.
-
-Variational inference needs E log p(y | f) with f ~ N(m, s^2) and its derivatives, for a
-censored y: (ROW14) of the theory pages. With X ~ N(0, 1) and t = s/sigma the integrands have kinks of width 1/t in X,
-so Gauss-Hermite quadrature is used only for small t, panels graded towards the kinks otherwise.
-
-Errors relative to max(1, |value|), against three times finer panels with 30 nodes, for means to
-30 max(t, 1): 2e-15 for t to 1e6 (8e-15 for E kappa at t = 0.75), except that E mean of an
-interval, a difference of terms of size t, has an absolute error of some 1e-16 t.
+Variational inference needs E log p(y | f) with f ~ N(m, s^2) and its derivatives, for a censored y: (ROW14) of the
+theory pages. With X ~ N(0, 1) and t = s/sigma the integrands have kinks of width 1/t in X, so Gauss-Hermite quadrature
+is used only for small t, panels graded towards the kinks otherwise. Errors relative to max(1, |value|), against three
+times finer panels with 30 nodes, for means to 30 max(t, 1): 2e-15 for t to 1e6 (8e-15 for E kappa at t = 0.75), except
+that E mean of an interval, a difference of terms of size t, has an absolute error of some 1e-16 t.
 """
 
 from __future__ import annotations
@@ -49,7 +41,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from tobitgp.numerics.normal import fourth, log_cdf, mills, third
 from tobitgp.numerics.quadrature import by_order, evaluations, gauss_hermite, normal_rule, reach, row_sums, slices
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 _SMALL = 1e-2
 
@@ -84,8 +76,8 @@ class Interval(NamedTuple):
     log_mass: Array  # log(Phi(b) - Phi(a)), shape (n,)
     mean: Array  # E[X], shape (n,)
     complement: Array  # 1 - Var[X], between 0 and 1, shape (n,)
-    third: Array  # third and fourth cumulants of X, shape (n,)
-    fourth: Array  # third and fourth cumulants of X, shape (n,)
+    third: Array  # third cumulant of X, shape (n,)
+    fourth: Array  # fourth cumulant of X, shape (n,)
 
 
 def interval(a: Array, b: Array, width: Array | None = None) -> Interval:
@@ -102,34 +94,23 @@ def log_interval_mass(a: Array, b: Array) -> Array:
 
 
 def moments(a: Array, b: Array, c: Array, r: Array, *, rows: int) -> Array:
-    """Return the first ``rows`` of the fields of Interval from ends, centre and half-width.
-
-    All four are needed: a caller that knows c and r better than (a + b)/2 and (b - a)/2 after rounding keeps that
-    knowledge.
-    """
+    """The first ``rows`` fields of Interval; centre c and half-width r may be known better than the ends say."""
     reach = np.abs(c) * r
     far = reach > _ONE_SIDED
     wide = (a < 0.0) & (b > 0.0) & (r >= 0.5 * _WIDE) & ~far
     out = np.empty((rows, a.size))
     if far.any():
-        _fill(out, far, _one_sided(np.where(c > 0.0, -a, b)[far], np.sign(c[far]), rows))
+        out[:, far] = _one_sided(np.where(c > 0.0, -a, b)[far], np.sign(c[far]), rows)
     if wide.any():
-        _fill(out, wide, _wide(a[wide], b[wide], c[wide], r[wide], rows))
+        out[:, wide] = _wide(a[wide], b[wide], c[wide], r[wide], rows)
     narrow = ~(far | wide)
-    if narrow.any():
-        gentle = narrow & (reach <= _GENTLE) & (r <= 1.0)
-        for part, rule in ((gentle, _SHORT), (narrow & ~gentle, _LONG)):
-            where = np.flatnonzero(part)
-            for start in range(0, where.size, _CHUNK):
-                i = where[start : start + _CHUNK]
-                out[:, i] = _narrow(c[i], r[i], rule, rows)
+    gentle = narrow & (reach <= _GENTLE) & (r <= 1.0)
+    for part, rule in ((gentle, _SHORT), (narrow & ~gentle, _LONG)):
+        where = np.flatnonzero(part)
+        for start in range(0, where.size, _CHUNK):
+            i = where[start : start + _CHUNK]
+            out[:, i] = _narrow(c[i], r[i], rule, rows)
     return out
-
-
-def _fill(out: Array, where: BoolArray, values: list[Array]) -> None:
-    """Write one regime's values into its columns."""
-    for row, value in zip(out, values, strict=True):
-        row[where] = value
 
 
 def _one_sided(z: Array, side: Array, rows: int) -> list[Array]:
@@ -163,7 +144,7 @@ def _wide(a: Array, b: Array, c: Array, r: Array, rows: int) -> list[Array]:
     return values
 
 
-def _narrow(c: Array, r: Array, rule: tuple[Array, Array], rows: int) -> Array:
+def _narrow(c: Array, r: Array, rule: tuple[Array, Array], rows: int) -> list[Array]:
     """Gauss-Legendre on pairs of nodes c +- t."""
     nodes, weights = rule
     t = nodes * r
@@ -172,29 +153,26 @@ def _narrow(c: Array, r: Array, rule: tuple[Array, Array], rows: int) -> Array:
     tilt = np.exp(ct)
     low, high = bell * tilt, bell / tilt  # densities at c - t and c + t
     mass = (low + high).sum(axis=0)
-    out = np.empty((rows, c.size))
-    out[0] = np.log(r * mass) - 0.5 * c * c - _HALF_LOG_2PI
+    log_mass = np.log(r * mass) - 0.5 * c * c - _HALF_LOG_2PI
     if rows == 1:
-        return out
+        return [log_mass]
     shift = -2.0 * (t * bell * np.sinh(ct)).sum(axis=0) / mass
     below, above = -t - shift, t - shift
     low *= below * below
     high *= above * above
     var = (low + high).sum(axis=0) / mass
-    out[1] = c + shift
-    out[2] = 1.0 - var
+    values = [log_mass, c + shift, 1.0 - var]
     if rows == 5:
         low *= below
         high *= above
-        out[3] = (low + high).sum(axis=0) / mass
-        out[4] = (low * below + high * above).sum(axis=0) / mass - 3.0 * var * var
-    return out
+        values.append((low + high).sum(axis=0) / mass)
+        values.append((low * below + high * above).sum(axis=0) / mass - 3.0 * var * var)
+    return values
 
 
 _ROOT_2_OVER_PI = float(np.sqrt(2.0 / np.pi))
 _ROOT_PI_OVER_2 = float(np.sqrt(0.5 * np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
-_LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _SURE = 8.0  # beyond it 1 - Phi is less than the unit roundoff
 _EVERYTHING = 25.0
 _NARROW, _FLAT = 0.25, 1.0
@@ -206,7 +184,7 @@ def lower_tail(z: Array) -> tuple[Array, Array]:
         h: Array = _ROOT_2_OVER_PI / erfcx(-_ROOT_HALF * z)
         log_p = -0.5 * z * z
         log_p -= np.log(h)
-        log_p -= _LOG_ROOT_2PI
+        log_p -= _HALF_LOG_2PI
         if z.size and z.max() > _SURE:
             sure = z > _SURE
             log_p[sure] = -h[sure] / z[sure]
@@ -222,7 +200,7 @@ def between(a: Array, half: Array) -> tuple[Array, Array, Array]:
     with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
         left = np.exp(-D)
         scale = 1.0 / (_ROOT_PI_OVER_2 * (erfcx(_ROOT_HALF * low) - left * erfcx(_ROOT_HALF * high)))
-        log_p = -0.5 * low * low - np.log(scale) - _LOG_ROOT_2PI
+        log_p = -0.5 * low * low - np.log(scale) - _HALF_LOG_2PI
         first = -np.expm1(-D) * scale
         second = 1.0 + (low - high * left) * scale
     narrow = (half < _NARROW) & (D < _FLAT)
@@ -243,11 +221,7 @@ _KINK = 2.0  # log Phi(z) has its nearest singularities at z = 1.9 +- 2.8i
 
 
 def expected_one_sided(a: Array, t: Array) -> tuple[Array, Array, Array]:
-    r"""Average log Phi and its first two derivatives under a normal argument.
-
-    .. math:: F = E\log\Phi(a + tX), \quad G = E\,h(a + tX), \quad H = E\,\kappa(a + tX),
-              \qquad X \sim \mathcal N(0, 1).
-    """
+    r"""The expectations of :math:`\log\Phi`, h and :math:`\kappa` at a + tX, X standard normal."""
     out = np.empty((3, a.size))
     for rows, order in by_order(t, (*_ORDERS, (_SMOOTH_ONE_SIDED, _HERMITE))):
         nodes, weights = gauss_hermite(order)
@@ -264,14 +238,7 @@ def expected_one_sided(a: Array, t: Array) -> tuple[Array, Array, Array]:
 
 
 def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) -> tuple[Array, Array, Array, Array]:
-    r"""Average the log mass of an interval and its derivatives over a normal displacement.
-
-    With :math:`p(x) = \Phi(b - tx) - \Phi(a - tx)`, and mean and complement those of
-    `tobitgp.numerics.truncated.interval` at (a - tX, b - tX),
-
-    .. math:: F = E\log p(X), \quad G = E\,\mathrm{mean}, \quad H = E\,\mathrm{complement},
-              \quad Q = E\,\mathrm{mean}^2, \qquad X \sim \mathcal N(0, 1).
-    """
+    """The expectations of log mass, mean, complement and squared mean of `interval` at (a - tX, b - tX)."""
     out = np.empty((4, a.size))
     c, r = 0.5 * (a + b), 0.5 * (b - a if width is None else width)
     for rows, order in by_order(t, (*_ORDERS, (_SMOOTH_INTERVAL, _HERMITE))):
@@ -282,7 +249,9 @@ def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) 
             out[:, i] = values.reshape(4, *v.shape) @ weights
     rough = np.flatnonzero(~(t <= _SMOOTH_INTERVAL))
     for i in slices(rough, evaluations(t[rough], kinks=2)):
-        origin = _interval_origin(a[i], b[i], c[i], t[i])
+        # A kink within reach of X, so that ends near it are exact.
+        places = [c[i], a[i], b[i]]
+        origin = np.select([np.abs(place) <= reach(t[i]) for place in places], places, 0.0)
         ends = [end[i] - origin for end in (a, b, c)]
         inner = np.maximum(r[i] - _KINK, 0.0)
         kinks = np.stack([ends[2] - inner, ends[2] + inner], axis=1)
@@ -292,20 +261,10 @@ def expected_interval(a: Array, b: Array, t: Array, width: Array | None = None) 
     return out[0], out[1], out[2], out[3]
 
 
-def _interval_origin(a: Array, b: Array, c: Array, t: Array) -> Array:
-    """Choose a kink within reach of X as origin of the displacement, so that ends near it are exact."""
-    far = reach(t)
-    return np.select([np.abs(c) <= far, np.abs(a) <= far, np.abs(b) <= far], [c, a, b], 0.0)
-
-
 def _one_sided_terms(z: Array) -> Array:
     """Return log Phi, h and kappa, shape (3, n)."""
-    out = np.empty((3, z.size))
     h, delta = mills(z)
-    out[0] = log_cdf(z)
-    out[1] = h
-    np.multiply(h, delta, out=out[2])
-    return out
+    return np.stack([log_cdf(z), h, h * delta])
 
 
 def _interval_terms(v: Array, a: Array, b: Array, c: Array, r: Array) -> Array:

@@ -28,6 +28,7 @@ from tobitgp.files import whole_file
 
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 DTYPES = ("float64", "int64", "bool")
+AnyArray = np.ndarray[Any, Any]
 
 
 class MalformedError(Exception):
@@ -50,7 +51,7 @@ class Codec:
     classes: Mapping[str, type]  # dataclasses and named tuples by the name they have in the document
     hooks: Mapping[str, Hook]  # by tag
 
-    def encode(self, value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    def encode(self, value: Any, arrays: list[AnyArray]) -> Any:
         """Document of a value; its arrays are appended to ``arrays``."""
         if value is None or isinstance(value, (bool, np.bool_)):
             return None if value is None else bool(value)
@@ -76,7 +77,7 @@ class Codec:
             return items if type(value) is tuple else {"$list": items}
         raise SpecError(f"A fit that holds a value of the type {type(value).__name__} cannot be saved: {value!r:.60}.")
 
-    def decode(self, document: Any, arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
+    def decode(self, document: Any, arrays: Sequence[AnyArray]) -> Any:
         """Value of a document."""
         reader = _Reader(self, arrays, set())
         value = reader.read(document)
@@ -88,7 +89,7 @@ class Codec:
 @dataclass(frozen=True, slots=True)
 class _Reader:
     codec: Codec
-    arrays: Sequence[np.ndarray[Any, Any]]
+    arrays: Sequence[AnyArray]
     used: set[int]
 
     def read(self, document: Any) -> Any:
@@ -117,13 +118,13 @@ class _Reader:
             return self._dict(payload)
         raise MalformedError(f"a value has the unknown form {tag!r:.60}")
 
-    def _array(self, at: Any) -> np.ndarray[Any, Any]:
+    def _array(self, at: Any) -> AnyArray:
         if type(at) is not int or not 0 <= at < len(self.arrays) or at in self.used:
             raise MalformedError(f"a value refers to the array {at!r:.20}, which is not there or taken")
         self.used.add(at)
         return self.arrays[at]
 
-    def _lower(self, payload: Any) -> np.ndarray[Any, Any]:
+    def _lower(self, payload: Any) -> AnyArray:
         if not isinstance(payload, list) or len(payload) != 2 or payload[1] not in ("C", "F"):
             raise MalformedError("a triangular matrix is not an array and its order")
         packed = self._array(payload[0])
@@ -173,7 +174,7 @@ def field_names(known: type) -> tuple[str, ...]:
     return names
 
 
-def _encode_array(value: np.ndarray[Any, Any], arrays: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
+def _encode_array(value: AnyArray, arrays: list[AnyArray]) -> dict[str, Any]:
     if value.dtype.name not in DTYPES:
         raise SpecError(f"A fit that holds an array of the type {value.dtype} cannot be saved.")
     if not _is_lower(value):
@@ -183,7 +184,7 @@ def _encode_array(value: np.ndarray[Any, Any], arrays: list[np.ndarray[Any, Any]
     return {"$lower": [len(arrays) - 1, "F" if value.strides[0] < value.strides[1] else "C"]}
 
 
-def _is_lower(value: np.ndarray[Any, Any]) -> bool:
+def _is_lower(value: AnyArray) -> bool:
     """Whether an array is a lower triangular matrix, every bit above the diagonal zero."""
     if value.ndim != 2 or value.dtype != np.float64 or not 2 <= value.shape[0] == value.shape[1]:
         return False
@@ -194,26 +195,21 @@ def _is_lower(value: np.ndarray[Any, Any]) -> bool:
 @cache
 def field_types(known: type) -> dict[str, Any]:
     """Declared types of a class's fields, those of its class variables left out."""
-    names = {f.name for f in fields(known) if f.init} if is_dataclass(known) else set(known._fields)  # type: ignore[attr-defined]
     hints = get_type_hints(known)
-    constants = {name for name, hint in hints.items() if "ClassVar" in str(hint)}
-    return {name: hint for name, hint in hints.items() if name in names - constants}
+    return {name: hints[name] for name in field_names(known)}
 
 
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value is of a type."""
+    origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if hint is None or hint is types.NoneType:
         return value is None
     if hint in (int, float):
         return isinstance(value, (int, hint)) and not isinstance(value, bool)
-    if isinstance(hint, type) and not get_args(hint):
+    if isinstance(hint, type) and not args:
         return _has_members(value, hint) if getattr(hint, "_is_protocol", False) else isinstance(value, hint)
-    return _fits_generic(value, get_origin(hint), get_args(hint), hint)
-
-
-def _fits_generic(value: Any, origin: Any, args: tuple[Any, ...], hint: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(fits(value, arg) for arg in args)
     if origin is Literal:
@@ -222,12 +218,10 @@ def _fits_generic(value: Any, origin: Any, args: tuple[Any, ...], hint: Any) -> 
         # numpy 2.5 made NDArray an alias of its own, with the type of its entries alone.
         entries = args[0] if origin is NDArray else get_args(args[1])[0]
         return isinstance(value, np.ndarray) and value.dtype == np.dtype(entries)
+    if origin is list or (origin is tuple and args[1:] == (Ellipsis,)):
+        return isinstance(value, origin) and all(fits(item, args[0]) for item in value)
     if origin is tuple:
-        if len(args) == 2 and args[1] is Ellipsis:
-            return isinstance(value, tuple) and all(fits(item, args[0]) for item in value)
         return isinstance(value, tuple) and len(value) == len(args) and all(map(fits, value, args))
-    if origin is list:
-        return isinstance(value, list) and all(fits(item, args[0]) for item in value)
     if origin is dict:
         return isinstance(value, dict) and all(fits(k, args[0]) and fits(v, args[1]) for k, v in value.items())
     raise TypeError(f"{hint} cannot be checked")
@@ -248,8 +242,6 @@ MAX_ENTRIES = 100_000
 MAX_DOCUMENT = 2**27
 _DATE = (1980, 1, 1, 0, 0, 0)
 _DESCRIPTIONS = {np.dtype(name).newbyteorder("<").str: np.dtype(name) for name in DTYPES}
-
-AnyArray = np.ndarray[Any, Any]
 
 
 def entry_name(i: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from types import FunctionType
@@ -96,9 +96,13 @@ def fit_codec(spec: ModelSpec, levels: Mapping[str, Any]) -> Codec:
     hooks["$family"] = _with_known_df(hooks["$family"])
     hooks |= {
         "$spec": Hook(ModelSpec, lambda _: None, lambda _: spec),
-        "$term": Hook(GPTerm, spec.gps.index, _position(spec)),
-        "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), _linear(spec)),
-        "$scale": Hook(PartState, lambda part: _plain_scale(part, levels), _scale(spec.scale)),
+        "$term": Hook(GPTerm, spec.gps.index, partial(_term, spec)),
+        "$linear": Hook(LinearState, lambda state: plain_linear(state, spec, levels), partial(_linear, spec)),
+        "$scale": Hook(
+            PartState,
+            lambda part: (part.coded, plain_linear(part.linear, part.spec, levels)),
+            partial(_scale, spec.scale),
+        ),
         "$slice": Hook(slice, lambda columns: (columns.start, columns.stop), _columns),
         "$interval": Hook(pd.Interval, lambda x: (x.left, x.right, x.closed), lambda x: pd.Interval(*x)),
     }
@@ -160,35 +164,20 @@ def _columns(ends: Any) -> slice:
     return slice(*ends)
 
 
-def _position(spec: ModelSpec) -> Callable[[Any], GPTerm]:
-    def restore(at: Any) -> GPTerm:
-        if type(at) is not int or not 0 <= at < len(spec.gps):
-            raise MalformedError("it names a process that the formula has not")
-        return spec.gps[at]
-
-    return restore
+def _term(spec: ModelSpec, at: Any) -> GPTerm:
+    if type(at) is not int or not 0 <= at < len(spec.gps):
+        raise MalformedError("it names a process that the formula has not")
+    return spec.gps[at]
 
 
-def _linear(spec: ModelSpec) -> Callable[[Any], LinearState]:
-    def restore(plain: Any) -> LinearState:
-        if not isinstance(plain, PlainLinear):
-            raise MalformedError("its linear part is of an unknown form")
-        return restore_linear(plain, spec)
-
-    return restore
+def _linear(spec: ModelSpec, plain: Any) -> LinearState:
+    if not isinstance(plain, PlainLinear):
+        raise MalformedError("its linear part is of an unknown form")
+    return restore_linear(plain, spec)
 
 
-def _plain_scale(part: PartState, levels: Mapping[str, Any]) -> tuple[Any, ...]:
-    return part.coded, plain_linear(part.linear, part.spec, levels)
-
-
-def _scale(spec: ScaleSpec | None) -> Callable[[Any], PartState]:
-    def restore(plain: Any) -> PartState:
-        if spec is None or not isinstance(plain, tuple) or len(plain) != 2:
-            raise MalformedError("its noise scale is of an unknown form, or has no formula")
-        coded, linear = plain
-        if not fits(coded, tuple[Array, ...]) or not isinstance(linear, PlainLinear):
-            raise MalformedError("its noise scale is of an unknown form")
-        return PartState(spec, coded, restore_linear(linear, spec))
-
-    return restore
+def _scale(spec: ScaleSpec | None, plain: Any) -> PartState:
+    if spec is None or not fits(plain, tuple[tuple[Array, ...], PlainLinear]):
+        raise MalformedError("its noise scale is of an unknown form, or has no formula")
+    coded, linear = plain
+    return PartState(spec, coded, restore_linear(linear, spec))

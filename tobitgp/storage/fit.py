@@ -42,16 +42,19 @@ LEARNED: dict[type, tuple[str, ...]] = {ResponseSpec: ("kind", "duration")}
 
 def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     """Specification as JSON."""
-    parts = (spec,) if spec.scale is None else (spec, spec.scale)
-    called = dict.fromkeys(name for part in parts for name in _called(part))
-    document = {
+    scale = spec.scale
+    called = _called(spec) + ([] if scale is None else _called(scale))
+    document: dict[str, Any] = {
         "formula": spec.formula,
         "columns": columns_of(spec, columns),
-        "functions": list(called),
+        "functions": list(dict.fromkeys(called)),
         "learned": _learned(spec),
         "reads": _reading(spec),
-        "scale": None if spec.scale is None else _plain_scale(spec.scale, columns),
+        "scale": None,
     }
+    if scale is not None:
+        written, reads = columns_of(scale, columns), _reading(scale)
+        document["scale"] = {"formula": scale.formula, "columns": written, "reads": reads}
     try:
         known = restore_spec(document, dict(spec.functions)) == spec
     except (MalformedError, TobitGPError):
@@ -59,10 +62,6 @@ def plain_spec(spec: ModelSpec, columns: Sequence[str]) -> dict[str, Any]:
     if not known:
         raise SpecError(f"The formula {spec.written} cannot be stored: it would not be read again as it was.")
     return document
-
-
-def _plain_scale(scale: ScaleSpec, columns: Sequence[str]) -> dict[str, Any]:
-    return {"formula": scale.formula, "columns": columns_of(scale, columns), "reads": _reading(scale)}
 
 
 def restore_spec(document: Any, functions: Functions | None) -> ModelSpec:
@@ -186,11 +185,6 @@ KINDS = {
 }
 
 
-def kind_of(parts: Any) -> Kind:
-    """The kind of a fit with these parts."""
-    return next(kind for kind in KINDS.values() if type(parts) is kind.parts)
-
-
 FORMAT, VERSION = "tobitgp fit", 1
 MAX_CAUSE = 400
 _NAMES = ("format", "version", "written_by", "kind", "specification", "parts")
@@ -199,7 +193,7 @@ _NAMES = ("format", "version", "written_by", "kind", "specification", "parts")
 def save(parts: Any, path: str | os.PathLike[str]) -> None:
     """Write the parts of a fit, of any kind in ``KINDS``; see :meth:`tobitgp.GPResults.save`."""
     place = _path(path)
-    kind = kind_of(parts)
+    kind = next(kind for kind in KINDS.values() if type(parts) is kind.parts)
     rowless, arrays = parts.without_rows(), list[np.ndarray[Any, Any]]()
     specification = plain_spec(parts.spec, parts.facts.names)
     codec = fit_codec(parts.spec, parts.state.levels)
@@ -264,8 +258,7 @@ def load(
     try:
         with place.open("rb") as file, zipfile.ZipFile(file) as archive:
             document = read_document(archive, os.fstat(file.fileno()).st_size)
-            _check_head(document)
-            kind = _kind(document["kind"])
+            kind = _read_head(document)
             spec = restore_spec(document["specification"], functions)
             values = fit_codec(spec, {}).decode(document["parts"], read_arrays(archive))
         results: GPResults | RegressionResults | MixtureResults = kind.results(_assemble(kind, spec, values))
@@ -301,8 +294,8 @@ def _version() -> str:
         return "(not installed)"
 
 
-def _check_head(document: Any) -> None:
-    """Refuse what is no fit, and what only a newer version can read."""
+def _read_head(document: Any) -> Kind:
+    """The kind of a fit; what is none is refused, and what only a newer version can read."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise MalformedError("it is no fit that tobitgp saved")
     version, writer = document.get("version"), document.get("written_by")
@@ -313,11 +306,8 @@ def _check_head(document: Any) -> None:
             f"it was written by a newer tobitgp ({writer!r:.40}, format {version}); "
             f"this one, {_version()}, reads up to format {VERSION}: install a newer one"
         )
-    if set(document) != set(_NAMES):
-        raise MalformedError(f"its document has not exactly the fields {', '.join(_NAMES)}")
-
-
-def _kind(name: Any) -> Kind:
+    _check_names(document, _NAMES, "document")
+    name = document["kind"]
     if not isinstance(name, str) or name not in KINDS:
         raise MalformedError(f"it is of the unknown kind {name!r:.60}")
     return KINDS[name]
