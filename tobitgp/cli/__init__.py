@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tobitgp import api, datasets
-from tobitgp.cli.files import check_targets, date_columns, names_many, read_data, read_dates, replacing
+from tobitgp.cli.files import (
+    check_targets,
+    date_columns,
+    load_model,
+    names_many,
+    read_data,
+    read_dates,
+    replacing,
+    write_table,
+)
 from tobitgp.data.table import column_names
-from tobitgp.errors import SpecError
+from tobitgp.errors import SpecError, TobitGPError
 from tobitgp.formula import parse_formula
 from tobitgp.formula.parse import parse_scale_formula
 from tobitgp.formula.spec import LinearPart
@@ -20,239 +32,20 @@ from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods import FAMILIES
 from tobitgp.mixture import MIXTURE_FAMILIES, MIXTURE_METHODS
 from tobitgp.options import MLE
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tobitgp.results.mixture.results import MixtureResults
-    from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import RegressionResults
-from tobitgp.cli.files import load_model, write_table
+from tobitgp.report.axes import printable_lines
 from tobitgp.results.compare import CRITERIA, compare, distinct
 from tobitgp.results.mixture.predict import WHATS as MIXTURE_WHATS
 from tobitgp.results.predict import whats
 
 if TYPE_CHECKING:
     import pandas as pd
-import os
-import warnings
-from importlib.metadata import version
-
-from tobitgp.errors import TobitGPError
-from tobitgp.report.axes import printable_lines
 
 DEMO = "nh4 ~ gp(time, kernel='matern32') | censor(limit)"
-_PAIR = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
-
-
-def add_to(commands: Any) -> None:
-    """Add both commands to the parser."""
-    one = commands.add_parser("fit", help="fit a formula to a CSV or Parquet file and print the summary")
-    one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')
-    one.add_argument(
-        "data",
-        type=Path,
-        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
-        "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
-    )
-    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}))
-    one.add_argument(
-        "--method",
-        choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
-        default="auto",
-        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more; "
-        f"{', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
-    )
-    one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
-    one.add_argument(
-        "--sigma", metavar="FORMULA", help='formula of the log noise scale, as "~ z", by maximum likelihood'
-    )
-    one.add_argument(
-        "--cov-type", choices=["nonrobust", "HC0", "HC1"], default="nonrobust", help="by maximum likelihood"
-    )
-    one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
-    one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
-    one.add_argument("--missing", choices=["drop", "raise"], default="drop")
-    one.add_argument("--inducing", default="auto", help="auto, none, or a number of inducing inputs")
-    one.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
-    one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
-    one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
-    one.add_argument("--save", type=Path, metavar="FILE", help="write the fit, for predict and compare")
-    one.add_argument("--plot", type=Path, metavar="FILE", help="write a figure of the fit (png, pdf or svg)")
-    one.add_argument("--report", type=Path, metavar="FILE", help="write a page of tables, figures and checks (html)")
-    one.add_argument("--quiet", action="store_true", help="no progress line")
-    one.set_defaults(run=_fit)
-    demo = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the figure")
-    demo.add_argument("--plot", type=Path, metavar="FILE", default=Path("tobitgp-demo.png"))
-    demo.set_defaults(run=_demo)
-
-
-def _fit(options: argparse.Namespace) -> None:
-    many = names_many(options.data)
-    targets = {"--save": options.save, "--plot": options.plot, "--report": options.report}
-    check_targets(targets, read=[options.data])
-    if many and options.plot is not None:
-        remedy = "leave it out, and --save the fit for predictions"
-        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
-    result = api.fit(
-        options.formula,
-        str(options.data) if many else _read(options),
-        family=options.family,
-        method=options.method,
-        bound=options.bound,
-        hyper=options.hyper,
-        censored=options.censored,
-        missing=options.missing,
-        inducing=_inducing(options.inducing),
-        weights=options.weights,
-        sigma=options.sigma,
-        cov_type=options.cov_type,
-        fixed=_assignments("--fixed", options.fixed),
-        start=_assignments("--start", options.start),
-        progress=not options.quiet and sys.stderr.isatty(),
-    )
-    if options.save is not None:
-        result.save(options.save)
-    print(result.summary())
-    if options.save is not None:
-        print(f"\nThe fit is in {options.save}")
-    if options.plot is not None:
-        _save_plot(result, options.plot)
-    if options.report is not None:
-        result.report(options.report)
-        print(f"\nThe report is in {options.report}")
-
-
-def _read(options: argparse.Namespace) -> pd.DataFrame:
-    """One file as a frame, with dates where the formulas take them."""
-    data = read_data(options.data)
-    columns = [c for c in column_names(data) if c != options.weights]
-    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
-    if options.sigma is not None:
-        parts.append(parse_scale_formula(options.sigma, columns))
-    return read_dates(data, date_columns(parts))
-
-
-def _demo(options: argparse.Namespace) -> None:
-    check_targets({"--plot": options.plot})
-    print("Ammonium in precipitation (mg/L), several detection limits: tg.datasets.load('nh4')")
-    print(f'tg.fit("{DEMO}", data, family="lognormal")\n')
-    result = api.fit(DEMO, datasets.load("nh4"), family="lognormal")
-    print(result.summary())
-    _save_plot(result, options.plot)
-
-
-def _save_plot(result: GPResults | RegressionResults | MixtureResults, target: Path) -> None:
-    import matplotlib as mpl
-    import numpy as np
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure = np.ravel(result.plot())[0].figure
-    try:
-        with replacing(target, "--plot") as file:
-            figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")
-    finally:
-        plt.close(figure)
-    print(f"\nThe figure is in {target}")
-
-
-def _inducing(text: str) -> str | int | None:
-    if text in ("auto", "none"):
-        return None if text == "none" else text
-    if text.isdigit() and int(text) > 0:
-        return int(text)
-    raise SpecError(f"--inducing {text}: auto, none, or a number of at least 1 is allowed.")
-
-
-def _assignments(option: str, pairs: Sequence[str]) -> dict[str, float]:
-    out: dict[str, float] = {}
-    for pair in pairs:
-        name, _, value = pair.rpartition("=")
-        if name in out:
-            raise SpecError(f"{option} {pair}: {name} is given twice; leave one out.")
-        try:
-            out[name] = float(value)
-        except ValueError:
-            raise SpecError(f"{option} {pair}: NAME=VALUE with a number is needed, as {option} sigma=0.4.") from None
-    return out
-
-
-def add_compare(commands: Any) -> None:
-    """Add the command to the parser."""
-    one = commands.add_parser("compare", help="rank saved fits of the same response and rows")
-    one.add_argument("models", type=Path, nargs="+", metavar="model", help="fit that `tobitgp fit --save` wrote")
-    # Saved fits hold no rows, and what is a sum over rows cannot be asked of them.
-    choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
-    one.add_argument("--by", choices=choices, default="log_evidence")
-    one.set_defaults(run=_compare)
-
-
-def _compare(options: argparse.Namespace) -> None:
-    same = len({path.stem for path in options.models}) < len(options.models)
-    names = distinct(str(path) if same else path.stem for path in options.models)
-    fits = {name: load_model(path) for name, path in zip(names, options.models, strict=True)}
-    print(compare(fits, options.by).to_string(float_format="{:.3f}".format))
-
-
-_NUMBERS = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
-
-
-def add_predict(commands: Any) -> None:
-    """Add the command to the parser."""
-    one = commands.add_parser("predict", help="predict at the rows of a file from a saved fit")
-    one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
-    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
-    one.add_argument(
-        "--what",
-        choices=list(dict.fromkeys((*whats(), *MIXTURE_WHATS))),
-        help="latent by default, uncensored of a mixture",
-    )
-    one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
-    one.add_argument("--below", help="with --what prob", **_NUMBERS)
-    one.add_argument("--above", help="with --what prob", **_NUMBERS)
-    one.add_argument("--interval", type=float, metavar="PROBABILITY", help="as 0.95: add lower and upper")
-    one.add_argument("--se", action="store_true", help="add standard deviations")
-    one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
-    one.add_argument("--out", type=Path, metavar="FILE", help="CSV or Parquet by its suffix; CSV to stdout without")
-    one.set_defaults(run=_predict)
-
-
-def _predict(options: argparse.Namespace) -> None:
-    check_targets({"--out": options.out}, read=[options.model, options.data])
-    model = load_model(options.model)
-    state = model.parts.state
-    # Levels 1, 2 and a are text, and a file that holds 1 and 2 alone looks like numbers.
-    text = [name for name, levels in state.levels.items() if any(isinstance(level, str) for level in levels or ())]
-    data = read_dates(read_data(options.data, text), date_columns(part.spec for part in state.parts))
-    table = model.predict(
-        data,
-        options.what,
-        interval=options.interval,
-        se=options.se,
-        q=_one_or_several(options.q),
-        below=_one_or_several(options.below),
-        above=_one_or_several(options.above),
-        exclude=options.exclude,
-    )
-    write_table(flat(table), options.out)
-
-
-def _one_or_several(numbers: list[float] | None) -> float | list[float] | None:
-    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
-
-
-def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:
-    """Predictions with one line of column names, which are text."""
-    import pandas as pd
-
-    frame = table if isinstance(table, pd.DataFrame) else table.to_frame()
-    names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
-    return frame.set_axis(names, axis=1)
-
-
 BAD_INPUT = 2
+_AS_GIVEN = ("family", "method", "bound", "hyper", "censored", "missing", "weights", "sigma", "cov_type")
+_PAIR: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
+_NUMBERS: dict[str, Any] = {"type": float, "nargs": "+", "action": "extend", "metavar": "NUMBER"}
+_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -283,16 +76,196 @@ def _mute_what_breaks() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    print(f"{category.__name__}: {printable_lines(message)}", file=sys.stderr)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tobitgp", description="Gaussian-process regression for censored and truncated data."
     )
     parser.add_argument("--version", action="version", version=f"tobitgp {version('tobitgp')}")
-    subparsers = parser.add_subparsers(required=True, metavar="command")
-    for add_command in (add_to, add_predict, add_compare):
-        add_command(subparsers)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    _add_fit(commands)
+
+    one = commands.add_parser("demo", help="fit the bundled ammonium data, print the summary, write the figure")
+    one.set_defaults(run=_demo)
+    one.add_argument("--plot", default=Path("tobitgp-demo.png"), **_FILE)
+
+    one = commands.add_parser("predict", help="predict at the rows of a file from a saved fit")
+    one.set_defaults(run=_predict)
+    one.add_argument("model", type=Path, help="fit that `tobitgp fit --save` wrote")
+    one.add_argument("data", type=Path, help="CSV file with a header line, or Parquet")
+    choices = list(dict.fromkeys((*whats(), *MIXTURE_WHATS)))
+    one.add_argument("--what", choices=choices, help="latent by default, uncensored of a mixture")
+    one.add_argument("--q", help="orders of quantiles, with --what quantile", **_NUMBERS)
+    one.add_argument("--below", help="with --what prob", **_NUMBERS)
+    one.add_argument("--above", help="with --what prob", **_NUMBERS)
+    one.add_argument("--interval", type=float, metavar="PROBABILITY", help="as 0.95: add lower and upper")
+    one.add_argument("--se", action="store_true", help="add standard deviations")
+    one.add_argument("--exclude", nargs="+", action="extend", default=[], metavar="TERM", help="set a term to zero")
+    one.add_argument("--out", help="CSV or Parquet by its suffix; CSV to stdout without", **_FILE)
+
+    one = commands.add_parser("compare", help="rank saved fits of the same response and rows")
+    one.set_defaults(run=_compare)
+    one.add_argument("models", type=Path, nargs="+", metavar="model", help="fit that `tobitgp fit --save` wrote")
+    # Saved fits hold no rows, and what is a sum over rows cannot be asked of them.
+    choices = [name for name, criterion in CRITERIA.items() if not criterion.by_row]
+    one.add_argument("--by", choices=choices, default="log_evidence")
     return parser
 
 
-def _one_line(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    print(f"{category.__name__}: {printable_lines(message)}", file=sys.stderr)
+def _add_fit(commands: Any) -> None:
+    one = commands.add_parser("fit", help="fit a formula to a CSV or Parquet file and print the summary")
+    one.set_defaults(run=_fit)
+    one.add_argument("formula", help='for example "Surv(time, event) ~ gp(age) + C(sex)"')
+    one.add_argument(
+        "data",
+        type=Path,
+        help="CSV file with a header line, or Parquet (.parquet, .pq); dates in CSV are ISO 8601, as 2024-03-31; a "
+        "folder of Parquet files or a pattern in quotes, as 'folder/*.parquet', is never in memory as a whole",
+    )
+    one.add_argument("--family", choices=list({**FAMILIES, **MIXTURE_FAMILIES}))
+    one.add_argument(
+        "--method",
+        choices=["auto", *METHODS, MLE, *MIXTURE_METHODS],
+        default="auto",
+        help=f"auto is {MLE} for a formula without gp() and re() unless --hyper, --inducing or --start ask for more; "
+        f"{', '.join(MIXTURE_METHODS)} fit y ~ mixture(2)",
+    )
+    one.add_argument("--bound", choices=BOUNDS, help="with --method vi; exact without it")
+    scale = 'formula of the log noise scale, as "~ z", by maximum likelihood'
+    one.add_argument("--sigma", metavar="FORMULA", help=scale)
+    errors = ["nonrobust", "HC0", "HC1"]
+    one.add_argument("--cov-type", choices=errors, default="nonrobust", help="by maximum likelihood")
+    one.add_argument("--hyper", choices=["auto", "integrate", "maximize"], default="auto")
+    one.add_argument("--censored", choices=["model", "drop", "ignore"], default="model")
+    one.add_argument("--missing", choices=["drop", "raise"], default="drop")
+    one.add_argument("--inducing", default="auto", help="auto, none, or a number of inducing inputs")
+    one.add_argument("--weights", metavar="COLUMN", help="column of frequency weights")
+    one.add_argument("--fixed", help="fix a parameter, natural scale; repeatable", **_PAIR)
+    one.add_argument("--start", help="where the search starts, natural scale; repeatable", **_PAIR)
+    one.add_argument("--save", help="write the fit, for predict and compare", **_FILE)
+    one.add_argument("--plot", help="write a figure of the fit (png, pdf or svg)", **_FILE)
+    one.add_argument("--report", help="write a page of tables, figures and checks (html)", **_FILE)
+    one.add_argument("--quiet", action="store_true", help="no progress line")
+
+
+def _fit(options: argparse.Namespace) -> None:
+    many = names_many(options.data)
+    targets = {"--save": options.save, "--plot": options.plot, "--report": options.report}
+    check_targets(targets, read=[options.data])
+    if many and options.plot is not None:
+        remedy = "leave it out, and --save the fit for predictions"
+        raise SpecError(f"--plot {options.plot}: fits to a folder or a pattern hold no rows to draw; {remedy}.")
+    result = api.fit(
+        options.formula,
+        str(options.data) if many else _read(options),
+        inducing=_inducing(options.inducing),
+        fixed=_assignments("--fixed", options.fixed),
+        start=_assignments("--start", options.start),
+        progress=not options.quiet and sys.stderr.isatty(),
+        **{name: getattr(options, name) for name in _AS_GIVEN},
+    )
+    if options.save is not None:
+        result.save(options.save)
+    print(result.summary())
+    if options.save is not None:
+        print(f"\nThe fit is in {options.save}")
+    if options.plot is not None:
+        _save_plot(result, options.plot)
+    if options.report is not None:
+        result.report(options.report)
+        print(f"\nThe report is in {options.report}")
+
+
+def _read(options: argparse.Namespace) -> pd.DataFrame:
+    """One file as a frame, with dates where the formulas take them."""
+    data = read_data(options.data)
+    columns = [c for c in column_names(data) if c != options.weights]
+    parts: list[LinearPart] = [parse_formula(options.formula, columns)]
+    if options.sigma is not None:
+        parts.append(parse_scale_formula(options.sigma, columns))
+    return read_dates(data, date_columns(parts))
+
+
+def _inducing(text: str) -> str | int | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    raise SpecError(f"--inducing {text}: auto, none, or a number of at least 1 is allowed.")
+
+
+def _assignments(option: str, pairs: Sequence[str]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for pair in pairs:
+        name, _, value = pair.rpartition("=")
+        if name in out:
+            raise SpecError(f"{option} {pair}: {name} is given twice; leave one out.")
+        try:
+            out[name] = float(value)
+        except ValueError:
+            raise SpecError(f"{option} {pair}: NAME=VALUE with a number is needed, as {option} sigma=0.4.") from None
+    return out
+
+
+def _save_plot(result: Any, target: Path) -> None:
+    import matplotlib as mpl
+    import numpy as np
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure = np.ravel(result.plot())[0].figure
+    try:
+        with replacing(target, "--plot") as file:
+            figure.savefig(file, format=target.suffix[1:].lower(), dpi=150, bbox_inches="tight")
+    finally:
+        plt.close(figure)
+    print(f"\nThe figure is in {target}")
+
+
+def _demo(options: argparse.Namespace) -> None:
+    check_targets({"--plot": options.plot})
+    print("Ammonium in precipitation (mg/L), several detection limits: tg.datasets.load('nh4')")
+    print(f'tg.fit("{DEMO}", data, family="lognormal")\n')
+    result = api.fit(DEMO, datasets.load("nh4"), family="lognormal")
+    print(result.summary())
+    _save_plot(result, options.plot)
+
+
+def _predict(options: argparse.Namespace) -> None:
+    check_targets({"--out": options.out}, read=[options.model, options.data])
+    model = load_model(options.model)
+    state = model.parts.state
+    # Levels 1, 2 and a are text, and a file that holds 1 and 2 alone looks like numbers.
+    text = [name for name, levels in state.levels.items() if any(isinstance(level, str) for level in levels or ())]
+    data = read_dates(read_data(options.data, text), date_columns(part.spec for part in state.parts))
+    numbers = {name: getattr(options, name) for name in ("q", "below", "above")}
+    table = model.predict(
+        data,
+        options.what,
+        interval=options.interval,
+        se=options.se,
+        exclude=options.exclude,
+        **{name: given[0] if given is not None and len(given) == 1 else given for name, given in numbers.items()},
+    )
+    write_table(flat(table), options.out)
+
+
+def flat(table: pd.Series[float] | pd.DataFrame) -> pd.DataFrame:
+    """Predictions with one line of column names, which are text."""
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else table.to_frame()
+    names = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    return frame.set_axis(names, axis=1)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    same = len({path.stem for path in options.models}) < len(options.models)
+    names = distinct(str(path) if same else path.stem for path in options.models)
+    fits = {name: load_model(path) for name, path in zip(names, options.models, strict=True)}
+    print(compare(fits, options.by).to_string(float_format="{:.3f}".format))

@@ -15,6 +15,7 @@ from tobitgp.errors import DataError, SpecError
 from tobitgp.files import whole_file
 from tobitgp.formula.spec import LinearPart
 from tobitgp.results.output import PAGES
+from tobitgp.storage import load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,10 +50,7 @@ def read_data(path: Path, text: Iterable[str] = ()) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, text: Iterable[str]) -> pd.DataFrame:
-    """Read a table whose columns are called what the file calls them.
-
-    pandas makes y and y.1 of y and y, and labels of the first fields where rows have more than the header.
-    """
+    """Read a table whose columns are called what the file calls them, where pandas makes y and y.1 of y and y."""
     import pandas as pd
 
     file = path if path.is_file() else BytesIO(path.read_bytes())  # what comes through a pipe comes once
@@ -86,11 +84,8 @@ def _refuse_nameless(read: Callable[..., pd.DataFrame]) -> None:
 
 def date_columns(parts: Iterable[LinearPart]) -> list[str]:
     """Columns that formulas, of the model and of its noise scale, may take for dates."""
-    return list(
-        dict.fromkeys(
-            variable.name for part in parts for variable in part.variables if variable.date or variable.beside
-        )
-    )
+    variables = [variable for part in parts for variable in part.variables]
+    return list(dict.fromkeys(variable.name for variable in variables if variable.date or variable.beside))
 
 
 def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
@@ -112,10 +107,7 @@ def read_dates(data: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
 
 
 def write_table(table: pd.DataFrame, target: Path | None) -> None:
-    """Write a table as CSV or Parquet, or print it as CSV.
-
-    Row labels are written where they say more than 0, 1, 2, ...
-    """
+    """Write a table as CSV or Parquet, or print it as CSV, with row labels that say more than 0, 1, 2, ..."""
     import pandas as pd
 
     plain = isinstance(table.index, pd.RangeIndex) and table.index.name is None
@@ -135,20 +127,19 @@ def check_targets(targets: Mapping[str, Path | None], read: Iterable[Path] = ())
     for option, target in targets.items():
         if target is None:
             continue
-        if not target.parent.is_dir():
-            raise SpecError(f"{option} {target}: there is no folder {str(target.parent)!r}.")
-        if target.is_dir():
-            raise SpecError(f"{option} {target}: this is a folder.")
-        if target.exists() and not target.is_file():
-            raise SpecError(f"{option} {target}: this is no ordinary file.")
-        allowed = SUFFIXES.get(option, ())
-        if allowed and target.suffix.lower() not in allowed:
-            raise SpecError(f"{option} {target}: the name ends in one of {', '.join(allowed)}.")
-        place = os.path.realpath(target)
-        if place in taken:
-            raise SpecError(f"{option} {target}: this would replace {taken[place]}; name another file.")
-        if not os.access(os.path.dirname(place), os.W_OK):
-            raise SpecError(f"{option} {target}: the folder {str(target.parent)!r} cannot be written to.")
+        place, folder = os.path.realpath(target), str(target.parent)
+        allowed = SUFFIXES.get(option, (target.suffix.lower(),))
+        problems = {
+            f"there is no folder {folder!r}.": not target.parent.is_dir(),
+            "this is a folder.": target.is_dir(),
+            "this is no ordinary file.": target.exists() and not target.is_file(),
+            f"the name ends in one of {', '.join(allowed)}.": target.suffix.lower() not in allowed,
+            f"this would replace {taken.get(place)}; name another file.": place in taken,
+            f"the folder {folder!r} cannot be written to.": not os.access(os.path.dirname(place), os.W_OK),
+        }
+        for words, wrong in problems.items():
+            if wrong:
+                raise SpecError(f"{option} {target}: {words}")
         taken[place] = f"what {option} writes"
 
 
@@ -168,9 +159,6 @@ def replacing(target: Path, option: str) -> Iterator[BinaryIO]:
 
 def load_model(path: Path) -> Any:
     """Read a fit that ``tobitgp fit --save`` wrote."""
-    import tobitgp
-
     if not path.exists():
         raise DataError(f"There is no file {str(path)!r}.")
-    package: Any = tobitgp
-    return package.load(path)
+    return load(path)

@@ -23,21 +23,20 @@ _LOWEST = -1e300  # of a log probability, so that differences stay finite
 class PredictedSurvival(NamedTuple):
     """Predicted log survival of n training rows at the ends of what is known of them, given their windows."""
 
-    lower: Array  # (n,), log probability of a response beyond the lower and the upper end, ``lower >= upper``
-    upper: Array  # (n,), log probability of a response beyond the lower and the upper end, ``lower >= upper``
+    lower: Array  # (n,), log probability of a response beyond the lower end
+    upper: Array  # (n,), of one beyond the upper end, no more than that
     weight: Array  # (n,)
 
 
 def plot_calibration(
     results: Results, ax: Any = None, *, time: float | None = None, landmark: float | None = None
 ) -> Any:
-    """Draw what was predicted beside what was seen.
+    """Draw what was predicted beside what was seen; on the diagonal if the model is right.
 
     Without ``time`` the predictive distributions as a whole: the share of rows, by Kaplan and Meier's estimate or,
     with left- and interval-censored rows, Turnbull's, whose response lies below the predicted quantile of each
-    order. On the diagonal if the model is right. With ``time``, of right-censored rows, the probability of an event
-    by then: rows in tenths of their predictions, with Kaplan and Meier's estimate and its 95% interval in each.
-    Weights count, and late entry does, in the risk sets.
+    order. With ``time``, of right-censored rows, the probability of an event by then: rows in tenths of their
+    predictions, with Kaplan and Meier's estimate and its 95% interval in each. Weights and late entry count.
 
     Parameters
     ----------
@@ -46,8 +45,8 @@ def plot_calibration(
     time : float, optional
         On the scale of the response.
     landmark : float, optional
-        Beside ``time``, a time before it, on the same scale: the event is predicted and counted of those alive
-        then. Needed where rows entered late, since nothing is known of the time before.
+        A time before ``time``, on the same scale: the event is predicted and counted of those alive then. Needed
+        where rows entered late, since nothing is known of the time before.
 
     Returns
     -------
@@ -143,9 +142,8 @@ def plot_predictive_check(
 ) -> Any:
     """Draw the distribution of the response beside those of replicates from the model.
 
-    The rows' own distribution by Kaplan and Meier's estimate, or Turnbull's with left- and interval-censored rows,
-    so that censored rows are kept as what they are; replicates are new responses of the same rows, uncensored, and
-    inside the windows of truncated rows.
+    Censored rows are kept as what they are, by Kaplan and Meier's estimate, or Turnbull's with left- and
+    interval-censored rows; replicates are new, uncensored responses of the same rows, inside their windows.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from tobitgp.diagnostics.calibration import predicted_survival
 from tobitgp.diagnostics.draws import training_rows
 from tobitgp.diagnostics.elpd import DRAWS
 from tobitgp.diagnostics.residual_tests import (
+    BAD,
     LEAST_ROWS,
     Check,
     Finding,
@@ -36,41 +37,33 @@ if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
 CLEAR, SLIGHT = 3.0, 1.0  # nats
+DRAWN_ROWS = 20_000
+_UNTRUSTED = 0.2  # of the rows
+_LOWER = 3.0  # nats, a twentieth of the weight
 
 
 def structure_findings(results: Any) -> Iterator[Finding]:
-    """What one component more would gain, from the scores of the rows; nothing where there is no length-scale to try.
-
-    The screening of added components of the theory pages, (HYP11), at the fit as it is.
-    """
+    """What one component more would gain by the screening of (HYP11); nothing where there is no length-scale to try."""
     gp, fitted = results.parts.gp, results.parts.fitted
     screened = screen(fitted.points[0], gp.prior, gp.parameters, "add", fixed=True)
     if screened.best is None:
         return
     best, parameters = screened.best, gp.parameters
     names, units = parameters.names, parameters.units
-    least = ", ".join(f"{names[i]} {np.exp(value) * units[i]:.2g}" for i, value in screened.shortest)
-    looked = f"looked for down to {least}"
+    looked = ", ".join(f"{names[i]} {np.exp(value) * units[i]:.2g}" for i, value in screened.shortest)
     there = ", ".join(f"{names[i]} {parameters.values(best.theta)[i]:.2g}" for i in best.scales)
-    name = gp.terms[best.term].name
-    if best.gain < SLIGHT:
-        words = f"no further component is seen beside the terms; {looked}"
-    else:
+    words = f"no further component is seen beside the terms; looked for down to {looked}"
+    if best.gain >= SLIGHT:
         words = (
             f"residuals hold structure at {there}: one more component there would gain about {best.gain:.1f} nats "
-            f"(score z = {best.z:.1f}; {looked})"
+            f"(score z = {best.z:.1f}; looked for down to {looked})"
         )
     if best.gain >= CLEAR:
         words += (
-            f". One length-scale cannot hold both: add a second term beside {name} with another name=, or try "
-            "kernel='rq' or 'matern32'"
+            f". One length-scale cannot hold both: add a second term beside {gp.terms[best.term].name} with another "
+            "name=, or try kernel='rq' or 'matern32'"
         )
-    yield plain("structure", words, value=best.gain, good=best.gain < CLEAR, doubtful=True)
-
-
-DRAWN_ROWS = 20_000
-_UNTRUSTED = 0.2  # of the rows
-_LOWER = 3.0  # nats, a twentieth of the weight
+    yield plain("structure", words, value=best.gain, good=best.gain < CLEAR)
 
 
 def check(results: Results, *, rng: int | np.random.Generator | None = None) -> Check:
@@ -80,9 +73,8 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
     probabilities; quantile residuals of the training rows, censored ones at a random point of their mass: symmetry,
     tails, spread along the fit and each column of numbers, patterns along each; rows that do not fit the others
     (leave-one-out); of a posterior, what its approximations leave out. A row of weight 3 counts as three rows. Tail
-    probabilities of the tests are adjusted by Holm's method for their number: below 0.02 they are doubtful, below
-    0.001 bad if what was found is large. How often right models are flagged, and wrong ones found, is on the page
-    of trust.
+    probabilities are adjusted by Holm's method: below 0.02 they are doubtful, below 0.001 bad if what was found is
+    large. How often right models are flagged, and wrong ones found, is on the page of trust.
 
     Parameters
     ----------
@@ -121,14 +113,10 @@ def check(results: Results, *, rng: int | np.random.Generator | None = None) -> 
         noise, ends = _noise(results), predicted_survival(results, "check()")
         scores = normal_scores(ends.lower[copies], ends.upper[copies], random_points(rng, len(copies)))
         tests = [calibration(ends, noise), *residual_tests(scores, fit[copies], columns.iloc[copies], noise)]
+    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
+    converged = plain("convergence", words, good=bool(results.converged), otherwise=BAD)
     # What else looks at a fit is yielded here.
-    found = [
-        _convergence(results),
-        *results._findings(rng),
-        *tests,
-        *_left_out(results, rng),
-    ]
-    return Check(judge(found))
+    return Check(judge([converged, *results._findings(rng), *tests, *_left_out(results, rng)]))
 
 
 def _fit_and_columns(results: Any, n: int) -> tuple[Any, pd.DataFrame]:
@@ -151,22 +139,9 @@ def _noise(results: Any) -> Noise:
     return Noise(f"{name} noise", remedy, f"Try family='{'loglogistic' if log_time else 'student'}'")
 
 
-def _convergence(results: Any) -> Finding:
-    words = "the fit converged" if results.converged else "not converged; see the notes of summary()"
-    return plain("convergence", words, good=bool(results.converged))
-
-
-def _starts(less: float, message: str) -> Iterator[Finding]:
-    """Local optima that other starts found, which the fit leaves out."""
-    if less < _LOWER:
-        found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
-        words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
-        yield plain("starts", words, value=less, good=False, doubtful=True)
-
-
 def _unknown(name: str, error: SpecError) -> Finding:
     """A diagnostic that this fit does not have, as one that did not converge, or has censoring noise."""
-    return plain(name, f"not available: {error}", good=False, doubtful=True)
+    return plain(name, f"not available: {error}", good=False)
 
 
 def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
@@ -183,17 +158,11 @@ def _left_out(results: Any, rng: Any) -> Iterator[Finding | RawTest]:
     if total >= LEAST_ROWS:
         scores = results.residuals("quantile", rng=rng).to_numpy()[rows.kept]
         yield influence(scores, found.pointwise["p"].dropna(), total)
-    share = found.n_bad / n
-    few = "; loo() names them" if found.n_bad else ""
-    yield plain(
-        "leave-one-out",
-        f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
-        if share >= _UNTRUSTED
-        else f"{n - found.n_bad} of {n} rows can be left out by reweighting{few}",
-        value=share,
-        good=share < _UNTRUSTED,
-        doubtful=True,
-    )
+    share, words = found.n_bad / n, f"{n - found.n_bad} of {n} rows can be left out by reweighting"
+    words += "; loo() names them" if found.n_bad else ""
+    if share >= _UNTRUSTED:
+        words = f"{found.n_bad} of {n} rows cannot be left out by reweighting. {found.remedy}"
+    yield plain("leave-one-out", words, value=share, good=share < _UNTRUSTED)
 
 
 def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
@@ -203,15 +172,19 @@ def process_findings(results: Any, rng: Any) -> Iterator[Finding]:
         coarse = fitted.nats_left > COARSE
         words = f"approximation gap {fitted.nats_left:.2g} nats"
         words = f"{coarse_words(fitted)}; raise inducing=, or use inducing=None" if coarse else words
-        yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse)
-    names, free = results.parts.fitted.parameters.names, results.parts.fitted.parameters.free
-    errors = results.bse.to_numpy()[len(gp.columns) :]
-    bound = [name for name, error, is_free in zip(names, errors, free, strict=True) if is_free and np.isnan(error)]
+        yield plain("inducing inputs", words, value=float(fitted.nats_left), good=not coarse, otherwise=BAD)
+    names, free = fitted.parameters.names, fitted.parameters.free
     if free.any():
+        open_ends = free & np.isnan(results.bse.to_numpy()[len(gp.columns) :])
+        bound = [names[i] for i in np.flatnonzero(open_ends)]
         words = f"{', '.join(bound)} at a bound: the data leave it open; fix it, or give it a prior by priors="
         words = words if bound else "hyper-parameters lie within their bounds"
-        yield plain("bounds", words, value=float(len(bound)), good=not bound, doubtful=True)
-        yield from _starts(fitted.trace.runner_up, fitted.trace.message)
+        yield plain("bounds", words, value=float(len(bound)), good=not bound)
+        less, message = fitted.trace.runner_up, fitted.trace.message
+        if less < _LOWER:
+            found = message.partition("; ")[2] or f"another start ended at a maximum {less:.2g} nats lower"
+            words = f"{found}, which the fit leaves out: look at it from there; stronger priors= may decide"
+            yield plain("starts", words, value=less, good=False)
     if results.parts.training is not None:
         yield from structure_findings(results)
     yield from posterior_findings(results, rng)
@@ -226,20 +199,14 @@ def posterior_findings(results: Any, rng: Any) -> Iterator[Finding]:
     except SpecError as error:
         yield _unknown("posterior", error)
         return
-    yield plain(
-        "posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good, doubtful=True
-    )
+    yield plain("posterior", f"{found.words} (k-hat {found.k:.2f})", value=float(found.k), good=found.good)
 
 
 def mixture_findings(results: Any) -> Iterator[Finding]:
     """Of a mixture: components that hardly any exact row tells of."""
     fit = results.parts.fit
     vague = [str(i + 1) for i in range(fit.k) if fit.exact_counts[i] < 1.0 <= fit.counts[i]]
-    words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
-    yield plain(
-        "components",
-        words if vague else "every component holds exact rows",
-        value=float(len(vague)),
-        good=not vague,
-        doubtful=True,
-    )
+    words = "every component holds exact rows"
+    if vague:
+        words = f"component {', '.join(vague)} holds less than one exact row; try fewer components, or priors="
+    yield plain("components", words, value=float(len(vague)), good=not vague)

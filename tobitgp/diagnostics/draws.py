@@ -23,13 +23,12 @@ from tobitgp.typing import Array, IntArray
 CHUNK = 512
 _DIGITS = 50
 _MOST = 2**31  # numbers in a table
+NO_ARVIZ = "to_arviz() needs the package arviz; install it by: pip install 'tobitgp[arviz]'"
+_MOST_LIKELIHOODS = 2 * 10**8
 
 
 class Draws:
-    """S draws from a posterior, and the n training rows that are used, in the order of the data.
-
-    All questions are of the same draws.
-    """
+    """S draws from a posterior, and the n training rows that are used, in the order of the data."""
 
     __slots__ = ()
 
@@ -94,11 +93,6 @@ def log_jacobian(known: Outcome, *, log_time: bool) -> Array:
     return np.where(known.exact & log_time, -np.where(known.exact, known.lower, 0.0), 0.0)
 
 
-NO_ARVIZ = "to_arviz() needs the package arviz; install it by: pip install 'tobitgp[arviz]'"
-CODES = {"left": -1, "none": 0, "right": 1, "interval": 2}
-_MOST_LIKELIHOODS = 2 * 10**8
-
-
 def inference_data(draws: Draws, parts: Any) -> Any:
     """An ``InferenceData`` of arviz before 1.0, an ``xarray.DataTree`` from 1.0 on; see the method ``to_arviz``."""
     arviz = _arviz()
@@ -117,17 +111,16 @@ def inference_data(draws: Draws, parts: Any) -> Any:
             values[0, :, at] = found[copies[at] - span.start]
         return xarray.Dataset({name: (("chain", "draw", "row"), values)}, coords={**sample, **rows})
 
-    parameters = draws.parameters()
+    posterior = {
+        _apart(name): (("chain", "draw"), column[None])
+        for name, column in zip(parts.names, draws.parameters().T, strict=True)
+    }
+    observed = {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}
     groups = {
-        "posterior": xarray.Dataset(
-            {_apart(p): (("chain", "draw"), column[None]) for p, column in zip(parts.names, parameters.T, strict=True)},
-            coords=sample,
-        ),
+        "posterior": xarray.Dataset(posterior, coords=sample),
         "log_likelihood": of_rows(draws.log_likelihoods()),
         "posterior_predictive": of_rows(_clipped(draws, parts)),
-        "observed_data": xarray.Dataset(
-            {key: ("row", values[copies]) for key, values in seen(training.response, name).items()}, coords=rows
-        ),
+        "observed_data": xarray.Dataset(observed, coords=rows),
     }
     for group in groups.values():
         group.attrs |= {"inference_library": "tobitgp", "formula": parts.spec.formula.strip()}
@@ -142,9 +135,8 @@ def seen(response: CensoredResponse, name: str) -> dict[str, Array | IntArray]:
     below, above, exact = np.isneginf(lower), np.isposinf(upper), lower == upper
     with np.errstate(invalid="ignore"):
         middle = 0.5 * lower + 0.5 * upper
-    value = np.where(exact, lower, np.where(below, np.where(above, np.nan, upper), np.where(above, lower, middle)))
-    kinds = [CODES["none"], CODES["left"], CODES["right"]]
-    code = np.select([exact, below, above], kinds, default=CODES["interval"])
+    value = np.select([exact, below & above, below, above], [lower, np.nan, upper, lower], default=middle)
+    code = np.select([exact, below, above], [0, -1, 1], default=2)
     beside = {"lower": lower, "upper": upper, "censoring": code}
     return {name: value, **{key + "_" * (key == name): values for key, values in beside.items()}}
 

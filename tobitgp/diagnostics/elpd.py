@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,20 +24,27 @@ from tobitgp.typing import Array, BoolArray
 
 Kind = TypeVar("Kind", bound="Elpd")
 
+METHODS = ("auto", "psis", "ep")
+DRAWS, LEAST_DRAWS = 4000, 25
+LEAST_SHARE = 0.5
+NEGLIGIBLE = 0.01  # nats that a row owes to itself, of which no tail matters
+LARGEST_VARIANCE = 0.4
+_LOWEST = -1e300  # of a log likelihood, so that differences stay finite
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Elpd:
     """Expected log predictive density of rows like those of a fit, estimated from its own."""
 
-    kind: str  # how it was estimated: ``"psis"``, ``"ep"`` (``"laplace"``, ``"vi"``), or ``"waic"``
-    elpd: float  # sum over rows, each counted as often as its frequency weight says
-    se: float  # standard error, from how the rows differ
-    p: float  # effective number of parameters: what the rows owe to having been seen
-    n: float  # frequency weights, summed
-    draws: int | None  # from the posterior
-    pointwise: pd.DataFrame  # A row for each row of the training data with its index
-    trusted: pd.Series[bool]  # by row of the training data that was used
-    remedy: str  # what to do about rows that are not
+    kind: str
+    elpd: float
+    se: float
+    p: float
+    n: float
+    draws: int | None
+    pointwise: pd.DataFrame
+    trusted: pd.Series[bool]
+    remedy: str
 
     @property
     def n_bad(self) -> int:
@@ -54,19 +60,13 @@ class Elpd:
         """The numbers in words."""
         made = "" if self.draws is None else f", {self.draws} draws"
         title = "WAIC" if self.kind == "waic" else f"Leave-one-out cross-validation ({self.kind}{made})"
-        rows = (
-            f"{self.n:g} rows" if self.n == len(self.trusted) else f"{len(self.trusted)} rows, {self.n:g} with weights"
-        )
+        rows = f"{self.n:g} rows"
+        if self.n != len(self.trusted):
+            rows = f"{len(self.trusted)} rows, {self.n:g} with weights"
         bad = f"{self.n_bad} row{'s' * (self.n_bad != 1)} not to be trusted. {self.remedy}"
         words = bad if self.n_bad else "every row can be trusted"
-        return "\n".join(
-            [
-                f"{title} of {rows}",
-                f"  elpd {self.elpd:10.2f}   se {self.se:.2f}",
-                f"  p    {self.p:10.2f}",
-                textwrap.fill(words, 88, initial_indent="  ", subsequent_indent="  "),
-            ]
-        )
+        numbers = f"  elpd {self.elpd:10.2f}   se {self.se:.2f}\n  p    {self.p:10.2f}"
+        return f"{title} of {rows}\n{numbers}\n" + textwrap.indent(textwrap.fill(words, 86), "  ")
 
     def __repr__(self) -> str:
         return self.summary()
@@ -80,7 +80,7 @@ class LOO(Elpd):
     Attributes
     ----------
     kind : str
-        How it was estimated: ``"psis"``, or the method whose sites were taken out, ``"ep"``, ``"laplace"``, ``"vi"``.
+        ``"psis"``, or the method whose sites were taken out: ``"ep"``, ``"laplace"``, ``"vi"``.
     elpd, se, p : float
         Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
         how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
@@ -89,14 +89,13 @@ class LOO(Elpd):
     draws : int or None
         From the posterior.
     pointwise : DataFrame
-        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
-        of it, and ``weight``. With ``"psis"`` also ``k``, the Pareto shape of the row's importance weights,
-        ``-inf`` where they are all equal; otherwise ``share``, the part of the worth of the design points of the
-        hyper-parameters that is left without the row.
+        ``elpd`` and ``p`` of one copy of each row of the training data, by its index, and ``weight``; NaN where it was
+        dropped. With ``"psis"`` also ``k``, the Pareto shape of the row's importance weights, ``-inf`` where they are
+        all equal; otherwise ``share``, the part of the worth of the design points that is left without the row.
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
-        What to do about rows that are not.
+        What to do about rows that are not trusted.
     """
 
     __slots__ = ()
@@ -124,20 +123,17 @@ class WAIC(Elpd):
     ----------
     kind : str
         ``"waic"``.
-    elpd, se, p : float
-        Expected log predictive density in nats, summed over rows by their frequency weights; its standard error, from
-        how the rows differ; and the effective number of parameters, what the rows owe to having been seen.
-    n : float
-        Frequency weights, summed.
+    elpd, se, p, n : float
+        As of `LOO`: nats, their standard error, and numbers of parameters and of rows.
     draws : int or None
         From the posterior.
     pointwise : DataFrame
-        A row for each row of the training data with its index, NaN where it was dropped: ``elpd`` and ``p`` of one copy
-        of it, and ``weight``. ``p`` is the posterior variance of its log likelihood.
+        ``elpd`` and ``p``, the posterior variance of the log likelihood, of one copy of each row of the training data,
+        by its index, and ``weight``; NaN where it was dropped.
     trusted : Series of bool
         By row of the training data that was used.
     remedy : str
-        What to do about rows that are not.
+        What to do about rows that are not trusted.
     """
 
     __slots__ = ()
@@ -193,14 +189,6 @@ def warn_of(found: Elpd, whose: str = "") -> None:
             ApproximationWarning,
             stacklevel=user_level(),
         )
-
-
-METHODS = ("auto", "psis", "ep")
-DRAWS, LEAST_DRAWS = 4000, 25
-LEAST_SHARE = 0.5
-NEGLIGIBLE = 0.01  # nats that a row owes to itself, of which no tail matters
-LARGEST_VARIANCE = 0.4
-_LOWEST = -1e300  # of a log likelihood, so that differences stay finite
 
 
 def loo_by_draws(draws: Draws, parts: Source) -> LOO:
@@ -262,13 +250,7 @@ def waic_by_draws(draws: Draws, parts: Source) -> WAIC:
     return collect(WAIC, "waic", parts, elpd, p, {}, p <= LARGEST_VARIANCE, remedy, draws.size)
 
 
-def loo_of(draws: Callable[[], Draws], parts: Source, method: Any) -> LOO:
-    """Leave-one-out by the method asked for; draws are made where they are needed."""
-    chosen = check_method(method, sites=isinstance(parts, Parts))
-    return loo_by_cavities(parts) if chosen == "ep" and isinstance(parts, Parts) else loo_by_draws(draws(), parts)
-
-
-def check_method(method: Any, *, sites: bool) -> str:
+def read_method(method: Any, *, sites: bool) -> str:
     """How to leave rows out, ``"psis"`` or ``"ep"``."""
     if not isinstance(method, str) or method not in METHODS:
         raise SpecError(f"method={method!r} is not supported; choose one of {', '.join(map(repr, METHODS))}.")

@@ -1,14 +1,7 @@
-r"""Whether a Gaussian posterior is close to the exact one: the Pareto shape of the weights between the two.
+"""Whether a Gaussian posterior q is close to the exact one: the Pareto shape of the weights p(w) p(y | w) / q(w).
 
-Draws of the weights from q have importance ratios :math:`p(w)\,p(y | w) / q(w)` against the exact posterior at the
-same hyper-parameters. Where q is right they are all equal; the shape k of their tail, which tells how many moments they
-have, measures how far it is not (a Rényi divergence between the two). It judges the joint distribution of all weights,
-and may be large where every single marginal is good. (CHK10) of the theory pages.
-
-References
-----------
-.. [1] Y. Yao, A. Vehtari, D. Simpson and A. Gelman, "Yes, but did it work? Evaluating variational inference",
-   ICML 2018.
+(CHK10) of the theory pages: the weights are equal where q is right; it judges all of w jointly, and may be large where
+every single marginal is good. Yao, Vehtari, Simpson and Gelman, "Yes, but did it work?", ICML 2018.
 """
 
 from __future__ import annotations
@@ -46,9 +39,8 @@ class KHat:
     draws : int
         How many there were.
     efficiency : float
-        How many draws from the exact posterior they are worth, as a share: 1 where that is Gaussian. k looks at the
-        tail of the weights alone, and varies: of right models with 200 rows it is often 0.7 to 0.9 where draws are
-        worth 97%.
+        How many draws from the exact posterior they are worth, as a share. k looks at the tail of the weights alone,
+        and varies: of right models with 200 rows it is often 0.7 to 0.9 where draws are worth 97%.
     remedy : str
         What to check the intervals by where it is not.
 
@@ -93,22 +85,16 @@ class KHat:
 
 
 def process_k_hat(parts: Parts, draws: int, rng: int | np.random.Generator | None) -> KHat:
-    """Of the posterior of the features' weights at the maximum of the hyper-parameters.
-
-    What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.
-    """
+    """Of the posterior of the features' weights at the maximum of the hyper-parameters."""
     training_rows(parts, "k_hat()")
     refuse_censoring_noises(parts, "k_hat()")
-    stream, point = generator(rng), parts.fitted.points[0]
+    n, point, stream = len(parts.rows.labels), parts.fitted.points[0], generator(rng)
     z = stream.standard_normal((len(point.w), draws))
     w = point.w[:, None] + point.factor.colour(z)
-    seeds = stream.integers(2**63, size=len(chunks(len(parts.rows.labels)))).tolist()
-    work = len(parts.rows.labels) * draws
+    spans = list(zip(chunks(n), stream.integers(2**63, size=len(chunks(n))).tolist(), strict=True))
     with single_blas_thread():
-        spans = list(zip(chunks(len(parts.rows.labels)), seeds, strict=True))
-        sums = map_independent(lambda at: _log_likelihood(parts, w, *at), spans, heavy=work > _HEAVY)
-    log_ratio = np.sum(sums, axis=0) - 0.5 * np.square(w).sum(axis=0) + 0.5 * np.square(z).sum(axis=0)
-    return _judge(log_ratio)
+        sums = map_independent(lambda at: _log_likelihood(parts, w, *at), spans, heavy=n * draws > _HEAVY)
+    return _judge(np.sum(sums, axis=0) - 0.5 * np.square(w).sum(axis=0) + 0.5 * np.square(z).sum(axis=0))
 
 
 def regression_k_hat(draws: EstimateDraws) -> KHat:
@@ -121,7 +107,10 @@ def regression_k_hat(draws: EstimateDraws) -> KHat:
 
 
 def _log_likelihood(parts: Parts, w: Array, rows: slice, seed: int) -> Array:
-    """Weighted log likelihood (S,) of some rows under draws of the weights (M, S)."""
+    """Weighted log likelihood (S,) of some rows under draws of the weights (M, S).
+
+    What the features leave of f is integrated out under Gaussian noise, and drawn elsewhere.
+    """
     gp, point, design = parts.gp, parts.fitted.points[0], parts.rows.design
     scale, at = gp.problem.units.scale, np.arange(rows.start, rows.stop)
     known = outcome(parts.rows.response.rows(at), log_time=parts.family.log_time)

@@ -21,6 +21,13 @@ GOOD, DOUBTFUL, BAD = "good", "doubtful", "bad"
 _MARKS = {GOOD: " ok ", DOUBTFUL: "look", BAD: "BAD "}
 _DOUBT, _CERTAIN = 0.02, 0.001
 _WIDTH = 100
+LEAST_ROWS = 20
+MOST_COPIES = 1_000_000
+TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
+CELLS = len(TENTHS)
+_VISIBLE = 0.1  # of the information of uncensored rows
+_EXCESS, _SKEW, _TREND, _SHARE, _LARGE = 0.5, 0.25, 0.1, 0.02, 1.0  # from which on what is found is large
+_STEPS, _HALVINGS = 50, 60
 
 
 class Finding(NamedTuple):
@@ -52,11 +59,11 @@ class RawTest(NamedTuple):
     """A test of a fit before its p is adjusted for the others."""
 
     name: str
-    value: float  # the statistic, and its tail probability if the model is right
-    p: float  # the statistic, and its tail probability if the model is right
+    value: float  # the statistic
+    p: float  # its tail probability if the model is right
     large: bool  # whether what was found is large enough to be bad
-    good: str  # what it means if p is not small, and if it is
-    wrong: str  # what it means if p is not small, and if it is
+    good: str  # what it means if p is not small
+    wrong: str  # what it means if p is small
     remedy: str  # what to try then
 
 
@@ -88,31 +95,27 @@ class Check:
         return [found.words for verdict in (BAD, DOUBTFUL) for found in self.findings if found.verdict == verdict]
 
     def __repr__(self) -> str:
-        width = max(len(found.name) for found in self.findings)
-        lines = []
+        wrong, width = len(self.advice), max(len(found.name) for found in self.findings)
+        lines = [f"{len(self.findings)} diagnostics, " + (f"{wrong} to look at" if wrong else "nothing found")]
         for found in self.findings:
             head = f"[{_MARKS[found.verdict]}] {found.name:<{width}}  "
             lines.append(textwrap.fill(found.words, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)))
-        wrong = len(self.advice)
-        total = f"{len(self.findings)} diagnostics, " + (f"{wrong} to look at" if wrong else "nothing found")
-        return "\n".join([total, *lines])
+        return "\n".join(lines)
 
 
 def judge(found: Iterable[Finding | RawTest]) -> tuple[Finding, ...]:
     """Findings as they are, and tests with their p adjusted by Holm's method, so that all hold one level together."""
     found = list(found)
-    adjusted = iter(holm([one.p for one in found if isinstance(one, RawTest)]))
-    tests = sum(isinstance(one, RawTest) for one in found)
-    return tuple(_judged(one, next(adjusted), tests) if isinstance(one, RawTest) else one for one in found)
+    p = [one.p for one in found if isinstance(one, RawTest)]
+    adjusted = iter(holm(p))
+    return tuple(_judged(one, next(adjusted), len(p)) if isinstance(one, RawTest) else one for one in found)
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Tail probabilities adjusted for the number of tests: S. Holm, Scandinavian Journal of Statistics 6 (1979)."""
-    order = np.argsort(p)
-    raised = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
-    out = np.empty(len(p))
-    out[order] = np.minimum(raised, 1.0)
-    return out.tolist()
+    """Tail probabilities adjusted for the number of tests by Holm's method."""
+    raised = np.empty(len(p))
+    raised[np.argsort(p)] = np.maximum.accumulate(np.sort(p) * np.arange(len(p), 0, -1))
+    return np.minimum(raised, 1.0).tolist()
 
 
 def _judged(test: RawTest, p: float, tests: int) -> Finding:
@@ -122,40 +125,34 @@ def _judged(test: RawTest, p: float, tests: int) -> Finding:
     small = "" if test.large else "; small, and seen because there are many rows"
     many = f", adjusted for {tests} tests" if tests > 1 else ""
     shown = "p < 0.001" if p < _CERTAIN else f"p = {p:.2g}"
-    return Finding(
-        test.name,
-        test.value,
-        p,
-        verdict,
-        f"{test.wrong} ({shown}{many}{small}). {test.remedy}",
-    )
+    return Finding(test.name, test.value, p, verdict, f"{test.wrong} ({shown}{many}{small}). {test.remedy}")
 
 
-def plain(name: str, words: str, *, good: bool, value: float = np.nan, doubtful: bool = False) -> Finding:
+def plain(name: str, words: str, *, good: bool, value: float = np.nan, otherwise: str = DOUBTFUL) -> Finding:
     """A finding that is no test."""
-    return Finding(name, value, np.nan, GOOD if good else DOUBTFUL if doubtful else BAD, words)
+    return Finding(name, value, np.nan, GOOD if good else otherwise, words)
 
 
-CELLS = 10
-TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
-_VISIBLE = 0.1  # of the information of uncensored rows
-_STEPS = 50
-_SHARE = 0.02
+class Noise(NamedTuple):
+    """What residuals are judged by, in words."""
+
+    name: str
+    remedy: str  # what to try where its shape is wrong
+    heavier: str  # what to try where its tails are too light
 
 
 def calibration(ends: PredictedSurvival, noise: Noise) -> Finding | RawTest:
-    """Probabilities of the tenths of the predictive distributions, by a score test.
-
-    Pearson's test if no row is censored.
-    """
+    """Probabilities of the tenths of the predictive distributions, by a score test: Pearson's without censoring."""
     from scipy.stats import chi2
 
     shares, exact = tenth_shares(-np.expm1(ends.lower), -np.expm1(ends.upper))
     statistic, df = score_test(shares, exact, ends.weight)
     if df == 0:
-        words = "censoring leaves nothing to see of the predictive distributions: residuals are drawn from the model "
-        words += "itself, and agree with whatever it says"
-        return plain("calibration", words, value=0.0, good=False, doubtful=True)
+        words = (
+            "censoring leaves nothing to see of the predictive distributions: residuals are drawn from the model "
+            "itself, and agree with whatever it says"
+        )
+        return plain("calibration", words, value=0.0, good=False)
     p = float(chi2.sf(statistic, df))
     found = turnbull_tenths(shares, ends.weight)
     at = int(np.argmax(np.abs(found - 1.0 / CELLS)))
@@ -182,10 +179,10 @@ def tenth_shares(lower: Array, upper: Array) -> tuple[Array, BoolArray]:
 
 
 def score_test(shares: Array, exact: BoolArray, weight: Array) -> tuple[float, int]:
-    r"""Statistic and degrees of freedom of the score test that all tenths have the same probability.
+    """Statistic and degrees of freedom of the score test that all tenths have the same probability.
 
-    The information is that of Louis: of uncensored rows, less the variance that censoring leaves inside the rows'
-    intervals. Directions that it hardly tells of are left out.
+    The information is Louis': of uncensored rows, less the variance that censoring leaves inside the rows' intervals,
+    without directions of which it hardly tells.
     """
     n, hidden = weight.sum(), weight[~exact, None] * shares[~exact]
     score = weight @ shares - n / CELLS
@@ -203,15 +200,8 @@ def turnbull_tenths(shares: Array, weight: Array) -> Array:
     return found
 
 
-_HALVINGS = 60
-_LARGE = 1.0  # nat
-
-
 def influence(scores: Array, p: pd.Series[float], total: float) -> RawTest:
-    """Largest leave-one-out residual of n rows, by Bonferroni's test of outliers.
-
-    Shapes: scores (n,).
-    """
+    """Largest leave-one-out residual of n rows, by Bonferroni's test of outliers."""
     owed = np.asarray(p, dtype=np.float64)
     size = left_out_size(scores, owed)
     at, most = int(np.argmax(size)), int(np.argmax(owed))
@@ -243,19 +233,6 @@ def left_out_size(scores: Array, owed: Array) -> Array:
     return np.sqrt(squares * (1.0 + low) / (1.0 - low))
 
 
-LEAST_ROWS = 20
-MOST_COPIES = 1_000_000
-_EXCESS, _SKEW, _TREND = 0.5, 0.25, 0.1
-
-
-class Noise(NamedTuple):
-    """What residuals are judged by, in words."""
-
-    name: str
-    remedy: str  # what to try where its shape is wrong
-    heavier: str  # what to try where its tails are too light
-
-
 def repeated(weight: Array) -> IntArray:
     """Rows, each as often as its weight says; of other weights than whole numbers the sums over rows are rounded."""
     fewer = min(1.0, max(len(weight), MOST_COPIES) / weight.sum())
@@ -272,20 +249,17 @@ def normal_scores(lower: Array, upper: Array, uniform: Array) -> Array:
 
 
 def residual_tests(scores: Array, fit: Array, columns: pd.DataFrame, noise: Noise) -> Iterator[RawTest]:
-    """Tests of n residuals.
-
-    Shapes: scores, fit (n,).
-    """
+    """Tests of n residuals, by themselves, along the fit (n,) and along columns."""
     scores = np.clip(scores, -8.0, 8.0)
     yield symmetry(scores, noise)
     yield tails(scores, noise)
     if np.ptp(fit) > 0.0:
         yield spread(scores, fit)
-    for name in columns:
-        if pd.api.types.is_numeric_dtype(columns[name]) and columns[name].nunique() > 1:
-            values = columns[name].to_numpy(dtype=np.float64)
+    for name, column in columns.items():
+        if pd.api.types.is_numeric_dtype(column) and column.nunique() > 1:
+            values = column.to_numpy(dtype=np.float64)
             yield spread(scores, values, str(name))
-            if columns[name].nunique() > 2:
+            if column.nunique() > 2:
                 yield pattern(scores, values, str(name))
 
 
@@ -325,13 +299,10 @@ def tails(scores: Array, noise: Noise) -> RawTest:
 
 
 def spread(scores: Array, column: Array, name: str = "") -> RawTest:
-    r"""Whether the size of the residuals follows a column, by Koenker's studentised form of Breusch and Pagan's test.
+    r"""Whether the size of the residuals follows a column: Koenker's studentised form of Breusch and Pagan's test.
 
     :math:`n R^2` of the least squares of :math:`|r|` on a parabola in the ranks of the column, (CHK15) of the theory
     pages; chi-squared with as many degrees of freedom as the parabola has.
-
-    Shapes: scores, column (n,). R. Koenker, "A note on studentizing a test for heteroscedasticity", Journal of
-    Econometrics 17 (1981).
     """
     from scipy.stats import chi2, rankdata
 
@@ -357,15 +328,11 @@ def spread(scores: Array, column: Array, name: str = "") -> RawTest:
 
 
 def pattern(scores: Array, column: Array, name: str) -> RawTest:
-    r"""Serial correlation of the residuals in the order of a column, by von Neumann's ratio.
+    r"""Serial correlation of the residuals in the order of a column, ties in random order, by von Neumann's ratio.
 
     With :math:`r_i` the residuals less their mean, in that order, :math:`1 - \sum (r_{i+1} - r_i)^2 / 2 \sum r_i^2` has
     mean 0 and variance close to :math:`(n - 2) / (n^2 - 1)` under independence, (CHK12) of the theory pages; only
-    positive correlation is evidence of a shape that was missed. Rows with the same value stand in an order that has
-    nothing to do with their residuals.
-
-    J. von Neumann, "Distribution of the ratio of the mean square successive difference to the variance", Annals of
-    Mathematical Statistics 12 (1941).
+    positive correlation is evidence of a shape that was missed.
     """
     n = len(scores)
     shuffled = np.random.default_rng(0).permutation(n)

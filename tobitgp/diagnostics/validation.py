@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.draws import Draws, read_draws
-from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd, loo_of, waic_by_draws, warn_of
+from tobitgp.diagnostics import elpd
+from tobitgp.diagnostics.draws import inference_data, read_draws
+from tobitgp.diagnostics.elpd import DRAWS, LEAST_DRAWS, LOO, WAIC, Elpd
 from tobitgp.diagnostics.k_hat import KHat
+from tobitgp.results.views import Parts
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
@@ -24,13 +26,14 @@ def elpd_of(results: Results, by: str) -> Elpd:
     return results._elpds[by]
 
 
-def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: str = "auto") -> Elpd:
+def make_elpd(results: Results, by: str, draws: Any, rng: Rng, method: Any = "auto") -> Elpd:
     """Leave-one-out or WAIC of a fit, without a warning."""
-
-    def make() -> Draws:
-        return results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")
-
-    return loo_of(make, results.parts, method) if by == "loo" else waic_by_draws(make(), results.parts)
+    parts = results.parts
+    sites = isinstance(parts, Parts)
+    if by == "loo" and elpd.read_method(method, sites=sites) == "ep":
+        return elpd.loo_by_cavities(parts)
+    made = results._draws(read_draws(draws, LEAST_DRAWS), rng, f"{by}()")
+    return (elpd.loo_by_draws if by == "loo" else elpd.waic_by_draws)(made, parts)
 
 
 def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None) -> pd.DataFrame:
@@ -38,8 +41,8 @@ def log_likelihood_draws(results: Results, draws: int = 1000, *, rng: Rng = None
 
     A process draws a design point of its hyper-parameters and all of f, a regression its parameters from the normal
     distribution of its estimates (``cov_params``), a mixture likewise on unbounded scales. Exact rows have the log
-    density of the response as written, censored and interval rows the log probability of what was seen, truncated
-    rows both given their window. A row with a frequency weight has the log likelihood of one of its copies.
+    density of the response as written, others the log probability of what was seen, truncated rows both given their
+    window; a row with a frequency weight that of one of its copies.
 
     Parameters
     ----------
@@ -83,15 +86,12 @@ def loo(
 
     ``"psis"``: Pareto-smoothed importance sampling of draws from the posterior, those of
     :meth:`log_likelihood_draws`, by weights :math:`1 / p(y_n | f_n, \theta)`. Its k says row by row whether the
-    posterior without the row is near enough to that with it. Only the distribution of :math:`f_n` enters, but that is
-    an approximation, and where it is a little too wide the integral over it of :math:`1 / p` is infinite: quadrature
-    would hide what draws and their k show.
+    posterior without the row is near enough to that with it.
 
     ``"ep"``, for processes: the row's site is taken out of the posterior, and the row predicted by what is left, in
-    closed form or by quadrature; hyper-parameters are weighted anew without each row. There are no draws and no
-    weights that could fail, and without censoring it is exact at given hyper-parameters. With sites of Laplace's
-    method or variational inference the same is done, and ``kind`` says so; expectation propagation's are the most
-    accurate.
+    closed form or by quadrature; hyper-parameters are weighted anew without each row. No draws or weights can fail,
+    and without censoring it is exact at given hyper-parameters. Sites of Laplace's method or variational inference
+    serve too, and ``kind`` says so; those of expectation propagation are the most accurate.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ def loo(
     -----
     ApproximationWarning
         If k is above 0.7 (less of few draws: ``1 - 1 / log10(draws)``) in rows that owe more than 0.01 nats to
-        themselves: of others, as of rows that are almost surely censored, no tail matters. By ``"ep"`` if less than
-        half of the worth of the hyper-parameters' design points is left without a row.
+        themselves. By ``"ep"`` if less than half of the worth of the hyper-parameters' design points is left without
+        a row.
 
     References
     ----------
@@ -138,7 +138,7 @@ def loo(
       every row can be trusted
     """
     found = make_elpd(results, "loo", draws, rng, method)
-    warn_of(found)
+    elpd.warn_of(found)
     assert isinstance(found, LOO)
     return found
 
@@ -187,7 +187,7 @@ def waic(results: Results, *, draws: int = DRAWS, rng: Rng = None) -> WAIC:
       every row can be trusted
     """
     found = make_elpd(results, "waic", draws, rng)
-    warn_of(found)
+    elpd.warn_of(found)
     assert isinstance(found, WAIC)
     return found
 
@@ -226,11 +226,8 @@ def to_arviz(results: Results, draws: int = 1000, *, rng: Rng = None) -> Any:
     >>> res.to_arviz(200)["posterior"]["sigma"].shape
     (1, 200)
     """
-    from tobitgp.diagnostics.draws import inference_data
-
-    return inference_data(
-        results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()"), results.parts
-    )
+    made = results._draws(read_draws(draws, rows=results.parts.facts.n), rng, "to_arviz()")
+    return inference_data(made, results.parts)
 
 
 def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
@@ -238,8 +235,7 @@ def k_hat(results: Results, draws: int = 1000, *, rng: Rng = None) -> KHat:
 
     Of a process the posterior of f at the maximum of the hyper-parameters, of a regression the normal distribution of
     its estimates against the likelihood. Below 0.5 it is close, up to 0.7 it serves; above, the joint distribution is
-    another one, though single marginals may be good. ``efficiency`` says what share of draws from the exact posterior
-    those from the Gaussian one are worth. Without censoring and with normal noise a process is exact.
+    another one, though single marginals may be good. Without censoring and with normal noise a process is exact.
 
     Parameters
     ----------

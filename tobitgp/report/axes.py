@@ -1,4 +1,4 @@
-"""Axes to draw into: their colours and texts, and the points, surfaces and rows that figures share."""
+"""Axes to draw into: their colours and texts, and the points, curves, surfaces and rows that figures share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,22 @@ from tobitgp.typing import Array, BoolArray
 if TYPE_CHECKING:
     from tobitgp.report.terms import Level
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _CONTROLS = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _DIRECTIONS = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _VISIBLE = {code: repr(chr(code))[1:-1] for code in _CONTROLS + _DIRECTIONS}
+
+BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
+LEVELS = (BLUE, VERMILION, GREEN, "#CC79A7", ORANGE, "#56B4E9", "#8A7A00", INK)
+WIDE, SQUARE = (6.4, 4.2), (4.8, 4.6)
+EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
+MANY = 5000  # points of one kind, of which figures hold pixels, or a sample
+_ACROSS = 3
+_LABELLED, _CROWDED = 30, 100
+_LONGEST = 16
+_STEPS = 12
 
 
 def printable(text: str) -> str:
@@ -40,23 +53,16 @@ def as_label(text: object) -> str:
     return f" {label}" if label.startswith("_") else label
 
 
+def shorten(text: str) -> str:
+    """Text of at most 16 characters."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+
+
 def response_name(model: Any) -> str:
     """Name of the response on an axis: of ``Surv(time, event)`` that of the time alone."""
     response = model.spec.response
     time = response.value.text.strip("`") if response.kind == "surv" else ""
     return time if time and "`" not in time else model.endog_names
-
-
-BLUE, VERMILION, GREEN, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#777777", "#222222"
-PURPLE, SKY, OLIVE = "#CC79A7", "#56B4E9", "#8A7A00"
-LEVELS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OLIVE, INK)
-P = ParamSpec("P")
-T = TypeVar("T")
-WIDE, SQUARE = (6.4, 4.2), (4.8, 4.6)
-LABELLED, _CROWDED = 30, 100
-_LONGEST = 16
-_STEPS = 12
-_EDGE = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 
 
 def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
@@ -68,6 +74,18 @@ def given_or_new(ax: Any, size: tuple[float, float] = WIDE) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def panel_axes(n: int, height: float, above: float = 0.0, **options: Any) -> Any:
+    """Axes of n panels, three in a row."""
+    import matplotlib.pyplot as plt
+
+    across, down = min(n, _ACROSS), -(-n // _ACROSS)
+    size = (6.4, 4.4) if n == 1 else (3.9 * across, above + height * down)
+    _, grid = plt.subplots(down, across, figsize=size, squeeze=False, layout="constrained", **options)
+    for ax in grid.ravel()[n:]:
+        ax.set_visible(False)
+    return grid.ravel()[:n]
 
 
 def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
@@ -88,51 +106,87 @@ def closing_what_fails(draw: Callable[P, T]) -> Callable[P, T]:
     return careful
 
 
-def shorten(text: str) -> str:
-    """Text of at most 16 characters."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+def finish(ax: Any, x: object, y: object, *, legend: str = "best", **more: Any) -> Any:
+    """Name the axes, take away the spines that bound nothing, and draw a legend if a place for it is given."""
+    ax.set(xlabel=as_label(x), ylabel=as_label(y), **more)
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:
+        ax.legend(fontsize="small", framealpha=0.9, edgecolor="none", loc=legend)
+    return ax
 
 
-def draw_points(ax: Any, table: pd.DataFrame, levels: pd.Series[Any]) -> None:
-    """Draw a point for each level of a factor, with its interval where there is one."""
-    x = np.arange(len(table))
+def row_kinds(lower: Array, upper: Array) -> list[tuple[str, BoolArray, str, str]]:
+    """Kinds of rows that there are: what a legend calls them, which they are, their marker and their colour."""
+    exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)
+    kinds = (
+        ("exact", exact, "o", INK),
+        ("left-censored", left, "v", VERMILION),
+        ("right-censored", right, "^", GREEN),
+        ("interval", ~(exact | left | right), "s", ORANGE),
+    )
+    return [(f"{name} ({rows.sum()})", rows, marker, colour) for name, rows, marker, colour in kinds if rows.any()]
+
+
+def draw_curve(
+    ax: Any,
+    x: Any,
+    table: pd.DataFrame,
+    colour: str = BLUE,
+    *,
+    of: str = "estimate",
+    alpha: float = 0.2,
+    label: str | None = None,
+    band: str | None = None,
+    steps: bool = False,
+) -> None:
+    """Draw a column of a table along x, over the band between lower and upper if it has them."""
     if "lower" in table:
-        ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=1.8)
-    ax.plot(x, table["estimate"].to_numpy(), "o", color=BLUE, markersize=6, zorder=3)
-    ax.set_xticks(x, [as_label(level) for level in levels])
-    ax.set_xlim(-0.6, len(table) - 0.4)
+        look = {"color": colour, "alpha": alpha, "linewidth": 0, "label": band}
+        ax.fill_between(x, table["lower"], table["upper"], **look, **({"step": "post"} if steps else {}))
+    drawn = "steps-post" if steps else "default"
+    ax.plot(x, table[of].to_numpy(), color=colour, linewidth=1.8, label=label, drawstyle=drawn, zorder=3)
 
 
-def draw_groups(ax: Any, table: pd.DataFrame, column: str, label: str) -> None:
-    """Draw random intercepts in the order of their means, with names as long as there is room for them."""
-    table = table.sort_values("estimate", kind="stable")
+def draw_curves(
+    ax: Any, x: Any, table: pd.DataFrame, levels: Sequence[Level], alpha: float = 0.2, **words: Any
+) -> None:
+    """Draw the curves of a table, one level after the other, in their colours; without levels one in blue."""
+    for k, colour in enumerate([level.colour for level in levels] or [BLUE]):
+        part = table.iloc[k * len(x) : (k + 1) * len(x)]
+        draw_curve(ax, x, part, colour, alpha=alpha, **(words if k == 0 else {}))
+
+
+def draw_points(ax: Any, table: pd.DataFrame) -> None:
+    """Draw a point for each row of a table, smaller where there are many, with its interval where there is one."""
     n = len(table)
-    x, crowded = np.arange(n), n > _CROWDED
-    ax.axhline(0.0, color=GREY, linewidth=0.7, zorder=1)
-    if "lower" in table and crowded:
+    x = np.arange(n)
+    if "lower" in table and n > _CROWDED:
         ax.fill_between(x, table["lower"], table["upper"], step="mid", color=BLUE, alpha=0.3, linewidth=0)
     elif "lower" in table:
         ax.vlines(x, table["lower"], table["upper"], color=BLUE, linewidth=float(np.clip(120.0 / n, 0.5, 1.8)))
-    look = {"markersize": float(np.clip(160.0 / n, 1.8, 6.0)), "zorder": 3}
-    ax.plot(x, table["estimate"].to_numpy(), "o", color=BLUE, **look)
+    size = float(np.clip(160.0 / n, 1.8, 6.0))
+    ax.plot(x, table["estimate"].to_numpy(), "o", color=BLUE, markersize=size, zorder=3)
+
+
+def draw_groups(ax: Any, table: pd.DataFrame, column: str) -> None:
+    """Draw random intercepts in the order of their means, with names as long as there is room for them."""
+    table, n = table.sort_values("estimate", kind="stable"), len(table)
+    draw_points(ax, table)
     ax.set_xlim(-0.02 * n - 0.5, 1.02 * n - 0.5)
-    ax.set_ylabel(as_label(label))
-    if n > LABELLED:
+    if n > _LABELLED:
         ax.set_xticks([])
         ax.set_xlabel(f"{as_label(column)}: {n} groups by their means")
         return
     names = [as_label(shorten(str(level))) for level in table.index]
     upright = n > 8 or sum(map(len, names)) > 30
     room = 60.0 * ax.get_position().width * ax.figure.get_size_inches()[0] / n
-    ax.set_xticks(x, names, rotation=90 if upright else 0, fontsize=float(np.clip(room, 5.0, 8.5)) if upright else None)
+    size = float(np.clip(room, 5.0, 8.5)) if upright else None
+    ax.set_xticks(np.arange(n), names, rotation=90 if upright else 0, fontsize=size)
     ax.set_xlabel(as_label(column))
 
 
 def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, ...], label: str) -> None:
-    """Draw a filled contour, its colours symmetric about zero, with the data as dots.
-
-    Shapes: at (k,), height (k, k), rows (n,).
-    """
+    """Draw filled contours of heights (k, k) at (k,) values each way, symmetric about zero, with the data as dots."""
     from matplotlib.ticker import MaxNLocator
 
     reach = float(np.abs(height).max()) or 1.0
@@ -140,35 +194,28 @@ def draw_surface(ax: Any, at: tuple[Any, Any], height: Array, rows: tuple[Any, .
     filled = ax.contourf(*at, height, levels=edges, cmap="PuOr_r")
     filled.set_edgecolor("face")
     size = float(np.clip(60.0 / np.sqrt(max(len(rows[0]), 1)), 1.0, 3.5))
-    ax.plot(*rows, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.45, rasterized=len(rows[0]) > 5000)
+    ax.plot(*rows, "o", color=INK, markersize=size, markeredgewidth=0, alpha=0.45, rasterized=len(rows[0]) > MANY)
     bar = ax.figure.colorbar(filled, ax=ax, label=as_label(label))
     bar.outline.set_visible(False)
 
 
 def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Level] = ()) -> None:
-    """Draw markers for the rows by what is known of them, the limits, and the window.
-
-    Shapes: x (n,).
-    """
+    """Draw n rows at x (n,) by what is known of them, in the colours of their levels, and their limits and window."""
     lower, upper = response.lower, response.upper
-    exact, left, right = lower == upper, np.isneginf(lower), np.isposinf(upper)
-    between = ~(exact | left | right)
-    size = float(np.clip(3000.0 / max(len(x), 1), 8.0, 26.0))
-    look = {"linestyle": "none", "markersize": np.sqrt(size), "alpha": 0.75 if len(x) < 500 else 0.4, "zorder": 2}
-    look["rasterized"] = len(x) > 5000
-    for rows, y, marker, colour, label in (
-        (exact, lower, "o", INK, "exact"),
-        (left, upper, "v", VERMILION, "left-censored"),
-        (right, lower, "^", GREEN, "right-censored"),
-    ):
-        if rows.any():
-            own = look | ({"markersize": 1.35 * look["markersize"]} if marker != "o" else {})
-            label = f"{label} ({rows.sum()})"
-            for at, shade, shown in _shades(rows, colour, label, levels):
-                ax.plot(x[at], y[at], marker, color=shade, label=shown, **own, **_EDGE)
-    label = f"interval ({between.sum()})"
-    for at, shade, shown in _shades(between, ORANGE, label, levels) if between.any() else []:
-        ax.vlines(x[at], lower[at], upper[at], color=shade, linewidth=1.6, alpha=0.8, label=shown)
+    y = np.where(np.isneginf(lower), upper, lower)
+    size = float(np.sqrt(np.clip(3000.0 / max(len(x), 1), 8.0, 26.0)))
+    look = {"alpha": 0.75 if len(x) < 500 else 0.4, "rasterized": len(x) > MANY, "zorder": 2, **EDGE}
+    for label, rows, marker, colour in row_kinds(lower, upper):
+        shades = [(rows, colour, label)]
+        if levels:
+            dark = (np.zeros_like(rows), INK, label)  # in the legend alone
+            shades = [dark, *((rows & level.rows, level.colour, "_nolegend_") for level in levels)]
+        for at, shade, shown in shades:
+            if marker == "s":
+                ax.vlines(x[at], lower[at], upper[at], color=shade, linewidth=1.6, alpha=0.8, label=shown)
+            else:
+                wide = size if marker == "o" else 1.35 * size
+                ax.plot(x[at], y[at], marker, color=shade, label=shown, markersize=wide, **look)
     for label, pair, dashes in (
         ("limit", (response.limit_lower, response.limit_upper), (4, 3)),
         ("window", (response.entry, response.exit), (1, 2)),
@@ -176,13 +223,6 @@ def draw_rows(ax: Any, x: Any, response: CensoredResponse, levels: Sequence[Leve
         for end in pair:
             if _draw_limit(ax, x, end, label, dashes):
                 label = "_nolegend_"
-
-
-def _shades(rows: BoolArray, colour: str, label: str, levels: Sequence[Level]) -> list[tuple[BoolArray, str, str]]:
-    """Rows of one kind with their colour and label; with levels, level by level after a dark entry of the legend."""
-    if not levels:
-        return [(rows, colour, label)]
-    return [(np.zeros_like(rows), INK, label), *((rows & level.rows, level.colour, "_nolegend_") for level in levels)]
 
 
 def _draw_limit(ax: Any, x: Any, limit: Array, label: str, dashes: tuple[int, int]) -> bool:

@@ -9,41 +9,41 @@ import numpy as np
 from tobitgp.mixture import MixtureFit
 from tobitgp.mixture.fitted import HELD
 from tobitgp.mixture.model import Bayes, Points
-from tobitgp.report.summary import (
-    FitSummary,
-    Section,
-    build_summary,
-    censoring_note,
-    converged_row,
-    count_rows,
-    frame_rows,
-    interval_headers,
-    model_title,
-    number,
-    response_notes,
-    times_note,
+from tobitgp.report import summary
+from tobitgp.report.axes import (
+    BLUE,
+    GREY,
+    INK,
+    LEVELS,
+    closing_what_fails,
+    finish,
+    given_or_new,
+    response_name,
+    row_kinds,
 )
+from tobitgp.report.plots import POINTS, draw_kaplan_meier, draw_numbers, is_discrete, time_grid
+from tobitgp.report.residuals import dots, draw_envelope, normal_quantiles
+from tobitgp.typing import Array
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tobitgp.results.estimates import CovKind
     from tobitgp.results.mixture.results import MixtureResults
-from typing import TYPE_CHECKING, Any
 
-from scipy.special import ndtri
-
-from tobitgp.report.axes import BLUE, GREY, INK, LEVELS, as_label, closing_what_fails, given_or_new, response_name
-from tobitgp.report.plots import draw_kaplan_meier, draw_numbers, time_grid
-from tobitgp.report.residuals import draw_envelope
-from tobitgp.typing import Array
+Ends = tuple[Array, Array, Array]
 
 _METHODS = {
     "vbcm": "variational Bayes (vbcm)",
     "svbcm": "stochastic VB (svbcm)",
     "em": "maximum likelihood (em)",
 }
+_CRITERIA = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
+_MOST_BINS = 60
+_COMPONENTS = LEVELS[1:-1]
 
 
-def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> FitSummary:
+def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKind | None = None) -> summary.FitSummary:
     """Summary of a fitted mixture."""
     fit, family = results.parts.fit, results.parts.family
     model = [
@@ -53,16 +53,13 @@ def summarise_mixture(results: MixtureResults, alpha: float = 0.05, kind: CovKin
         ("Method:", _METHODS[results.method]),
         ("Starts:", str(len(fit.ends))),
         ("Passes:", str(fit.passes)),
-        converged_row(results.converged),
     ]
+    numbers: dict[str, float | str] = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
     if results.parts.bayes:
         numbers = {"ELBO:": results.elbo, "Log evidence:": results.log_evidence}
-    else:
-        numbers = {"Log-likelihood:": results.llf, "AIC:": results.aic, "BIC:": results.bic}
-    data = [*count_rows(results), *((label, f"{value:.3f}") for label, value in numbers.items())]
-    title = model_title(results, "mixture", positive=family.support != "real")
+    title = summary.model_title(results, "mixture", positive=family.support != "real")
     sections = [_estimates(results, alpha, kind), _components(results)]
-    return build_summary(title, {"Formula:": results.formula}, model, data, sections, _notes(results, kind))
+    return summary.build_summary(results, title, model, numbers, sections, _notes(results, kind))
 
 
 def _number(results: MixtureResults) -> str:
@@ -72,24 +69,22 @@ def _number(results: MixtureResults) -> str:
     return str(fit.k) if tried is None else f"{fit.k}, best of {tried.numbers.min()} to {tried.numbers.max()}"
 
 
-def _estimates(results: MixtureResults, alpha: float, kind: CovKind | None) -> Section:
-    frame, fit, rows = results.summary_frame(alpha, kind), results.parts.fit, []
-    shown = np.tile(fit.shown, len(frame) // fit.k)
-    for name, (value, error, _, _, lower, upper) in frame_rows(frame[shown]):
-        cells = [number(error), number(lower), number(upper)]
-        if error == 0.0 or np.isnan(error):
-            cells = ["(not determined)" if error else "(fixed)", "", ""]
-        rows.append([name, number(value), *cells])
-    return Section(["", "value", "std err", *interval_headers(alpha)], rows)
+def _estimates(results: MixtureResults, alpha: float, kind: CovKind | None) -> summary.Section:
+    frame, fit = results.summary_frame(alpha, kind), results.parts.fit
+    shown = frame[np.tile(fit.shown, len(frame) // fit.k)]
+    unknown = "(not determined)"
+    named = summary.frame_rows(shown)
+    rows = [summary.estimate_row(name, row, tests=False, unknown=unknown) for name, row in named]
+    return summary.Section(["", "value", "std err", *summary.interval_headers(alpha)], rows)
 
 
-def _components(results: MixtureResults) -> Section:
+def _components(results: MixtureResults) -> summary.Section:
     """What each component explains."""
     fit = results.parts.fit
     rows = [
         [f"component {i + 1}", f"{fit.counts[i]:.1f}", f"{fit.exact_counts[i]:.1f}"] for i in np.flatnonzero(fit.shown)
     ]
-    return Section(["", "expected rows", "exact ones"], rows)
+    return summary.Section(["", "expected rows", "exact ones"], rows)
 
 
 def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
@@ -98,7 +93,7 @@ def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     notes = list(fit.notes)
     if not results.converged:
         notes[0] = f"NOT CONVERGED: {notes[0]} Read no number here as final."
-    notes += censoring_note(results)
+    notes += summary.censoring_note(results)
     empty = fit.k - int(fit.shown.sum())
     if empty:
         hold = "components hold" if empty > 1 else "component holds"
@@ -106,8 +101,8 @@ def _notes(results: MixtureResults, kind: CovKind | None) -> list[str]:
     if parts.family.logarithm:
         notes.append("mean and sd are those of the logarithm of the response.")
     if parts.family.support == "real":
-        notes += times_note(results)
-    notes += response_notes(results)
+        notes += summary.times_note(results)
+    notes += summary.response_notes(results)
     notes.append(_errors_note(results, kind))
     if isinstance(fit.model, Points):
         if parts.family.free_of == "location and scale":
@@ -144,59 +139,43 @@ def _prior(model: Bayes, fit: MixtureFit) -> str:
     return f"{values}; concentration of the weights {weights.concentration:g}"
 
 
-Ends = tuple[Array, Array, Array]
-_CRITERIA = {"log_evidence": "log evidence (ELBO + log K!)", "bic": "BIC"}
-_POINTS = 401
-_MARKS = 5000
-_MOST_BINS = 60
-_COMPONENTS = tuple(colour for colour in LEVELS if colour not in (INK,))
-
-
 @closing_what_fails
 def plot_components(results: MixtureResults, ends: Ends, ax: Any = None) -> Any:
-    """Draw the mixture and its components over the data.
-
-    Where all censored rows are right-censored, survival: that of the mixture, those of the components times their
-    weights, which add up to it, and Kaplan and Meier's estimate. Otherwise densities, of counts probabilities, over a
-    histogram of the exact rows whose area is their share of all rows; censored rows are marked at their limits.
-
-    Shapes: ends (n,).
-    """
+    """Draw the mixture and its components: as survival if all censored rows are right-censored, else as densities."""
     ax = given_or_new(ax)
     lower, upper, _ = ends
-    right = np.isposinf(upper)
+    right, name, distribution = np.isposinf(upper), response_name(results.model), results.predictive.distribution
     if right.any() and (right | (lower == upper)).all():
-        x = _times(results, ends)
+        x = time_grid(results, ends)
         draw_kaplan_meier(ax, *ends)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_sf(x)), step=_discrete(results))
-        ax.set_ylabel("survival")
-        ax.set_ylim(0.0, 1.03)
-    else:
-        x = _values(results, ends)
-        bars = _draw_histogram(ax, results, ends, x)
-        _draw_mixture(ax, results, x, np.exp(results.predictive.distribution.log_density(x)), step=False, top=bars)
-        _mark_censored(ax, ends)
-        ax.set_ylabel("probability" if _discrete(results) else "density")
-    return _finish(ax, results)
+        _draw_mixture(
+            ax, results, x, np.exp(distribution.log_sf(x)), "steps-post" if is_discrete(results) else "default"
+        )
+        return finish(ax, name, "survival", ylim=(0.0, 1.03))
+    x = _values(results, ends)
+    bars = _draw_histogram(ax, ends, discrete=is_discrete(results))
+    top = _draw_mixture(ax, results, x, np.exp(distribution.log_density(x)))
+    if bars > 0.0:
+        ax.set_ylim(0.0, 1.08 * max(bars, min(top, 3.0 * bars)))
+    _mark_censored(ax, ends)
+    return finish(ax, name, "probability" if is_discrete(results) else "density")
 
 
 @closing_what_fails
 def plot_mixture_evidence(results: MixtureResults, ax: Any = None) -> Any:
     """Draw the evidence of each number of components that was tried; of one number the ascent of its objective."""
-    ax = given_or_new(ax)
-    tried = results.parts.tried
+    ax, tried = given_or_new(ax), results.parts.tried
     if tried is not None:
         numbers = [int(number) for number in tried.numbers]
         best = numbers.index(int(results.selection.index[0]))
         return draw_numbers(ax, numbers, tried.values, best, _CRITERIA[tried.by])
     history = results.fit_history
     ax.plot(history["pass"], history.iloc[:, 1], color=BLUE, linewidth=1.4)
-    ax.set_xlabel("accepted pass of the last ascent")
-    ax.set_ylabel("ELBO" if results.parts.bayes else "log likelihood")
     ax.ticklabel_format(axis="y", useOffset=False)
     ax.margins(y=0.12)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(
+        ax, "accepted pass of the last ascent", "ELBO" if results.parts.bayes else "log likelihood", legend=""
+    )
 
 
 @closing_what_fails
@@ -205,84 +184,59 @@ def plot_scores(results: MixtureResults, ax: Any = None) -> Any:
     ax = given_or_new(ax)
     r = np.sort(results.residuals("quantile").dropna().to_numpy())
     draw_envelope(ax, len(r))
-    z = ndtri((np.arange(len(r)) + 0.5) / len(r))
-    look = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.4, "rasterized": len(r) > _MARKS}
-    ax.plot(z, r, "o", color=INK, markersize=4.5, alpha=0.8 if len(r) < 500 else 0.4, **look)
-    ax.set_xlabel("normal quantile")
-    ax.set_ylabel("quantile residual")
-    ax.legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="upper left")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _finish(ax: Any, results: MixtureResults) -> Any:
-    ax.set_xlabel(as_label(response_name(results.model)))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
-    return ax
-
-
-def _discrete(results: MixtureResults) -> bool:
-    return results.parts.family.support == "counts"
-
-
-def _finite(ends: Ends) -> Array:
-    both = np.concatenate(ends[:2])
-    return both[np.isfinite(both)]
-
-
-def _times(results: MixtureResults, ends: Ends) -> Array:
-    return time_grid(ends, discrete=_discrete(results), real=results.parts.family.support == "real")
+    ax.plot(normal_quantiles(len(r)), r, "o", color=INK, markersize=4.5, **dots(len(r)))
+    return finish(ax, "normal quantile", "quantile residual", legend="upper left")
 
 
 def _values(results: MixtureResults, ends: Ends) -> Array:
     """Values over which densities are drawn: where the data are, and most of the mixture near them."""
-    values, predictive = _finite(ends), results.predictive
-    span = max(values.max() - values.min(), 1e-12 * max(1.0, float(np.abs(values).max())))
-    low = max(float(predictive.ppf(0.002)), values.min() - 0.3 * span)
-    high = min(float(predictive.ppf(0.998)), values.max() + 0.3 * span)
-    low, high = min(low, values.min()), max(high, values.max())
-    if _discrete(results):
+    both, predictive = np.concatenate(ends[:2]), results.predictive
+    values = both[np.isfinite(both)]
+    least, most = values.min(), values.max()
+    room = 0.3 * max(most - least, 1e-12 * max(1.0, float(np.abs(values).max())))
+    low = min(max(float(predictive.ppf(0.002)), least - room), least)
+    high = max(min(float(predictive.ppf(0.998)), most + room), most)
+    if is_discrete(results):
         return np.arange(max(np.floor(low), 0.0), np.ceil(high) + 1.0)
     if results.parts.family.support == "positive":
         low = max(low, 1e-3 * (high - low))
-    return np.linspace(low, high, _POINTS)
+    return np.linspace(low, high, POINTS)
 
 
-def _draw_mixture(ax: Any, results: MixtureResults, x: Array, parts: Array, *, step: bool, top: float = 0.0) -> None:
-    """Draw weighted components (K, n) and their sum, no higher than what bars need."""
+def _draw_mixture(ax: Any, results: MixtureResults, x: Array, parts: Array, steps: str = "") -> float:
+    """Draw weighted components (K, n) and their sum; its maximum."""
     weights = results.predictive.weights
     each = weights[:, None] * parts
-    style = {"drawstyle": "steps-post"} if step else {}
-    marker = {"marker": "o", "markersize": 3.5} if _discrete(results) and not step else {}
-    if len(weights) > 1:
-        for k in np.flatnonzero(results.parts.fit.shown):
-            colour = _COMPONENTS[1:][k % (len(_COMPONENTS) - 1)]
-            label = f"component {k + 1} ({100 * weights[k]:.0f}%)"
-            ax.plot(x, each[k], color=colour, linestyle=(0, (4, 2)), label=label, zorder=3, **style, **marker)
+    look = {"drawstyle": steps} if steps else {"marker": "o", "markersize": 3.5} if is_discrete(results) else {}
+    for k in np.flatnonzero(results.parts.fit.shown) if len(weights) > 1 else []:
+        colour, label = _COMPONENTS[k % len(_COMPONENTS)], f"component {k + 1} ({100 * weights[k]:.0f}%)"
+        ax.plot(x, each[k], color=colour, linestyle=(0, (4, 2)), label=label, zorder=3, **look)
     total = each.sum(axis=0)
-    ax.plot(x, total, color=BLUE, linewidth=2.6, alpha=0.8, label="mixture", zorder=2, **style, **marker)
-    if top > 0.0:
-        ax.set_ylim(0.0, 1.08 * max(top, min(float(total.max()), 3.0 * top)))
+    ax.plot(x, total, color=BLUE, linewidth=2.6, alpha=0.8, label="mixture", zorder=2, **look)
+    return float(total.max())
 
 
-def _draw_histogram(ax: Any, results: MixtureResults, ends: Ends, x: Array) -> float:
-    """Draw bars over the exact rows; their height, 0 without such rows."""
+def _draw_histogram(ax: Any, ends: Ends, *, discrete: bool) -> float:
+    """Draw bars over the exact rows, whose area is their share of all; their height, 0 without such rows."""
     lower, upper, weight = ends
     exact = lower == upper
     if not exact.any():
         return 0.0
     values, share = lower[exact], weight[exact] / weight.sum()
-    if _discrete(results):
+    if discrete:
         edges = np.arange(values.min() - 0.5, values.max() + 1.0)
     else:
         edges = np.histogram_bin_edges(values, bins="auto")
         if len(edges) > _MOST_BINS:
             edges = np.linspace(values.min(), values.max(), _MOST_BINS + 1)
-    heights, _ = np.histogram(values, bins=edges, weights=share)
-    heights = heights / np.diff(edges)
-    label = f"exact rows ({exact.sum()})"
-    look = {"color": GREY, "alpha": 0.35, "edgecolor": "white", "linewidth": 0.6, "label": label}
+    heights = np.histogram(values, bins=edges, weights=share)[0] / np.diff(edges)
+    look = {
+        "color": GREY,
+        "alpha": 0.35,
+        "edgecolor": "white",
+        "linewidth": 0.6,
+        "label": f"exact rows ({exact.sum()})",
+    }
     ax.bar(edges[:-1], heights, np.diff(edges), align="edge", zorder=1, **look)
     return float(heights.max())
 
@@ -290,15 +244,15 @@ def _draw_histogram(ax: Any, results: MixtureResults, ends: Ends, x: Array) -> f
 def _mark_censored(ax: Any, ends: Ends) -> None:
     """Mark censored rows at the foot of the figure."""
     lower, upper, _ = ends
-    left, right = np.isneginf(lower), np.isposinf(upper)
-    look = {"linestyle": "none", "clip_on": False, "alpha": 0.6, "zorder": 4, "transform": ax.get_xaxis_transform()}
-    for rows, at, marker, name in ((left, upper, "<", "left"), (right, lower, ">", "right")):
-        if rows.any():
+    look = {"color": INK, "transform": ax.get_xaxis_transform()}
+    sides = {"v": ("<", upper), "^": (">", lower)}
+    for label, rows, kind, _ in row_kinds(lower, upper):
+        if kind in sides:
+            marker, at = sides[kind]
             places = np.unique(at[rows])
-            ax.plot(places, np.zeros(len(places)), marker, color=INK, label=f"{name}-censored ({rows.sum()})", **look)
-    between = ~(left | right | (lower == upper))
-    if between.any():
-        pairs = np.unique(np.column_stack([lower[between], upper[between]]), axis=0)
-        height = np.linspace(0.015, 0.06, len(pairs)) if len(pairs) > 1 else np.array([0.03])
-        lines = {"transform": ax.get_xaxis_transform(), "color": INK, "alpha": 0.4, "linewidth": 1.0}
-        ax.hlines(height, pairs[:, 0], pairs[:, 1], label=f"interval ({between.sum()})", **lines)
+            dots = {"linestyle": "none", "clip_on": False, "alpha": 0.6, "zorder": 4, **look}
+            ax.plot(places, np.zeros(len(places)), marker, label=label, **dots)
+        elif kind == "s":
+            pairs = np.unique(np.column_stack([lower[rows], upper[rows]]), axis=0)
+            height = np.linspace(0.015, 0.06, len(pairs)) if len(pairs) > 1 else np.array([0.03])
+            ax.hlines(height, pairs[:, 0], pairs[:, 1], label=label, alpha=0.4, linewidth=1.0, **look)

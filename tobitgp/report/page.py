@@ -8,17 +8,13 @@ import io
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tobitgp.errors import SpecError
 from tobitgp.report.axes import printable_lines
 
 if TYPE_CHECKING:
-    from tobitgp.results.mixture.results import MixtureResults
-    from tobitgp.results.process.results import GPResults
-    from tobitgp.results.regression.results import RegressionResults
-
-    Results: TypeAlias = GPResults | RegressionResults | MixtureResults
+    from tobitgp.results.results import Results
 
 STYLE = """\
 :root { color-scheme: light dark;
@@ -57,31 +53,24 @@ PACKAGES = ("tobitgp", "numpy", "scipy", "pandas", "formulaic", "statsmodels", "
 _RC = {"svg.hashsalt": "tobitgp", "svg.fonttype": "path", "figure.facecolor": "white"}
 
 
-class Figure(NamedTuple):
-    """A figure of the page."""
-
-    title: str
-    method: str  # of the results, which draws it
-    words: str  # what a reader sees in it
-
-
+# Title, the method of the results that draws it, and what a reader sees in it.
 FIGURES = (
-    Figure("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
-    Figure("Terms", "plot_terms", "Each term by itself, with its 95% band."),
-    Figure("Components", "plot_components", "The mixture and its components over the data."),
-    Figure("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
-    Figure("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
-    Figure(
+    ("Fit", "plot", "Curve and 95% band over the data; what was censored points away from its limit."),
+    ("Terms", "plot_terms", "Each term by itself, with its 95% band."),
+    ("Components", "plot_components", "The mixture and its components over the data."),
+    ("Survival", "plot_survival", "Probability of surviving each time, with 95% bands."),
+    ("Residuals", "plot_residuals", "Quantile residuals: normal, and without pattern, if the model is right."),
+    (
         "Calibration",
         "plot_calibration",
         "Predicted probabilities beside the shares of rows that were seen: on the diagonal if the model is right.",
     ),
-    Figure(
+    (
         "Replicates",
         "plot_predictive_check",
         "Distribution of the response, censored rows kept as such, beside new responses that the model draws.",
     ),
-    Figure("Search", "plot_evidence", "What the search found, step by step."),
+    ("Search", "plot_evidence", "What the search found, step by step."),
 )
 
 
@@ -89,7 +78,16 @@ def make_page(results: Results, title: str | None = None) -> str:
     """The page of a fit."""
     name = results.formula.strip() if title is None else title
     summary = results.summary()
-    sections = [_model(results, summary), _estimates(summary), _diagnostics(results), *_pictures(results), _versions()]
+    model = f"<pre>{_escape(results.model.spec)}</pre>\n{_wide(summary.tables[1].as_html())}"
+    pairs = [("Python", platform.python_version()), *((package, version(package)) for package in PACKAGES)]
+    versions = "".join(f"<tr><td>{package}</td><td>{number}</td></tr>" for package, number in pairs)
+    sections = [
+        _section("Model", model),
+        _estimates(summary),
+        _diagnostics(results),
+        *_pictures(results),
+        _section("Versions", f"<table>{versions}</table>"),
+    ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -98,7 +96,7 @@ def make_page(results: Results, title: str | None = None) -> str:
     )
 
 
-def _escape(text: str) -> str:
+def _escape(text: object) -> str:
     return html.escape(printable_lines(text))
 
 
@@ -109,11 +107,6 @@ def _section(title: str, body: str) -> str:
 def _wide(table: str) -> str:
     """A table that scrolls by itself where the screen is narrow."""
     return f'<div class="wide">{table}</div>'
-
-
-def _model(results: Results, summary: Any) -> str:
-    """What was asked for, and what is known of the rows."""
-    return _section("Model", f"<pre>{_escape(str(results.model.spec))}</pre>\n{_wide(summary.tables[1].as_html())}")
 
 
 def _estimates(summary: Any) -> str:
@@ -128,10 +121,10 @@ def _diagnostics(results: Results) -> str:
     try:
         table = results.check().table
     except SpecError as error:
-        return _section("Diagnostics", f"<p>{_escape(str(error))}</p>")
+        return _section("Diagnostics", f"<p>{_escape(error)}</p>")
     rows = (
-        f'<tr class="{row.verdict}"><th scope="row">{_escape(str(row.Index))}</th><td>{row.verdict}</td>'
-        f"<td>{_escape(str(row.words))}</td></tr>"
+        f'<tr class="{row.verdict}"><th scope="row">{_escape(row.Index)}</th><td>{row.verdict}</td>'
+        f"<td>{_escape(row.words)}</td></tr>"
         for row in table.itertuples()
     )
     return _section("Diagnostics", f'<table class="words">{"".join(rows)}</table>')
@@ -141,19 +134,20 @@ def _pictures(results: Results) -> Iterator[str]:
     """Figures that this kind of results has, and those that this fit can draw."""
     import matplotlib.pyplot as plt
 
-    for shown in FIGURES:
-        draw = getattr(type(results), shown.method, None)
+    of = type(results)
+    for title, method, caption in FIGURES:
+        draw = getattr(of, method, None)
         # A figure that goes by two names is drawn under the more telling one.
-        if draw is None or (shown.method == "plot" and draw is getattr(type(results), "plot_components", None)):
+        if draw is None or (method == "plot" and draw is getattr(of, "plot_components", None)):
             continue
         with plt.rc_context(_RC), plt.ioff():
             try:
                 source = _as_svg(draw(results))
             except SpecError:
                 continue
-        words = _escape(shown.words)
+        words = _escape(caption)
         element = f'<figure><img alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
-        yield _section(shown.title, element)
+        yield _section(title, element)
 
 
 def _as_svg(axes: Any) -> str:
@@ -167,10 +161,3 @@ def _as_svg(axes: Any) -> str:
     finally:
         plt.close(figure)
     return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode("ascii")
-
-
-def _versions() -> str:
-    """What the numbers were made with."""
-    pairs = [("Python", platform.python_version()), *((name, version(name)) for name in PACKAGES)]
-    rows = "".join(f"<tr><td>{name}</td><td>{number}</td></tr>" for name, number in pairs)
-    return _section("Versions", f"<table>{rows}</table>")

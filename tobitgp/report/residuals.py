@@ -8,18 +8,19 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from tobitgp.errors import SpecError
-from tobitgp.numerics.nonparametric import Turnbull, kaplan_meier, km_interval, risk_sets, turnbull
+from tobitgp.numerics.nonparametric import kaplan_meier, km_interval, risk_sets, turnbull
 from tobitgp.report.axes import (
     BLUE,
-    GREEN,
+    EDGE,
     GREY,
     INK,
+    MANY,
     ORANGE,
     SQUARE,
-    VERMILION,
-    as_label,
     closing_what_fails,
+    finish,
     given_or_new,
+    row_kinds,
 )
 from tobitgp.report.terms import curve_words
 from tobitgp.typing import Array, BoolArray, IntArray
@@ -29,50 +30,44 @@ if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
     from tobitgp.results.results import Results
 
-_DRAWN_ROWS = 5000
+GROUPS = 10
+_ROWS = 5000
+_LEAST_GROUP = 10
+_TOL = 1e-6
+_FAR = 8.0
+_RIGHT = {"color": GREY, "alpha": 0.18, "linewidth": 0, "label": "95% if the model is right"}
 
 
 @closing_what_fails
 def plot_residuals(results: Results) -> Any:
-    """Draw quantile residuals against the fit, and against normal quantiles with a 95% envelope.
-
-    Censored rows stand at a random point of their mass, and are drawn as triangles.
-    """
+    """Draw quantile residuals against the fit and against normal quantiles; censored rows are triangles."""
     import matplotlib.pyplot as plt
 
     kept, response = results.parts.rows.kept, results.parts.rows.response
     r = results.residuals("quantile").to_numpy()[kept]
     fit = results.predict(None, "latent", interval=None, se=False).to_numpy()[kept]
-    left, right = np.isneginf(response.lower), np.isposinf(response.upper)
-    exact = response.lower == response.upper
-    kinds = (
-        ("exact", exact, "o", INK),
-        ("left-censored", left, "v", VERMILION),
-        ("right-censored", right, "^", GREEN),
-        ("interval", ~(exact | left | right), "s", ORANGE),
-    )
     _, axes = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained", sharey=True)
-    order = np.argsort(r, kind="stable")
     normal = np.empty(len(r))
-    normal[order] = ndtri((np.arange(len(r)) + 0.5) / len(r))
+    normal[np.argsort(r, kind="stable")] = normal_quantiles(len(r))
     axes[0].axhline(0.0, color=GREY, linewidth=0.9)
     draw_envelope(axes[1], len(r))
-    look = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.4}
-    look |= {"alpha": 0.8 if len(r) < 500 else 0.4, "rasterized": len(r) > _DRAWN_ROWS}
-    for label, rows, marker, colour in kinds:
-        if rows.any():
-            size = 4.5 if marker == "o" else 5.5
-            for ax, x in zip(axes, (fit, normal), strict=True):
-                ax.plot(
-                    x[rows], r[rows], marker, color=colour, markersize=size, label=f"{label} ({rows.sum()})", **look
-                )
-    axes[0].set_xlabel(as_label(curve_words(results)))
-    axes[0].set_ylabel("quantile residual")
-    axes[1].set_xlabel("normal quantile")
-    axes[1].legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="upper left")
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
+    for label, rows, marker, colour in row_kinds(response.lower, response.upper):
+        look = {"markersize": 4.5 if marker == "o" else 5.5, "color": colour, "label": label, **dots(len(r))}
+        for ax, x in zip(axes, (fit, normal), strict=True):
+            ax.plot(x[rows], r[rows], marker, **look)
+    finish(axes[0], curve_words(results), "quantile residual", legend="")
+    finish(axes[1], "normal quantile", "", legend="upper left")
     return axes
+
+
+def normal_quantiles(n: int) -> Array:
+    """Where n sorted residuals are expected."""
+    return np.asarray(ndtri((np.arange(n) + 0.5) / n))
+
+
+def dots(n: int) -> dict[str, Any]:
+    """How n residuals are drawn."""
+    return {"alpha": 0.8 if n < 500 else 0.4, "rasterized": n > MANY, **EDGE}
 
 
 def draw_envelope(ax: Any, n: int) -> None:
@@ -81,7 +76,7 @@ def draw_envelope(ax: Any, n: int) -> None:
     k = np.unique(np.concatenate([k, n + 1 - k])).astype(np.float64)
     x: Array = ndtri((k - 0.5) / n)
     low, high = (ndtri(betaincinv(k, n + 1.0 - k, p)) for p in (0.025, 0.975))
-    ax.fill_between(x, low, high, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right")
+    ax.fill_between(x, low, high, **_RIGHT)
     ax.plot(x[[0, -1]], x[[0, -1]], color=GREY, linewidth=0.9)
 
 
@@ -104,24 +99,15 @@ def plot_evidence(results: GPResults, ax: Any = None) -> Any:
         ax.annotate(str(row.stage), (row.total, row.log_posterior), xytext=(reach, -14), **look)
     ax.margins(x=0.1, y=0.25)
     ax.ticklabel_format(axis="y", useOffset=False)
-    ax.set_xlabel("evaluations")
-    ax.set_ylabel("log posterior density")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-GROUPS = 10
-_ROWS = 5000
-_LEAST_GROUP = 10
-_TOL = 1e-6
-_FAR = 8.0
+    return finish(ax, "evaluations", "log posterior density", legend="")
 
 
 class Curve(NamedTuple):
-    """Distribution function that was seen: a line through (m,) points."""
+    """Distribution function that was seen: a line through (m,) points, and the name of its estimate."""
 
     x: Array
     below: Array
+    label: str
 
 
 @closing_what_fails
@@ -131,11 +117,9 @@ def plot_calibration(ends: PredictedSurvival, ax: Any = None) -> Any:
     lower, upper, weight = _some(-np.expm1(ends.lower), above, ends.weight)
     seen = distribution(lower, upper, weight)
     shown, u = np.isfinite(seen.x), np.linspace(0.0, 1.0, 201)
-    error = np.sqrt(u * (1.0 - u) / max(_exact(lower, upper, weight), 1))
-    ax = _beside_diagonal(ax, seen.x[shown], seen.below[shown], u, error, _label(lower, upper))
-    ax.set_xlabel("predicted probability of a lower response")
-    ax.set_ylabel("share of rows")
-    return _finish(ax)
+    error = np.sqrt(u * (1.0 - u) / max(weight[lower == upper].sum(), 1))
+    ax = _beside_diagonal(ax, seen.x[shown], seen.below[shown], u, error, seen.label)
+    return finish(ax, "predicted probability of a lower response", "share of rows")
 
 
 @closing_what_fails
@@ -146,34 +130,19 @@ def plot_calibration_at(
     ax: Any = None,
     since: float | None = None,
 ) -> Any:
-    """Draw predicted probabilities of an event by a time, in groups of rows, beside Kaplan and Meier's estimates.
-
-    Shapes: survival, rows (n,).
-    """
+    """Draw predicted probabilities (n,) of an event by a time, in groups, beside Kaplan and Meier's estimates."""
     ax = given_or_new(ax, SQUARE)
     parts = _tenths(survival, rows[2])
-    points = np.array(
-        [(1.0 - np.average(survival[at], weights=rows[2][at]), *_event_by(time, rows, at)) for at in parts]
-    )
-    top = min(1.0, 1.08 * float(np.nanmax(points[:, [0, 3]])))
+    x = np.array([1.0 - np.average(survival[at], weights=rows[2][at]) for at in parts])
+    y, low, high = np.array([_event_by(time, rows, at) for at in parts]).T
+    top = min(1.0, 1.08 * float(np.nanmax([x, high])))
     ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
-    ax.errorbar(
-        points[:, 0],
-        points[:, 1],
-        yerr=[points[:, 1] - points[:, 2], points[:, 3] - points[:, 1]],
-        fmt="o",
-        color=BLUE,
-        ecolor=BLUE,
-        elinewidth=1.1,
-        markersize=5,
-        label=f"{len(parts)} groups of rows, Kaplan-Meier with 95% interval",
-    )
-    ax.set_xlim(0.0, top)
-    ax.set_ylim(0.0, min(1.0, top))
+    look = {"fmt": "o", "color": BLUE, "ecolor": BLUE, "elinewidth": 1.1, "markersize": 5}
+    label = f"{len(parts)} groups of rows, Kaplan-Meier with 95% interval"
+    ax.errorbar(x, y, yerr=[y - low, high - y], label=label, **look)
     given = "" if since is None else f" from {since:g}"
-    ax.set_xlabel(f"predicted probability of an event{given} by {time:g}")
-    ax.set_ylabel("share seen")
-    return _finish(ax)
+    words = f"predicted probability of an event{given} by {time:g}"
+    return finish(ax, words, "share seen", xlim=(0.0, top), ylim=(0.0, top))
 
 
 @closing_what_fails
@@ -184,23 +153,18 @@ def plot_cox_snell(ends: PredictedSurvival, ax: Any = None) -> Any:
     shown = (seen.below < 1.0) & np.isfinite(seen.x)
     x, hazard = seen.x[shown], -np.log1p(-seen.below[shown])
     line = np.linspace(0.0, 1.05 * max(float(x.max(initial=0.0)), float(hazard.max(initial=0.0)), 1e-3), 201)
-    error = np.sqrt(np.expm1(line) / max(_exact(lower, upper, weight), 1))
-    ax = _beside_diagonal(ax, x, hazard, line, error, _label(lower, upper))
-    ax.set_xlabel("Cox-Snell residual")
-    ax.set_ylabel("cumulative hazard")
-    return _finish(ax)
+    error = np.sqrt(np.expm1(line) / max(weight[lower == upper].sum(), 1))
+    ax = _beside_diagonal(ax, x, hazard, line, error, seen.label)
+    return finish(ax, "Cox-Snell residual", "cumulative hazard")
 
 
 @closing_what_fails
 def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, name: str, ax: Any = None) -> Any:
-    """Draw the distribution of the rows beside those of replicates.
-
-    Shapes: ends (n,), replicates (n, draws).
-    """
+    """Draw the distribution of the rows beside those of replicates (n, draws)."""
     ax = given_or_new(ax)
     seen = distribution(*_some(*ends))
     inside = np.isfinite(seen.x)
-    ax.plot(seen.x[inside], seen.below[inside], color=INK, linewidth=1.8, label=f"rows, {_label(*ends[:2])}", zorder=3)
+    ax.plot(seen.x[inside], seen.below[inside], color=INK, linewidth=1.8, label=f"rows, {seen.label}", zorder=3)
     grid = _grid(seen.x[inside], float(np.median(replicates)))
     if grid[0] > 0.0 and not np.allclose(np.diff(grid), grid[1] - grid[0]):
         ax.set_xscale("log")
@@ -210,27 +174,20 @@ def plot_predictive_check(ends: tuple[Array, Array, Array], replicates: Array, n
         below = np.concatenate([[0.0], np.cumsum(share[order])])[np.searchsorted(y[order], grid, side="right")]
         label = f"{replicates.shape[1]} replicates" if k == 0 else "_nolegend_"
         ax.plot(grid, below, color=ORANGE, linewidth=0.7, alpha=0.35, label=label, zorder=2)
-    ax.set_xlim(grid[0], grid[-1])
-    ax.set_ylim(0.0, 1.0)
-    ax.set_xlabel(as_label(name))
-    ax.set_ylabel("share of lower responses")
-    return _finish(ax)
+    return finish(ax, name, "share of lower responses", xlim=(grid[0], grid[-1]), ylim=(0.0, 1.0))
 
 
 def distribution(lower: Array, upper: Array, weight: Array) -> Curve:
-    """Nonparametric distribution function of values known to lie in intervals.
-
-    Steps where the values are known or right-censored, by Kaplan and Meier's estimate; else Turnbull's, whose mass is
-    drawn evenly over the intervals that hold it.
-    """
+    """Distribution function of values in intervals: Kaplan and Meier's steps, or Turnbull's mass drawn evenly."""
     if (event := lower == upper).all() or np.isposinf(upper[~event]).all():
         times, survival = kaplan_meier(lower, event, weight)
         below = np.repeat(1.0 - np.concatenate([[1.0], survival]), 2)
-        return Curve(np.concatenate([np.repeat(times, 2), times[-1:]]), below[1:])
-    found: Turnbull = turnbull(lower, upper, weight, tol=_TOL)
+        label = "seen" if event.all() else "Kaplan-Meier"
+        return Curve(np.concatenate([np.repeat(times, 2), times[-1:]]), below[1:], label)
+    found = turnbull(lower, upper, weight, tol=_TOL)
     x = np.stack([found.left, found.right], axis=1).ravel()
     before = np.concatenate([[1.0], found.survival[:-1]])
-    return Curve(x, 1.0 - np.stack([before, found.survival], axis=1).ravel())
+    return Curve(x, 1.0 - np.stack([before, found.survival], axis=1).ravel(), "Turnbull")
 
 
 def _grid(values: Array, middle: float) -> Array:
@@ -271,33 +228,12 @@ def _some(lower: Array, upper: Array, weight: Array) -> tuple[Array, Array, Arra
     return lower[at], upper[at], weight[at]
 
 
-def _exact(lower: Array, upper: Array, weight: Array) -> float:
-    """Rows that tell of the distribution as a seen value does."""
-    return float(weight[lower == upper].sum())
-
-
-def _label(lower: Array, upper: Array) -> str:
-    event = lower == upper
-    if event.all():
-        return "seen"
-    return "Kaplan-Meier" if np.isposinf(upper[~event]).all() else "Turnbull"
-
-
 def _beside_diagonal(ax: Any, x: Array, y: Array, line: Array, error: Array, label: str) -> Any:
     """Draw what was seen, the diagonal, and how far from it a right model may lie by the error at each point of it."""
     ax = given_or_new(ax, SQUARE)
     reach, top = float(ndtri(0.975)) * error, float(line[-1])
-    ax.fill_between(
-        line, line - reach, line + reach, color=GREY, alpha=0.18, linewidth=0, label="95% if the model is right"
-    )
+    ax.fill_between(line, line - reach, line + reach, **_RIGHT)
     ax.plot([0.0, top], [0.0, top], color=GREY, linewidth=0.9)
     ax.plot(x, y, color=BLUE, linewidth=1.6, label=label)
-    ax.set_xlim(0.0, top)
-    ax.set_ylim(0.0, top)
-    return ax
-
-
-def _finish(ax: Any) -> Any:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize="small", framealpha=0.9, edgecolor="none", loc="best")
+    ax.set(xlim=(0.0, top), ylim=(0.0, top))
     return ax

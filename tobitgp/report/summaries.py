@@ -11,31 +11,19 @@ import numpy as np
 from tobitgp.formula.spec import GPTerm
 from tobitgp.inference.evidence import COARSE
 from tobitgp.inference.fitted import bound_words, coarse_remedy, coarse_words, rounding_words
-from tobitgp.report.summary import (
-    FitSummary,
-    Rows,
-    Section,
-    build_summary,
-    censoring_note,
-    converged_row,
-    count_rows,
-    estimate_row,
-    frame_rows,
-    interval_headers,
-    model_title,
-    number,
-    response_notes,
-    times_note,
-    weights_note,
-)
+from tobitgp.report import summary
+from tobitgp.report.summary import FitSummary, Rows, Section, number
 
 if TYPE_CHECKING:
     from tobitgp.results.process.results import GPResults
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     from tobitgp.results.regression.results import RegressionResults
 
+_PLAIN = 6  # columns that every table of estimates has; those after it are factors
+_ROBUST = {
+    "HC0": "heteroscedasticity-consistent (HC0)",
+    "HC1": "heteroscedasticity-consistent (HC1)",
+    "cluster": "clustered",
+}
 _NOTED_PRIORS = 8
 _ROOM = 25
 _NO_EVIDENCE = {
@@ -50,23 +38,22 @@ _NO_EVIDENCE = {
 
 def summarise_process(results: GPResults, alpha: float = 0.05) -> FitSummary:
     """Summary of a fitted Gaussian process."""
-    return build_summary(
-        _title(results),
-        {"Formula:": results.formula},
-        _model_rows(results),
-        _data_rows(results),
-        _sections(results, alpha),
-        _notes(results),
-    )
+    label = f"Log evidence ({results.evidence_kind}):"
+    numbers: dict[str, float | str] = {label: results.log_evidence, "ELBO:": results.elbo}
+    if np.isfinite(results.log_evidence_integrated):
+        numbers["Log evidence, integrated:"] = results.log_evidence_integrated
+    numbers["Passes over the data:"] = str(sum(stage[2] for stage in results.parts.fitted.trace.stages))
+    sections = _sections(results, alpha)
+    return summary.build_summary(results, _title(results), _model_rows(results), numbers, sections, _notes(results))
 
 
 def _title(results: GPResults) -> str:
     positive, terms = results.parts.family.log_time, results.parts.gp.terms
     if not any(term.factors for term in terms):
-        return model_title(results, positive=positive, added="with random effects" if terms else "")
+        return summary.model_title(results, positive=positive, added="with random effects" if terms else "")
     if positive:
-        return model_title(results, positive=True, added="with Gaussian processes")
-    return model_title(results, "Gaussian process regression", positive=False)
+        return summary.model_title(results, positive=True, added="with Gaussian processes")
+    return summary.model_title(results, "Gaussian process regression", positive=False)
 
 
 def _model_rows(results: GPResults) -> Rows:
@@ -74,22 +61,18 @@ def _model_rows(results: GPResults) -> Rows:
     J = len(fitted.points)
     hyper = "fixed" if not fitted.parameters.n_free else f"averaged, {J} points" if J > 1 else "at the maximum"
     moved = ", inducing moved" if any(name == "moved" for name, *_ in fitted.trace.stages) else ""
-    rows = [
+    levels = results.parts.state.group_levels
+    terms = [line for i, term in enumerate(gp.terms) for line in _term_words(term, levels[i])]
+    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if gp.terms else []
+    return [
         ("Dep. variable:", _short(results.model.endog_names)),
         ("Family:", gp.family.name),
         ("Method:", results.method),
-    ]
-    for i, term in enumerate(gp.terms):
-        words = _term_words(term, results.parts.state.group_levels[i])
-        rows += [("GP terms:" * (i == k == 0), line) for k, line in enumerate(words)]
-    gap = [("Approximation gap:", f"{fitted.nats_left:.2g} nats")] if gp.terms else []
-    return [
-        *rows,
+        *(("GP terms:" * (k == 0), line) for k, line in enumerate(terms)),
         ("Hyper-parameters:", hyper),
         ("Basis functions:", f"{fitted.n_features}{moved}"),
         *gap,
         ("Effective df:", f"{results.df_model:.2f}"),
-        converged_row(fitted.trace.converged),
     ]
 
 
@@ -108,34 +91,21 @@ def _term_words(term: GPTerm, levels: Sequence[Any] | None) -> list[str]:
     return [line] if len(line) <= _ROOM else [_short(term.name), *textwrap.wrap(what, _ROOM)]
 
 
-def _data_rows(results: GPResults) -> Rows:
-    fitted = results.parts.fitted
-    rows = [
-        *count_rows(results),
-        (f"Log evidence ({results.evidence_kind}):", f"{results.log_evidence:.3f}"),
-        ("ELBO:", f"{results.elbo:.3f}"),
-    ]
-    if np.isfinite(results.log_evidence_integrated):
-        rows.append(("Log evidence, integrated:", f"{results.log_evidence_integrated:.3f}"))
-    return [*rows, ("Passes over the data:", str(sum(stage[2] for stage in fitted.trace.stages)))]
-
-
 def _short(name: str, size: int = 24) -> str:
     return name if len(name) <= size else name[: size - 3] + "..."
 
 
 def _sections(results: GPResults, alpha: float) -> list[Section]:
     """Tables of coefficients and of hyper-parameters."""
-    rows, ends = list(frame_rows(results.summary_frame(alpha))), interval_headers(alpha)
+    rows, ends = list(summary.frame_rows(results.summary_frame(alpha))), summary.interval_headers(alpha)
     p, parameters = len(results.parts.gp.columns), results.parts.fitted.parameters
-    coefficients = [estimate_row(name, row) for name, row in rows[:p]]
+    coefficients = [summary.estimate_row(name, row) for name, row in rows[:p]]
     hyper = []
-    for i, (_, row) in enumerate(rows[p:]):
-        free = bool(parameters.free[i])
-        numbers = [number(row[j]) if free else "" for j in (1, 4, 5)]
-        if np.isnan(row[1]):
-            numbers = ["(at bound)", "", ""]
-        hyper.append([parameters.names[i], number(row[0]), *numbers, _prior(results, i) if free else "(fixed)"])
+    for i, (name, row) in enumerate(zip(parameters.names, (row for _, row in rows[p:]), strict=True)):
+        cells = [name, number(row[0]), "", "", "", "(fixed)"]
+        if parameters.free[i]:
+            cells = [*summary.estimate_row(name, row, tests=False, unknown="(at bound)"), _prior(results, i)]
+        hyper.append(cells)
     return [
         Section(["", "coef", "std err", "z", "P>|z|", *ends], coefficients),
         Section(["", "value", "std err", *ends, "prior"], hyper),
@@ -154,12 +124,12 @@ def _prior(results: GPResults, i: int) -> str:
 def _notes(results: GPResults) -> list[str]:
     """What a reader should know, most urgent first."""
     fitted, gp = results.parts.fitted, results.parts.gp
-    notes = [*_warnings(results), *censoring_note(results), *weights_note(results)]
+    notes = [*_warnings(results), *summary.censoring_note(results), *summary.weights_note(results)]
     if gp.family.log_time:
         notes.append("Coefficients, sd() and sigma are on the scale of the logarithm of the response.")
     else:
-        notes += times_note(results)
-    notes += response_notes(results)
+        notes += summary.times_note(results)
+    notes += summary.response_notes(results)
     if gp.columns:
         notes.append(_linear_note(results, len(fitted.points)))
     centred = _centred(results)
@@ -231,18 +201,9 @@ def _linear_priors(results: GPResults) -> str:
     return ", ".join(words) or "all coefficients are fixed"
 
 
-_PLAIN = 6  # columns that every table of estimates has; those after it are factors
-_ROBUST = {
-    "HC0": "heteroscedasticity-consistent (HC0)",
-    "HC1": "heteroscedasticity-consistent (HC1)",
-    "cluster": "clustered",
-}
-
-
 def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> FitSummary:
     """Summary of a regression fitted by maximum likelihood."""
     scale = results.model.spec.scale
-    formulas = {"Formula:": results.formula} | ({} if scale is None else {"log(sigma):": scale.formula})
     model = [
         ("Dep. variable:", results.model.endog_names),
         ("Family:", results.parts.family.name),
@@ -251,29 +212,30 @@ def summarise_regression(results: RegressionResults, alpha: float = 0.05) -> Fit
         ("Df model:", f"{results.df_model:g}"),
         ("Df residuals:", f"{results.df_resid:g}"),
         ("Iterations:", str(results.parts.maximum.iterations)),
-        converged_row(results.converged),
     ]
-    data = [
-        *count_rows(results),
-        ("Log-likelihood:", f"{results.llf:.3f}"),
-        ("LL-null:", number(results.llnull)),
-        ("AIC:", f"{results.aic:.3f}"),
-        ("BIC:", f"{results.bic:.3f}"),
-    ]
-    title = model_title(results, positive=results.parts.family.log_time)
-    return build_summary(title, formulas, model, data, _regression_sections(results, alpha), _regression_notes(results))
+    numbers: dict[str, float | str] = {
+        "Log-likelihood:": results.llf,
+        "LL-null:": number(results.llnull),
+        "AIC:": results.aic,
+        "BIC:": results.bic,
+    }
+    title = summary.model_title(results, positive=results.parts.family.log_time)
+    sections, notes = _regression_sections(results, alpha), _regression_notes(results)
+    formulas = {} if scale is None else {"log(sigma):": scale.formula}
+    return summary.build_summary(results, title, model, numbers, sections, notes, formulas)
 
 
 def _regression_sections(results: RegressionResults, alpha: float) -> list[Section]:
     """Tables of coefficients, of the factors by which they multiply times, and of the parameters of the noise."""
-    frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), interval_headers(alpha)
+    frame, p, ends = results.summary_frame(alpha), len(results.model.exog_names), summary.interval_headers(alpha)
     df_at_bound = results.parts.family.estimate_df and not results.parts.maximum.free[-1]
     coefficients, factors, noise = [], [], []
-    for i, (name, row) in enumerate(frame_rows(frame)):
+    for i, (name, row) in enumerate(summary.frame_rows(frame)):
         if i >= p:
-            noise.append(estimate_row(name, row[:_PLAIN], at_bound=df_at_bound and name == "df"))
+            unknown = "(at bound)" if df_at_bound and name == "df" else "nan"
+            noise.append(summary.estimate_row(name, row[:_PLAIN], unknown=unknown))
             continue
-        coefficients.append(estimate_row(name, row[:_PLAIN]))
+        coefficients.append(summary.estimate_row(name, row[:_PLAIN]))
         if len(row) > _PLAIN:
             factor, *interval = map(number, row[_PLAIN:])
             factors.append([name, factor, *(["(fixed)", ""] if row[1] == 0.0 else interval)])
@@ -299,8 +261,8 @@ def _regression_notes(results: RegressionResults) -> list[str]:
         notes.append("Coefficients and sigma are on the scale of the logarithm of the response.")
         notes.append("exp(coef) is the factor by which one unit of a column multiplies the response.")
     else:
-        notes += times_note(results)
-    notes += [*censoring_note(results), *response_notes(results), *weights_note(results)]
+        notes += summary.times_note(results)
+    notes += [*summary.censoring_note(results), *summary.response_notes(results), *summary.weights_note(results)]
     errors = _ROBUST.get(results.cov_type, "from the observed information")
     notes.append(f"Standard errors are {errors}; intervals of sigma and df are formed on the log scale.")
     return notes

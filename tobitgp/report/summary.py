@@ -11,6 +11,7 @@ import io
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -127,16 +128,29 @@ class Section(NamedTuple):
 
 
 def build_summary(
-    title: str, formulas: dict[str, str], left: Rows, right: Rows, sections: Sequence[Section], notes: Sequence[str]
+    results: Results,
+    title: str,
+    model: Rows,
+    numbers: dict[str, float | str],
+    sections: Sequence[Section],
+    notes: Sequence[str],
+    formulas: dict[str, str] | None = None,
 ) -> FitSummary:
     """A summary: formulas below the title, model and data side by side, a table for each section with rows, notes."""
-    size = max(len(left), len(right))
-    pairs = zip(*([*side, *[("", "")] * (size - len(side))] for side in (left, right)), strict=True)
-    head = [[*a, *b] for a, b in pairs]
+    counts = results.counts
+    left = [*model, ("Converged:", "yes" if results.converged else "NO, see notes")]
+    right = [
+        ("No. observations:", f"{results.nobs:.10g}"),
+        ("  exact:", str(counts["exact"])),
+        *((f"  {kind}-censored:", str(counts[kind])) for kind in _CENSORED),
+        ("Rows dropped:", str(counts["dropped"])),
+        *((label, value if isinstance(value, str) else f"{value:.3f}") for label, value in numbers.items()),
+    ]
+    head = [[*a, *b] for a, b in zip_longest(left, right, fillvalue=("", ""))]
     sections = [section for section in sections if section.rows]
     width = max(WIDTH, *(_width(_column_widths(rows)) for rows in (head, *([s.headers, *s.rows] for s in sections))))
     written = []
-    for label, formula in formulas.items():
+    for label, formula in ({"Formula:": results.formula} | (formulas or {})).items():
         lines = textwrap.wrap(formula.strip(), width - len(label) - 2) or [""]
         written += [[label * (i == 0), line] for i, line in enumerate(lines)]
     tables = [
@@ -204,13 +218,13 @@ def frame_rows(frame: pd.DataFrame) -> Iterator[tuple[str, Array]]:
     return zip(map(str, frame.index), frame.to_numpy(), strict=True)
 
 
-def estimate_row(name: str, row: Array, *, at_bound: bool = False) -> list[str]:
-    """Cells of an estimate: name, value, error, z, tail, interval."""
+def estimate_row(name: str, row: Array, *, tests: bool = True, unknown: str = "nan") -> list[str]:
+    """Cells of an estimate: name, value, error or why there is none, z and tail if asked for, interval."""
     value, error, z, p, *ends = row
     if error == 0.0 or np.isnan(error):
-        return [name, number(value), "(at bound)" if at_bound else "nan" if error else "(fixed)", "", "", "", ""]
-    tests = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{p:.3f}"]
-    return [name, number(value), number(error), *tests, *map(number, ends)]
+        return [name, number(value), unknown if error else "(fixed)", *[""] * (4 if tests else 2)]
+    shown = ["", ""] if np.isnan(z) else [f"{z:.3f}", f"{p:.3f}"]
+    return [name, number(value), number(error), *(shown if tests else []), *map(number, ends)]
 
 
 def interval_headers(alpha: float) -> list[str]:
@@ -235,22 +249,6 @@ def model_title(results: Results, model: str = "regression", *, positive: bool, 
         words = [sample, name if positive or model == "mixture" else "", model]
     title = " ".join(filter(None, [*words, added]))
     return title[0].upper() + title[1:]
-
-
-def count_rows(results: Results) -> Rows:
-    """How many observations of each kind there are."""
-    counts = results.counts
-    return [
-        ("No. observations:", f"{results.nobs:.10g}"),
-        ("  exact:", str(counts["exact"])),
-        *((f"  {kind}-censored:", str(counts[kind])) for kind in _CENSORED),
-        ("Rows dropped:", str(counts["dropped"])),
-    ]
-
-
-def converged_row(converged: bool) -> tuple[str, str]:
-    """Whether the numbers are final."""
-    return "Converged:", "yes" if converged else "NO, see notes"
 
 
 def censoring_note(results: Results) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,6 +27,12 @@ if TYPE_CHECKING:
     from tobitgp.selection.held_out import Measure
 
 Parts = list[tuple[IntArray, IntArray]]
+Note = tuple[type[Warning], str]
+
+DEFAULT = ("log_likelihood", "concordance_index")
+OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
+_OF_ROWS = ("cov_kwds", "engine")
+_NAMED = 3
 
 
 def own_column(formula: Any, folds: Any, names: list[str]) -> list[str]:
@@ -96,12 +101,7 @@ def deal(exact: Any, folds: int, rng: np.random.Generator) -> IntArray:
     return out
 
 
-_NAMED = 3
-Note = tuple[type[Warning], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a call."""
 
     value: Any  # none where it failed
@@ -124,8 +124,25 @@ def attempt(call: Callable[..., Any], **options: Any) -> Outcome:
     return Outcome(value, failure, tuple(notes))
 
 
-def attempt_all(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
-    """Attempt each call, in order; several at a time in processes of their own with one BLAS thread each."""
+def attempt_all(
+    tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]],
+    names: Sequence[Any],
+    n_jobs: int,
+    progress: bool | Callable[[str, int, float], None],
+    words: str,
+    value: Callable[[Any], float],
+) -> list[Outcome]:
+    """Attempt each call, in order, and show how far they are; several at a time in processes of one BLAS thread."""
+    found = []
+    with progress_bar(progress, words) as show:
+        for name, outcome in zip(names, _outcomes(tasks, n_jobs), strict=True):
+            found.append(outcome)
+            if show is not None:
+                show(Step(str(name), len(found), np.nan if outcome.error else value(outcome.value)))
+    return found
+
+
+def _outcomes(tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]], n_jobs: int) -> Iterator[Outcome]:
     if n_jobs == 1 or len(tasks) < 2:
         yield from (attempt(call, **options) for call, options in tasks)
         return
@@ -144,25 +161,20 @@ def check_jobs(n_jobs: Any) -> int:
     return n_jobs
 
 
-def pass_on(notes: dict[str, tuple[Note, ...]]) -> None:
+def pass_on(notes: Iterable[tuple[str, tuple[Note, ...]]]) -> None:
     """Warn once of what each model said, under the names of those that said it."""
-    speakers: dict[Note, list[str]] = {}
-    for name, said in notes.items():
+    speakers: dict[Note, dict[str, None]] = {}
+    for name, said in notes:
         for note in said:
-            speakers.setdefault(note, []).append(name)
+            speakers.setdefault(note, {})[name] = None
     for (category, text), names in speakers.items():
-        warnings.warn(f"{listed(names)}: {text}", category, stacklevel=user_level())
+        warnings.warn(f"{listed(list(names))}: {text}", category, stacklevel=user_level())
 
 
 def listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(map(repr, names[:_NAMED])) + (f" and {more} more" if more > 0 else "")
-
-
-DEFAULT = ("log_likelihood", "concordance_index")
-_OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
-_OF_ROWS = ("cov_kwds", "engine")
 
 
 def cross_validate(
@@ -185,19 +197,16 @@ def cross_validate(
     data : DataFrame or dict of columns
         Never modified.
     folds : int, str, (n,) array or Series, or a splitter of scikit-learn
-        How many folds, into which the rows are dealt at random, censored ones evenly; a column, an array or a Series
-        (with the index of the data, in any order) of labels, the rows of a label making a fold, and ``.`` in the
-        formula not standing for that column; or an object with ``split(X, y)``, y saying of each row that is used
-        whether it is exact.
+        How many folds, into which the rows are dealt at random, censored ones evenly; a column (which ``.`` in the
+        formula then leaves out), an array or a Series (with the index of the data, in any order) of labels, the rows of
+        a label making a fold; or an object with ``split(X, y)``, y saying of each row that is used whether it is exact.
     metrics : str, callable, list of these, or dict of them by name
         ``"log_likelihood"`` (mean log predictive density, in the units of the response; of censored rows the log
         probability of what was seen), ``"nlpd"`` (minus that), ``"concordance_index"`` (of predicted medians); of
         right-censored times ``"concordance_ipcw"``, ``"integrated_brier_score"`` and ``"cumulative_dynamic_auc"`` (up
         to the last decile of the training rows' events, the last two at 100 times from the first decile on, which is
-        the landmark where rows entered late); of the
-        response as the instrument shows it ``"mae"`` and ``"rmse"``. A function is called as
-        ``function(results, test)``, with the fit and the rows that it has not seen, and gives a number. See
-        `tobitgp.metrics`.
+        the landmark where rows entered late); of the response as the instrument shows it ``"mae"`` and ``"rmse"``. A
+        ``function(results, test)`` of the fit and the rows that it has not seen gives a number.
     rng : int or numpy Generator, optional
         Deals the rows; None is deterministic. Fits that draw get seeds from it too.
     n_jobs : int
@@ -253,9 +262,12 @@ def cross_validate(
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame({name: data[name] for name in columns})
     fit_kwargs, frame = _var_weights_in(fit_kwargs, frame)
     unseen = own_column(f"{formula} {fit_kwargs.get('sigma')}", folds, columns)
-    options = {name: value for name, value in fit_kwargs.items() if name in _OF_MODEL}
+    options = {name: value for name, value in fit_kwargs.items() if name in OF_MODEL}
     model = Model(formula, frame.drop(columns=unseen), **options)
-    weights = None if fit_kwargs.get("weights") is None else _row_weights(model)
+    weights = None
+    if fit_kwargs.get("weights") is not None:
+        weights = np.zeros(len(frame))
+        weights[model.training.kept] = model.training.response.weight
     stream = generator(rng)
     names, parts = read_folds(folds, model, frame, stream)
     seeds = stream.integers(2**31, size=len(parts)).tolist() if rng is not None else [None] * len(parts)
@@ -268,7 +280,9 @@ def cross_validate(
         seen = frame.iloc[train].drop(columns=unseen)
         one = {"formula": formula, "train": seen, "test": frame.iloc[test], "weight": held}
         tasks.append((_measure_fold, {**one, "measures": measures, "options": given}))
-    found = list(_run(tasks, names, list(measures), n_jobs, progress))
+    first = next(iter(measures))
+    words = f"{{evaluations}} of {len(tasks)} folds, {first} of fold {{stage}}: {{value:.3f}}"
+    found = attempt_all(tasks, names, n_jobs, progress, words, lambda fold: fold[first])
     return _table(names, parts, found, list(measures))
 
 
@@ -307,28 +321,12 @@ def _measure_fold(
     return out
 
 
-def _run(
-    tasks: Sequence[tuple[Callable[..., Any], dict[str, Any]]],
-    names: list[Any],
-    measures: list[str],
-    n_jobs: int,
-    progress: Any,
-) -> Iterator[Outcome]:
-    words = f"{{evaluations}} of {len(tasks)} folds, {measures[0]} of fold {{stage}}: {{value:.3f}}"
-    with progress_bar(progress, words) as show:
-        for k, outcome in enumerate(attempt_all(tasks, n_jobs)):
-            if show is not None:
-                value = np.nan if outcome.error else outcome.value[measures[0]]
-                show(Step(str(names[k]), k + 1, value))
-            yield outcome
-
-
 def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[str]) -> pd.DataFrame:
     """A row for each fold, and a warning for those that failed."""
     errors = [outcome.error for outcome in found if outcome.error is not None]
     if len(errors) == len(found):
         raise errors[0]
-    pass_on({f"fold {name}": outcome.notes for name, outcome in zip(names, found, strict=True)})
+    pass_on((f"fold {name}", outcome.notes) for name, outcome in zip(names, found, strict=True))
     table = []
     for name, (train, test), outcome in zip(names, parts, found, strict=True):
         if outcome.error is not None:
@@ -336,10 +334,3 @@ def _table(names: list[Any], parts: Parts, found: list[Outcome], measures: list[
         values = outcome.value or {"converged": False, **dict.fromkeys(measures, np.nan)}
         table.append({"n_train": len(train), "n_test": len(test), **values})
     return pd.DataFrame(table, index=pd.Index(names, name="fold"))
-
-
-def _row_weights(model: Model) -> Array:
-    """Frequency weights of all rows as the model has read them, a Series by its labels; 0 of rows that are not used."""
-    weights = np.zeros(len(model.training.kept))
-    weights[model.training.kept] = model.training.response.weight
-    return weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -56,16 +57,14 @@ def concordance_ipcw(held: HeldOut) -> float:
 
 def integrated_brier_score(held: HeldOut) -> float:
     """Brier score, averaged over the times from the first to the last decile of the training rows' events."""
-    rows, times, how = _judged(held)
-    curves = held.results.predict_survival_function(held.test[rows.known], times=_with(times, how["landmark"]))
-    return metrics.integrated_brier_score(rows.train, rows.test, curves, times, **how)
+    judged, how = _judged(held)
+    return metrics.integrated_brier_score(*judged, **how)
 
 
 def cumulative_dynamic_auc(held: HeldOut) -> float:
     """Mean area under time-dependent ROC curves, over the same times."""
-    rows, times, how = _judged(held)
-    curves = held.results.predict_survival_function(held.test[rows.known], times=_with(times, how["landmark"]))
-    return metrics.cumulative_dynamic_auc(rows.train, rows.test, curves, times, **how).mean
+    judged, how = _judged(held)
+    return metrics.cumulative_dynamic_auc(*judged, **how).mean
 
 
 def mae(held: HeldOut) -> float:
@@ -110,7 +109,7 @@ def read_measures(asked: Any) -> dict[str, Measure]:
         if isinstance(one, str) and one in MEASURES:
             out[str(name)] = MEASURES[one]
         elif callable(one):
-            out[str(name)] = _own(one)
+            out[str(name)] = partial(_own, one)
         else:
             known = ", ".join(map(repr, MEASURES))
             raise SpecError(f"{one!r} is no metric of cross_validate(); choose of {known}, or give a function.")
@@ -119,13 +118,9 @@ def read_measures(asked: Any) -> dict[str, Measure]:
     return out
 
 
-def _own(function: Callable[[Any, pd.DataFrame], float]) -> Measure:
+def _own(function: Callable[[Any, pd.DataFrame], float], held: HeldOut) -> float:
     """A user's function of the results and the rows."""
-
-    def measure(held: HeldOut) -> float:
-        return float(function(held.results, held.test))
-
-    return measure
+    return float(function(held.results, held.test))
 
 
 class Survival(NamedTuple):
@@ -156,15 +151,14 @@ def _survival(held: HeldOut) -> Survival:
     return Survival(_times(seen), _times(scored.response), more, known)
 
 
-def _judged(held: HeldOut) -> tuple[Survival, Array, dict[str, Any]]:
-    """Rows, times at which they can be judged, and further arguments of the measures.
-
-    Rows that entered late are judged from the first decile on.
-    """
+def _judged(held: HeldOut) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Training and test rows, curves of these and times to judge them at, from the first decile on after late entry."""
     rows = _survival(held)
-    late = bool((rows.more["entry"][1] > 0.0).any())
-    since = rows.deciles[0] if late else None
-    return rows, _grid(rows, since), {**rows.more, "landmark": since}
+    since = rows.deciles[0] if (rows.more["entry"][1] > 0.0).any() else None
+    times = _grid(rows, since)
+    at = times if since is None or since == times[0] else np.append(since, times)
+    curves = held.results.predict_survival_function(held.test[rows.known], times=at)
+    return (rows.train, rows.test, curves, times), {**rows.more, "landmark": since}
 
 
 def _times(response: CensoredResponse) -> tuple[Array, BoolArray]:
@@ -191,10 +185,6 @@ def _grid(rows: Survival, since: float | None) -> Array:
     if start >= end:
         raise SpecError("The test rows of a fold leave no times to judge curves at; take fewer folds.")
     return np.linspace(start, end, _TIMES)
-
-
-def _with(times: Array, landmark: float | None) -> Array:
-    return times if landmark is None or landmark == times[0] else np.append(landmark, times)
 
 
 def _errors(held: HeldOut) -> tuple[Array, Array | None]:

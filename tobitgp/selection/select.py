@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,22 +11,19 @@ import numpy as np
 import pandas as pd
 
 from tobitgp.errors import SpecError, TobitGPError, user_level
-from tobitgp.inference.fitted import Step
 from tobitgp.mixture import EMCM
 from tobitgp.model import Model
 from tobitgp.options import MLE, choose_method
-from tobitgp.report.progress import progress_bar
 from tobitgp.results.comparable import Subject, check_kinds, check_same_rows
 from tobitgp.results.compare import check_by, compare, read_value
 from tobitgp.results.mixture.fit import choose_mixture_method
 from tobitgp.results.mixture.results import MixtureResults
 from tobitgp.results.process.results import GPResults
 from tobitgp.results.regression.results import RegressionResults
-from tobitgp.selection.cross_validation import attempt, attempt_all, check_jobs, listed, pass_on
+from tobitgp.selection.cross_validation import OF_MODEL, Outcome, attempt, attempt_all, check_jobs, listed, pass_on
 from tobitgp.selection.specs import Candidate, read_specs
 from tobitgp.typing import Frame
 
-_OF_MODEL = frozenset(inspect.signature(Model).parameters) - {"data"}
 _BY_METHOD = ("log_evidence", "log_evidence_integrated")
 _OF_LIKELIHOOD = ("aic", "bic")
 
@@ -157,11 +153,15 @@ def select(
     models = {name: outcome.value for name, outcome in read.items() if outcome.error is None}
     ready = [_with_method(c, models[c.name], by) for c in candidates if c.name in models]
     _check_before(ready, models, by)
-    fitted = _fit_all(ready, models, by, n_jobs, progress)
-    pass_on({c.name: tuple(dict.fromkeys(read[c.name].notes + _notes(fitted, c.name))) for c in candidates})
-    failed = {c.name: read[c.name].error or fitted[c.name].error for c in candidates}
-    results = {c.name: fitted[c.name].value for c in ready if failed[c.name] is None}
-    errors = {name: error for name, error in failed.items() if error is not None}
+    tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in ready]
+    names = [c.name for c in ready]
+    words = f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
+    outcomes = attempt_all(tasks, names, n_jobs, progress, words, lambda fit: read_value(fit, by))
+    fitted: dict[str, Outcome] = dict(zip(names, outcomes, strict=True))
+    pass_on((c.name, read[c.name].notes + (fitted[c.name].notes if c.name in fitted else ())) for c in candidates)
+    ends = read | fitted
+    errors = {c.name: error for c in candidates if (error := ends[c.name].error) is not None}
+    results = {name: fitted[name].value for name in names if name not in errors}
     return _rank(results, errors, by)
 
 
@@ -171,42 +171,35 @@ def _with_method(candidate: Candidate, model: Model, by: str) -> Candidate:
     if not isinstance(method, str) or method != "auto":
         return candidate
     likelihood, posterior = (MLE, "ep") if model.spec.mixture is None else (EMCM.name, "vbcm")
-    return replace(
-        candidate, options={**candidate.options, "method": likelihood if by in _OF_LIKELIHOOD else posterior}
-    )
+    method = likelihood if by in _OF_LIKELIHOOD else posterior
+    return replace(candidate, options={**candidate.options, "method": method})
 
 
 def _options(candidate: Candidate, *, of_model: bool) -> dict[str, Any]:
     """Arguments of Model, or those of its ``fit``."""
-    return {name: value for name, value in candidate.options.items() if (name in _OF_MODEL) == of_model}
+    return {name: value for name, value in candidate.options.items() if (name in OF_MODEL) == of_model}
 
 
 def _check_before(candidates: list[Candidate], models: dict[str, Model], by: str) -> None:
     """Refuse what could not be compared in the end."""
     subjects, kinds = {}, {}
     for candidate in candidates:
-        training, options = models[candidate.name].training, candidate.options
-        response = training.response
-        modelled = bool((response.lower != response.upper).any())
-        columns = training.design.columns
-        weight, counting = float(response.weight.sum()), models[candidate.name].counting
-        subject = Subject(training, training.counts, weight, columns, modelled, counting)
-        kind = _evidence_kind(models[candidate.name], options, modelled)
-        likelihood = kind == "loglik"
-        if (by in _OF_LIKELIHOOD) != likelihood:
+        name, options, model = candidate.name, candidate.options, models[candidate.name]
+        training, response = model.training, model.training.response
+        modelled, weight = bool((response.lower != response.upper).any()), float(response.weight.sum())
+        subjects[name] = Subject(training, training.counts, weight, training.design.columns, modelled, model.counting)
+        kind = _evidence_kind(model, options, modelled)
+        if (by in _OF_LIKELIHOOD) != (kind == "loglik"):
             remedy = "by='aic' or 'bic' goes with method='mle' and, of mixtures, 'em', evidence with all other methods"
             raise SpecError(f"by={by!r} and method={options['method']!r} do not go together: {remedy}.")
-        if likelihood and models[candidate.name].spec.gps:
-            raise SpecError(
-                f"by={by!r} takes a maximised likelihood, which the processes of {candidate.name!r} have not."
-            )
+        if kind != "loglik":
+            kinds[name] = kind
+        elif model.spec.gps:
+            raise SpecError(f"by={by!r} takes a maximised likelihood, which the processes of {name!r} have not.")
         if by == "log_evidence_integrated" and options.get("hyper") == "maximize":
             raise SpecError(
                 "by='log_evidence_integrated' integrates the hyper-parameters, and hyper='maximize' does not."
             )
-        subjects[candidate.name] = subject
-        if not likelihood:
-            kinds[candidate.name] = kind
     check_same_rows(subjects)
     if by in _BY_METHOD and kinds:
         check_kinds(kinds, by)
@@ -221,25 +214,6 @@ def _evidence_kind(model: Model, options: dict[str, Any], modelled: bool) -> str
     return choose_method(options["method"], options.get("bound")).evidence_kind if modelled else "exact"
 
 
-def _fit_all(candidates: list[Candidate], models: dict[str, Model], by: str, n_jobs: int, progress: Any) -> Any:
-    """Outcome of each fit by name."""
-    tasks = [(models[c.name].fit, _options(c, of_model=False)) for c in candidates]
-    fitted = {}
-    with progress_bar(
-        progress, f"{{evaluations}} of {len(tasks)} models fitted, {by} of {{stage}}: {{value:.3f}}"
-    ) as show:
-        for candidate, outcome in zip(candidates, attempt_all(tasks, n_jobs), strict=True):
-            fitted[candidate.name] = outcome
-            if show is not None:
-                value = np.nan if outcome.error else read_value(outcome.value, by)
-                show(Step(candidate.name, len(fitted), value))
-    return fitted
-
-
-def _notes(fitted: Any, name: str) -> Any:
-    return fitted[name].notes if name in fitted else ()
-
-
 def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str) -> Selection:
     """Table of those that were fitted, then those that were not."""
     if not results:
@@ -247,9 +221,8 @@ def _rank(results: dict[str, Results], errors: dict[str, TobitGPError], by: str)
     for name, error in errors.items():
         _warn(f"{name!r} failed and has no place in the ranking: {error}")
     if by in _BY_METHOD and len({fit.evidence_kind for fit in results.values()}) > 1:
-        away = [
-            name for name, fit in results.items() if isinstance(fit, GPResults) and fit.parts.fitted.trace.fell_back
-        ]
+        processes = {name: fit for name, fit in results.items() if isinstance(fit, GPResults)}
+        away = [name for name, fit in processes.items() if fit.parts.fitted.trace.fell_back]
         why = f"{listed(away)} fell back to another method" if away else "Some of these models have theirs exactly"
         _warn(f"{why}, and {by} would not be of one kind; ranked by='elbo'.")
         by = "elbo"

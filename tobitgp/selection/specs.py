@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -119,12 +119,13 @@ def check_arguments(names: Mapping[str, Any], caller: str, more: str = "") -> No
 
 def _own_streams(candidates: list[Candidate]) -> list[Candidate]:
     """Give each model a seed of its own where they share a generator, so that their order does not matter."""
-    out = []
-    for candidate in candidates:
-        rng = candidate.options.get("rng")
-        drawn = {"rng": int(rng.integers(2**32))} if isinstance(rng, np.random.Generator) else {}
-        out.append(Candidate(candidate.name, {**candidate.options, **drawn}))
-    return out
+    rngs = [candidate.options.get("rng") for candidate in candidates]
+    return [
+        replace(c, options={**c.options, "rng": int(rng.integers(2**32))})
+        if isinstance(rng, np.random.Generator)
+        else c
+        for c, rng in zip(candidates, rngs, strict=True)
+    ]
 
 
 def _is_formula(value: Any) -> bool:

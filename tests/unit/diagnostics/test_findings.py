@@ -28,7 +28,7 @@ def test_p_is_adjusted_as_statsmodels_does(size):
 
 def test_tests_share_one_level_and_other_findings_stay():
     tests = [RawTest(name, 1.0, 0.004, True, "fine", "odd", "Mend.") for name in "abcdef"]
-    other = plain("other", "words", good=False)
+    other = plain("other", "words", good=False, otherwise=BAD)
     found = judge([tests[0], other, *tests[1:]])
     assert found[1] is other
     assert [one.verdict for one in found] == [GOOD, BAD, *[GOOD] * 5]
@@ -37,10 +37,10 @@ def test_tests_share_one_level_and_other_findings_stay():
 
 
 @pytest.mark.parametrize(
-    ("good", "doubtful", "verdict"), [(True, True, GOOD), (False, True, DOUBTFUL), (False, False, BAD)]
+    ("good", "wrong", "verdict"), [(True, BAD, GOOD), (False, DOUBTFUL, DOUBTFUL), (False, BAD, BAD)]
 )
-def test_plain_findings(good, doubtful, verdict):
-    found = plain("name", "words", good=good, doubtful=doubtful, value=2.0)
+def test_plain_findings(good, wrong, verdict):
+    found = plain("name", "words", good=good, otherwise=wrong, value=2.0)
     assert found[:2] == ("name", 2.0)
     assert np.isnan(found.p)
     assert found[3:] == (verdict, "words")
