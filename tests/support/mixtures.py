@@ -68,7 +68,7 @@ def largest_drop(name, sets, seed, *, em=False, sweeps=60):
         for state in starts(model, working, k, 5, rng)[::4]:
             value, sums = evaluate(model, chunks, state)
             for _ in range(sweeps):
-                state = model.cautious(state, sums)
+                state = model.improve(state, sums, cautious=True)
                 before, (value, sums) = value, evaluate(model, chunks, state)
                 worst = max(worst, (before - value) / max(1.0, abs(before)))
                 assert np.isfinite(value)

@@ -1,12 +1,11 @@
 """Mixtures of censored values: variational Bayes, its stochastic form, and maximum likelihood, on arrays."""
 
 from tobitgp.mixture.ascent import Stream, partial_fit
-from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, start_stream, stream_order, stream_parameters
+from tobitgp.mixture.fit import MIXTURE_FAMILIES, fit_mixture, mixture_of, start_stream
 from tobitgp.mixture.fitted import MixtureFit, held_parameters, impute, intervals, linear_response, posterior_covariance
 from tobitgp.mixture.methods import EMCM, MIXTURE_METHODS, SVBCM, VBCM
 from tobitgp.mixture.model import Dirichlet, DirichletProcess
 from tobitgp.mixture.predictive import Predictive
-from tobitgp.mixture.rows import rows_of
 
 __all__ = [
     "EMCM",
@@ -24,10 +23,8 @@ __all__ = [
     "impute",
     "intervals",
     "linear_response",
+    "mixture_of",
     "partial_fit",
     "posterior_covariance",
-    "rows_of",
     "start_stream",
-    "stream_order",
-    "stream_parameters",
 ]

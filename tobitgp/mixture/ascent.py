@@ -1,10 +1,10 @@
 r"""The loop of every method: passes over the rows, coordinate ascent on them, and stochastic steps by batches.
 
-A pass goes chunk by chunk: arrays are (K, rows of a chunk), small enough to stay in cache, and nothing of that shape
-outlives its chunk; (MIX4) and (EM2) of the theory pages. Ascents take over-relaxed steps, none of which lowers the
-objective, and extrapolate near the end; (EM4), (EM6) and (EM7). A batch of rows, weighted up to the weight of all,
-replaces them in one coordinate-wise update, and the state moves a fraction :math:`\rho_t = (s + t)^{-\kappa}` of the
-way, straight in natural parameters, which is a stochastic natural gradient; (SVB1) to (SVB3).
+A pass goes chunk by chunk, small enough to stay in cache; (MIX4) and (EM2) of the theory pages. Ascents take
+over-relaxed steps, none of which lowers the objective, and extrapolate near the end; (EM4), (EM6) and (EM7). A batch of
+rows, weighted up to the weight of all, replaces them in one coordinate-wise update, and the state moves a fraction
+:math:`\rho_t = (s + t)^{-\kappa}` of the way, straight in natural parameters, which is a stochastic natural gradient;
+(SVB1) to (SVB3).
 
 References
 ----------
@@ -39,7 +39,7 @@ _DROP = 1e-9
 _STILL = 3
 _LATE = 1e3  # gains, in those that end an ascent, below which states are close enough for extrapolation
 _LONGEST_RATIO = 0.99
-
+JUMP, CAUTIOUS = -1.0, 0.0  # in place of the factor of a step
 _FEWEST = 3  # states from which one extrapolates
 _NOISE = 1e-6
 _SHRINK, _GROW = 0.25, 2.0
@@ -133,13 +133,7 @@ class Climb:
 
 @dataclass(slots=True)
 class Extrapolation:
-    """Anderson's extrapolation of an ascent, in unbounded coordinates (N,): logarithms of what is positive.
-
-    The step M(x) - x is a residual that is 0 at the optimum. The point where the last states combine to the least
-    residual, in squares of posterior standard deviations, takes the slow directions of many steps at once. It need not
-    be higher, and on a curved ridge leads too far: the way from M(x) is cut at a radius, which shrinks with every jump
-    that is refused.
-    """
+    """Anderson's extrapolation in unbounded coordinates (N,), cut at a radius that shrinks when a jump is refused."""
 
     history: History = ()
     positive: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))  # (N,)
@@ -148,15 +142,12 @@ class Extrapolation:
     size: float = 0.0  # length of the last one proposed
 
     def propose(self, model: Model, state: State, goal: State, counts: Array) -> State | None:
-        """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states.
-
-        Shapes: counts (K,).
-        """
+        """Note a state and its step's goal, and extrapolate; None where nothing follows from so few states."""
         with np.errstate(all="ignore"):
             if not len(self.scale):
                 self.positive = model.positive(state)
                 self.scale = np.where(self.positive, state.flat(), 1.0) / model.sizes(state, counts)
-            x, g = self._unbound(state), self._unbound(goal)
+            x, g = (np.log(flat, out=flat, where=self.positive) for flat in (state.flat(), goal.flat()))
             if not np.isfinite(x + g + self.scale).all():
                 return None
             self.history = remember(self.history, x, g - x)
@@ -166,20 +157,13 @@ class Extrapolation:
             size = float(np.linalg.norm(way * self.scale))
             cut = min(1.0, self.radius / size) if size > 0.0 else 1.0
             self.size = cut * size
-            return self._bind(model, g + cut * way, state)
+            x = g + cut * way
+            x = np.exp(x, out=x, where=self.positive)
+            return model.admit(state.moved(x)) if np.isfinite(x).all() else None
 
     def judge(self, *, higher: bool) -> None:
         """Take note of where the last jump led."""
         self.radius = max(self.radius, _GROW * self.size) if higher else _SHRINK * self.size
-
-    def _unbound(self, state: State) -> Array:
-        x = state.flat()
-        return np.log(x, out=x, where=self.positive)
-
-    def _bind(self, model: Model, x: Array, like: State) -> State | None:
-        x = np.exp(x, out=x, where=self.positive)
-        state = like.moved(x)
-        return model.admit(state) if np.isfinite(x).all() else None
 
 
 def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float, Sums]:
@@ -190,53 +174,47 @@ def evaluate(model: Model, chunks: Sequence[Rows], state: State) -> tuple[float,
 
 
 def climb(model: Model, chunks: Sequence[Rows], start: State, stop: Stop) -> Climb:
-    """Ascend from a state.
-
-    The step from the state to its coordinate-wise optimum is stretched by a factor that grows while steps succeed; near
-    the end a jump extrapolates the last ones (`Extrapolation`). What lowers the objective is taken back, and
-    shorter steps are tried, the plain one among them; last comes the cautious one, which cannot lower it.
-    """
+    """Ascend from a state: what lowers the objective is taken back, and a shorter step tried, last a cautious one."""
     state, (value, sums) = start, evaluate(model, chunks, start)
     if not np.isfinite(value):
         raise NumericalError(f"The objective is {value} at the start of the ascent.")
     trace, passes, step, still, gain, past = [value], 1, 1.0, 0, np.inf, Extrapolation()
     while passes < stop.passes and still < _STILL:
-        goal = model.improve(state, sums)
         late = stop.relax and gain < _LATE * stop.gain
-        jump = past.propose(model, state, goal, sums.counts) if late else None
-        for factor, new in _tries(model, state, goal, step, jump):
+        for factor, new in _tries(model, state, sums, step, past if late else None):
             new_value, new_sums = evaluate(model, chunks, new)
             passes += 1
-            higher = new_value >= value - _ROUNDING * max(1.0, abs(value))
-            if factor == 0.0:
+            higher = new_value >= value - (_DROP if factor == CAUTIOUS else _ROUNDING) * max(1.0, abs(value))
+            if factor == JUMP:
                 past.judge(higher=higher)
             if higher:
                 break
         else:
-            factor, new = 0.0, model.cautious(state, sums)
-            new_value, new_sums = evaluate(model, chunks, new)
-            passes += 1
-            if not new_value >= value - _DROP * max(1.0, abs(value)):
-                if stop.check or not np.isfinite(new_value):
-                    raise NumericalError(f"The objective fell from {value!r} to {new_value!r} where it cannot.")
-                break
+            if stop.check or not np.isfinite(new_value):
+                raise NumericalError(f"The objective fell from {value!r} to {new_value!r} where it cannot.")
+            break
         last, gain = gain, new_value - value
         still = still + 1 if _to_come(gain, last) < stop.gain else 0
         state, value, sums = new, new_value, new_sums
         trace.append(value)
-        if new is not jump:
+        if factor != JUMP:
             step = min(max(factor, 1.0) * _GROWTH, _LONGEST) if stop.relax and factor >= 1.0 else 1.0
     return Climb(state, sums, np.array(trace), passes, still >= _STILL)
 
 
-def _tries(model: Model, state: State, goal: State, step: float, jump: State | None) -> Iterator[tuple[float, State]]:
+def _tries(
+    model: Model, state: State, sums: Sums, step: float, past: Extrapolation | None
+) -> Iterator[tuple[float, State]]:
     """Where to go from a state, the boldest first, with the factor by which each stretches the step to its goal."""
+    goal = model.improve(state, sums)
+    jump = None if past is None else past.propose(model, state, goal, sums.counts)
     if jump is not None:
-        yield 0.0, jump
+        yield JUMP, jump
     for factor in (step, *_SHORTER) if step > 1.0 else _SHORTER:
         new = goal if factor == 1.0 else model.between(state, goal, factor)
         if new is not None:
             yield factor, new
+    yield CAUTIOUS, model.improve(state, sums, cautious=True)
 
 
 def _to_come(gain: float, last: float) -> float:
@@ -274,7 +252,8 @@ def partial_fit(
     working = arrange(family, raw, stream.units)
     seen = stream.seen + working.total
     size = (seen if stream.total is None else stream.total) / working.total
-    state = step_along(stream.model, stream.state, working.parts, size, stream.step, stream.settings, generator(rng))
+    batch = chunks_of(working, stream.model.k)
+    state = step_along(stream.model, stream.state, batch, size, stream.step, stream.settings, generator(rng))
     return replace(stream, state=state, step=stream.step + 1, seen=seen)
 
 
@@ -291,8 +270,7 @@ def run(model: Model, working: Working, state: State, settings: SVBCM, rng: np.r
         for part, end in zip(parts, ends, strict=True):
             inside = at[(at < end) & (at >= end - len(part))] - (end - len(part))
             if len(inside):
-                some = part[inside]
-                batch.append(Rows(some.kind, some.lower, some.upper, some.width, np.ones(len(inside))))
+                batch.append(replace(part[inside], weight=np.ones(len(inside))))
         state = step_along(model, state, batch, weight[-1] / size, t, settings, rng)
     return state
 
@@ -302,9 +280,8 @@ def step_along(
 ) -> State:
     """One step by a batch of which each row represents ``size`` rows."""
     theta, log_weight, _ = model.view(state)
-    some = Working(tuple(batch), Units(), 0.0, 0.0, 0.0)
     assign = rng if settings.statistics == "sampled" else None
-    sums = sum_over(chunks_of(some, len(log_weight)), model.family, theta, log_weight, assign)
+    sums = sum_over(batch, model.family, theta, log_weight, assign)
     goal = model.improve(state, Sums(size * sums.log_norm, size * sums.counts, size * sums.statistics))
     length = (settings.delay + t + 1.0) ** -settings.forgetting
     return model.between(state, goal, min(length, 1.0)) or state

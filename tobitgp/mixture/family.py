@@ -6,18 +6,20 @@ Parameters of K components are (K,) arrays each, answers about n values (K, n).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.special import digamma, expit, gammaincinv, gammaln, polygamma
+from scipy.special import digamma, expit, gammaln, polygamma
 
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics.log_probabilities import log_difference
 from tobitgp.typing import Array, BoolArray, IntArray
 
-_MOST_DOUBLINGS, _MOST_HALVINGS = 1100, 200
+_MOST_DOUBLINGS, _MOST_HALVINGS = 2200, 200
 _TINY = 1e-300
+_ROUNDING, _AT_BOUND = 1e-12, 1e-9
 
 
 class ComponentDistribution(ABC):
@@ -42,9 +44,9 @@ class ComponentDistribution(ABC):
     def ppf(self, q: Array) -> Array:
         """Quantiles (K, n); of counts, a value at or above them."""
 
-    @abstractmethod
     def limiting_hazard(self) -> Array:
         """What the hazard tends to as x grows without end, (K,); of counts as `Predictive.hazard` has it."""
+        return np.zeros(len(self))
 
     @abstractmethod
     def rvs(self, rng: np.random.Generator) -> Array:
@@ -63,7 +65,7 @@ class ComponentDistribution(ABC):
         return type(self)(*(getattr(self, field.name)[which] for field in fields(self)))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        return len(self.limiting_hazard())
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
 
     def log_interval(self, lower: Array, upper: Array) -> Array:
         """Log probability of (lower, upper], (K, n); log density where the ends (n,) are equal."""
@@ -80,10 +82,7 @@ class ComponentDistribution(ABC):
         return out
 
     def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
-        """Values up to which shares (n,) of the probability between two ends (n,) lie, (K, n).
-
-        By doublings and halvings, on the log scale of the smaller tail.
-        """
+        """Values (K, n) up to which shares (n,) of the probability between two ends (n,) lie."""
         unit = np.ones((len(self), 1))
         if self.discrete:
             lower, upper = np.maximum(np.floor(lower), -1.0), np.floor(upper)
@@ -99,20 +98,8 @@ class ComponentDistribution(ABC):
             def reached(x: Array) -> BoolArray:
                 return np.asarray(np.where(left, self.log_cdf(x) >= below, self.log_sf(x) <= above))
 
-            start, width = np.broadcast_to(lower, below.shape), np.broadcast_to(unit, below.shape)
-            for _ in range(_MOST_DOUBLINGS):
-                short = ~reached(np.minimum(start + width, upper))
-                if not short.any():
-                    break
-                width = np.where(short, 2.0 * width, width)
-            end = np.minimum(start + width, upper)
-            for _ in range(_MOST_HALVINGS):
-                middle = np.floor(0.5 * (start + end)) if self.discrete else 0.5 * start + 0.5 * end
-                if ((middle == start) | (middle == end)).all():
-                    break
-                enough = reached(middle)
-                start, end = np.where(enough, start, middle), np.where(enough, middle, end)
-        return end
+            start, width = (np.broadcast_to(one, below.shape) for one in (lower, unit))
+            return first_beyond(reached, start, width, upper, discrete=self.discrete)
 
     def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Means and variances between two ends (n,), (K, n) each, by double-exponential quadrature of quantiles."""
@@ -123,6 +110,30 @@ class ComponentDistribution(ABC):
         values = np.stack([self.truncated_ppf(np.full(len(lower), one), lower, upper) for one in share], axis=-1)
         mean = values @ weight
         return mean, (values - mean[..., None]) ** 2 @ weight
+
+
+def first_beyond(
+    reached: Callable[[Array], BoolArray], start: Array, width: Array, end: Array | float = np.inf, *, discrete: bool
+) -> Array:
+    """Where monotone conditions come to hold after a start, and at the latest at an end, by doublings of a width."""
+    for _ in range(_MOST_DOUBLINGS):
+        short = ~reached(np.minimum(start + width, end))
+        if not short.any():
+            break
+        width = np.where(short, 2.0 * width, width)
+    return first_between(reached, start, np.minimum(start + width, end), discrete=discrete)
+
+
+def first_between(reached: Callable[[Array], BoolArray], low: Array, high: Array, *, discrete: bool) -> Array:
+    """Where monotone conditions come to hold between two ends, by halvings; whole numbers where discrete."""
+    for _ in range(_MOST_HALVINGS):
+        middle = 0.5 * low + 0.5 * high
+        middle = np.floor(middle) if discrete else middle
+        if ((middle == low) | (middle == high)).all():
+            break
+        enough = reached(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(high)
 
 
 class Sums(NamedTuple):
@@ -195,12 +206,8 @@ class Family(ABC):
         """Plug-in parameters (D, K) and offsets (K,) of posteriors (P, K)."""
 
     @abstractmethod
-    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """New posteriors (P, K) from sums taken at theta."""
-
-    def cautious(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """As `posterior`, by steps that cannot lower the bound."""
-        return self.posterior(prior, theta, sums)
+    def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
+        """New posteriors (P, K) from sums taken at theta; where cautious, never of a lower bound."""
 
     @abstractmethod
     def divergence(self, q: Array, prior: Array) -> Array:
@@ -227,7 +234,7 @@ class Family(ABC):
         """Ends (R, K) of central intervals for the user's parameters (R, K) with standard errors (R, K)."""
 
     @abstractmethod
-    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
+    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
         """New point estimates (D, K) from sums taken at theta; where cautious, never of a lower likelihood."""
 
     @abstractmethod
@@ -235,12 +242,18 @@ class Family(ABC):
         """Derivative of the log likelihood in theta, (D, K)."""
 
     @abstractmethod
+    def bounds(self, floor: float) -> tuple[Array, Array]:
+        """Between what point estimates lie, (D, 1) each; a floor keeps likelihoods finite."""
+
     def possible(self, theta: Array, floor: float) -> bool:
         """Whether point estimates lie where they may."""
+        low, high = self.bounds(floor)
+        return bool(((theta >= low - _ROUNDING) & (theta <= high + _ROUNDING)).all())
 
-    @abstractmethod
     def held(self, theta: Array, floor: float) -> BoolArray:
         """Which point estimates (D, K) stand at a bound."""
+        low, high = self.bounds(floor)
+        return np.asarray((theta <= low + _AT_BOUND) | (theta >= high - _AT_BOUND))
 
     @abstractmethod
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
@@ -255,15 +268,11 @@ class Family(ABC):
         """Distribution of a new value at given parameters."""
 
     def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
-        """Derivatives (K, D, R) of the unbounded parameters of `drawn` in the user's, (R, K), with slopes (R, D, K)."""
-        return np.asarray(np.linalg.inv(np.moveaxis(slopes, 2, 0)))
+        """Derivatives (D, R, K) of the unbounded parameters of `drawn` in the user's, (R, K), with slopes (R, D, K)."""
+        return inverse(slopes)
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
-        """Draws (S, D, K) of theta, by normal moves (S, D, K) of the unbounded parameters.
-
-        Where draws are not normal, z (S, R, K) are their standard normal scores, and the user's parameters (R, K) have
-        standard errors (R, K).
-        """
+        """Draws (S, D, K) of theta by normal moves of unbounded parameters, or by scores z (S, R, K) and errors."""
         return theta + moves
 
 
@@ -278,38 +287,15 @@ def gamma_information(a: Array, b: Array) -> Array:
     return np.stack([np.stack([polygamma(1, a), -1.0 / b]), np.stack([-1.0 / b, a / (b * b)])])
 
 
-class RateFamily(Family):
-    """What families share whose one parameter is a rate with a gamma posterior (a, b)."""
+def inverse(slopes: Array) -> Array:
+    """Inverses (D, R, K) of the derivatives (R, D, K) of each component's parameters."""
+    with np.errstate(all="ignore"):
+        return np.moveaxis(np.asarray(np.linalg.inv(np.moveaxis(slopes, 2, 0))), 0, 2)
 
-    __slots__ = ()
-    parameters: ClassVar[tuple[str, ...]] = ("rate",)
-    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
-    positive: ClassVar[tuple[bool, ...]] = (True, True)
 
-    def divergence(self, q: Array, prior: Array) -> Array:
-        return gamma_divergence(q[0], q[1], prior[0], prior[1])
-
-    def between(self, old: Array, new: Array, step: float) -> Array | None:
-        """Shape and rate are natural parameters but for constants."""
-        q: Array = (1.0 - step) * old + step * new
-        return q if (q > 0.0).all() else None
-
-    def information(self, q: Array) -> Array:
-        return gamma_information(q[0], q[1])
-
-    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
-
-    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """Of the gamma posterior with this mean and standard deviation."""
-        a = (values / error) ** 2
-        return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
-
-    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
-        a, b = q
-        rate = a / b / units.scale
-        return rate[None], np.stack([rate / a, -rate / b])[None]
-
-    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
-        rate = np.exp(theta) / units.scale
-        return rate, rate[None]
+def blocks(slopes: Array, order: IntArray | None = None) -> Array:
+    """Derivatives (R, P, K) of each component's parameters as one matrix (R K, P K), columns in another order."""
+    R, P, k = slopes.shape
+    out, at = np.zeros((R, k, P, k)), np.arange(k)
+    out[:, at, :, at if order is None else order] = np.moveaxis(slopes, 2, 0)
+    return out.reshape(R * k, P * k)

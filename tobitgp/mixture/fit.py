@@ -12,7 +12,7 @@ from tobitgp.engines import map_independent, single_blas_thread
 from tobitgp.errors import DataError, NumericalError, SpecError
 from tobitgp.mixture.ascent import Climb, Stop, Stream, chunks_of, climb, partial_fit, run
 from tobitgp.mixture.family import Family
-from tobitgp.mixture.fitted import MixtureFit, describe, order_components
+from tobitgp.mixture.fitted import Mixture, MixtureFit, describe, order_components
 from tobitgp.mixture.gaussian import Gaussian, Lognormal
 from tobitgp.mixture.methods import EMCM, SVBCM, VBCM, Method
 from tobitgp.mixture.model import Bayes, Dirichlet, DirichletProcess, Model, Points, State, Weights
@@ -21,7 +21,7 @@ from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, check_numbe
 from tobitgp.mixture.starts import choose_units, crude_values, drop_components, moved, starts
 from tobitgp.mixture.weibull import Weibull
 from tobitgp.numerics.sampling import generator, words_for_heavy
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array
 
 STAGED_ABOVE, STAGE_ROWS = 50_000, 20_000
 _FIRST_STARTS, _FIRST_PASSES = 10, 10  # of a stream
@@ -47,11 +47,8 @@ def read_prior(family: Family, prior: Mapping[str, Any] | None, units: Units, ty
     """Hyper-parameters of the components' prior, (P,), on the scale that is modelled."""
     if prior is None:
         return family.default_prior(typical, k)
-    names = family.hyperparameters
-    if set(prior) != set(names):
-        raise SpecError(f"prior={dict(prior)!r}: a {family.name} mixture needs {', '.join(map(repr, names))}.")
-    values = np.array([prior[name] for name in names], dtype=np.float64)
-    for name, value in zip(names, values, strict=True):
+    values = np.array([prior[name] for name in family.hyperparameters], dtype=np.float64)
+    for name, value in zip(family.hyperparameters, values, strict=True):
         if not np.isfinite(value) or (name != "mean" and value <= 0.0):
             raise SpecError(f"prior={{{name!r}: {value:g}}}: a positive number is needed.")
     return family.prior_to_working(values, units)
@@ -67,12 +64,7 @@ def fit_mixture(
     labels: Array | None = None,
     **components: Any,
 ) -> MixtureFit:
-    """Fit a mixture to rows that are exact, left-, right- or interval-censored; lower, upper, weight, labels (n,).
-
-    Half of the ascents are from starts of their own, the others from the highest end with a component moved, as long as
-    that leads higher. Above 50,000 distinct rows they are on 20,000 of them, evenly spread, and the highest end goes on
-    over all.
-    """
+    """Fit a mixture to rows (n,); above 50,000 distinct ones on 20,000 of them first, and then on all."""
     method = VBCM() if method is None else method
     model, working, raw = _prepare(lower, upper, weight, labels, method, **components)
     with single_blas_thread(), np.errstate(over="ignore", under="ignore"):
@@ -95,10 +87,7 @@ def start_stream(
     k: int = 2,
     **components: Any,
 ) -> Stream:
-    """Begin a stochastic fit with a first batch of a stream; `partial_fit` goes on with it.
-
-    Of ten starts the one is taken that ten passes over these rows bring highest: short steps leave a bad one for long.
-    """
+    """Begin a stochastic fit with a first batch, at the best of ten starts; `partial_fit` goes on with it."""
     method = SVBCM() if method is None else method
     model, working, raw = _prepare(lower, upper, weight, None, method, k=k, **components)
     check_number(k, len(raw.lower))
@@ -110,18 +99,10 @@ def start_stream(
     return partial_fit(Stream(model, state, working.units, method, total=total), lower, upper, weight, rng=rng)
 
 
-def stream_order(stream: Stream) -> IntArray:
-    """Where the first, second, ... component stands in the state, (K,): by mean, under a process empty ones last."""
+def mixture_of(stream: Stream) -> Mixture:
+    """The mixture that a stream has come to."""
     counts = stream.seen * stream.model.estimated_weights(stream.state)[0]
-    return order_components(stream.model, stream.state, counts)
-
-
-def stream_parameters(stream: Stream) -> dict[str, Array]:
-    """Estimates of a stream, by name, components in the order of `stream_order`, (K,) each."""
-    order = stream_order(stream)
-    values, _ = stream.model.estimates(stream.state, stream.units)
-    named = dict(zip(stream.model.family.parameters, values[:, order], strict=True))
-    return {"weight": stream.model.estimated_weights(stream.state)[0][order], **named}
+    return Mixture(stream.model, stream.state, order_components(stream.model, stream.state, counts), stream.units)
 
 
 def _prepare(
@@ -146,12 +127,9 @@ def _prepare(
     units = choose_units(kind, raw)
     working = arrange(kind, raw, units)
     if isinstance(method, EMCM):
-        for name, value in (("weights", weights), ("prior", prior)):
-            if value is not None:
-                raise SpecError(f"{name}={value!r} is a prior, which goes with VBCM and SVBCM, not with EMCM.")
         return Points(kind, k, method.floor), working, raw
     weights = Dirichlet() if weights is None else weights
-    typical = float(np.average(crude_values(kind, raw)[0], weights=raw.weight))
+    typical = float(np.average(crude_values(kind, raw), weights=raw.weight))
     values = read_prior(kind, prior, units, typical if typical > 0.0 else 1.0, weights.expected_number(k))
     return Bayes(kind, values, weights, k), working, raw
 
@@ -163,8 +141,7 @@ def _stop(method: Method, total: float) -> Stop:
 def _ascend(model: Model, working: Working, method: Method, rng: np.random.Generator) -> tuple[Climb, Array]:
     """The highest end, and the ends of all ascents."""
     k = model.k
-    staged = sum(map(len, working.parts)) > STAGED_ABOVE
-    some = subset(working, STAGE_ROWS) if staged else working
+    some = subset(working, STAGE_ROWS) if sum(map(len, working.parts)) > STAGED_ABOVE else working
     stop, chunks = _stop(method, working.total), chunks_of(some, k)
     begins = starts(model, some, k, method.n_init - method.n_init // 2, rng)
     if isinstance(method, SVBCM):
@@ -179,7 +156,7 @@ def _ascend(model: Model, working: Working, method: Method, rng: np.random.Gener
     best = _highest(climbs)
     if isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess) and k > 1:
         best = drop_components(model, chunks, best, stop)
-    if staged:
+    if some is not working:
         best = climb(model, chunks_of(working, k), best.state, stop)
     return best, np.array([one.value for one in climbs])
 

@@ -1,15 +1,12 @@
-r"""The outcome of a fit of a mixture: parameters, their covariance and intervals.
+r"""A mixture at a posterior or at point estimates: its parameters, their covariance, and what it says of rows.
 
-A posterior of variational Bayes counts a censored row as one that was seen, so that its variances are too small: with
-one exponential component by the factor (a_0 + exact rows) / (a_0 + rows). Linear response mends this. With L the bound
-as a function of the coordinates phi of the posterior, and G the derivative of the posterior means of the parameters in
-phi, it is
+A posterior of variational Bayes counts a censored row as one that was seen, so that its variances are too small. Linear
+response, with G the derivatives of the parameters in the coordinates phi of the posterior, mends this:
 
 .. math:: V = G\,(-\partial^2 L / \partial\varphi^2)^{-1}\, G',
 
-while the posterior itself has Fisher's information in place of the second derivative: (LR2) to (LR5) of the theory
-pages. At point estimates the same expression is the inverse of the observed information. The gradient is closed, and
-its derivative is taken by differences.
+(LR2) to (LR5) of the theory pages. At point estimates it is the inverse of the observed information. The gradient of L
+is closed, and its derivative is taken by differences.
 
 References
 ----------
@@ -22,11 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, ndtri
+from scipy.linalg import block_diag
+from scipy.special import ndtri
 
 from tobitgp.engines import row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.mixture.ascent import Climb, chunks_of, evaluate, probabilities, sum_over
+from tobitgp.mixture.family import blocks
 from tobitgp.mixture.methods import EMCM, Method
 from tobitgp.mixture.model import Bayes, DirichletProcess, Model, State
 from tobitgp.mixture.predictive import Predictive
@@ -36,22 +35,120 @@ from tobitgp.numerics.roots import slope
 from tobitgp.typing import Array, BoolArray, IntArray
 
 _STEP = 0.05  # of a posterior standard deviation
-_NOTHING = 1e-12
 _LEAST = 1e-6  # smallest ratio of curvature to information that is taken for one
+HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
+_CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A mixture at a state. Component arrays are ordered by mean, under a Dirichlet process empty ones last."""
+
+    model: Model  # `Bayes` or `Points`, on the scale that is modelled
+    state: State  # posterior or point estimates, on the scale that is modelled, in the model's own order of components
+    order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
+    units: Units  # of the scale that is modelled
+
+    @property
+    def k(self) -> int:
+        """Number of components."""
+        return len(self.order)
+
+    @property
+    def process(self) -> bool:
+        """Whether the weights are those of a Dirichlet process."""
+        return _is_process(self.model)
+
+    @property
+    def weights(self) -> Array:
+        """Estimated weights, (K,)."""
+        return self.model.estimated_weights(self.state)[0][self.order]
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Estimated parameters of the components by name, (K,) each, in the user's units."""
+        values, _ = self.model.estimates(self.state, self.units)
+        return dict(zip(self.model.family.parameters, values[:, self.order], strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters, ``weight[1]``, ..., in the order of `values`."""
+        kinds = ("weight", *self.model.family.parameters)
+        return tuple(f"{kind}[{i}]" for kind in kinds for i in range(1, self.k + 1))
+
+    @property
+    def values(self) -> Array:
+        """Estimates of all parameters, (K + R K,)."""
+        return np.concatenate([self.weights, *self.parameters.values()])
+
+    @property
+    def theta(self) -> Array:
+        """Plug-in parameters of the components, (D, K), on the scale that is modelled."""
+        return self.model.view(self.state).theta[:, self.order]
+
+    def predictive(self) -> Predictive:
+        """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
+        state = State(self.state.weights, self.state.components[:, self.order])
+        return Predictive(self.weights, self.model.distribution(state, self.units))
+
+    def plug_in(self) -> Predictive:
+        """Distribution of a new value at the estimated parameters."""
+        return Predictive(self.weights, self.model.family.distribution(self.theta, self.units))
+
+    def responsibilities(self, lower: Array, upper: Array) -> Array:
+        """Probability of each component for rows in (lower, upper], under q; lower, upper (n,); gives (n, K)."""
+        family, out = self.model.family, np.tile(self.weights, (len(lower), 1))
+        raw = read_rows(family, lower, upper)
+        theta, log_weight, _ = self.model.view(self.state)
+        parts = arrange(family, raw, self.units, collapse=False).parts
+        for part, at in zip(parts, filter(len, raw.of_kinds()), strict=True):
+            for rows in row_chunks(0, len(part), _CHUNK):
+                r = probabilities(part[rows], family, theta, log_weight)
+                out[raw.position[at[rows]]] = r[self.order].T
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureFit(Mixture):
+    """A fitted mixture."""
+
+    method: Method
+    objective: float  # evidence lower bound, or log likelihood, of the response as written
+    trace: Array  # (T,), objective after each accepted pass of the last ascent
+    ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
+    converged: bool
+    passes: int  # passes of the last ascent, with those of trials that followed it
+    counts: Array  # (K,), expected weight of rows of each component
+    exact_counts: Array  # (K,), of exact rows
+    total: float  # weight of all rows that say something
+    exact: float  # weight of the exact rows
+    notes: tuple[str, ...]  # what a user should be warned of
+
+    @property
+    def shown(self) -> BoolArray:
+        """Components that stand in tables and figures, (K,), the first: under a process those that hold rows."""
+        return np.asarray(self.counts >= HELD) if self.process else np.ones(self.k, dtype=np.bool_)
+
+    @property
+    def elbo(self) -> float:
+        """Evidence lower bound; NaN for point estimates."""
+        return self.objective if isinstance(self.model, Bayes) else float("nan")
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log likelihood of point estimates; NaN for posteriors."""
+        return float("nan") if isinstance(self.model, Bayes) else self.objective
+
+    @property
+    def n_effective(self) -> int:
+        """Number of components that hold more than a row and more than a hundredth of the rows."""
+        return int((self.counts > max(1.0, 0.01 * self.total)).sum())
 
 
 def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array | None = None) -> Array:
-    """Covariance of the parameters by linear response, or from the observed information of point estimates.
-
-    Takes four passes over the rows for each coordinate of the posterior, of which a Gaussian component has four and one
-    of its weight.
-
-    Shapes: lower, upper, weight (n,); gives (p, p).
-    """
-    model, family = fit.model, fit.model.family
-    raw = read_rows(family, lower, upper, weight)
-    working = arrange(family, raw, fit.units)
-    chunks = chunks_of(working, fit.k)
+    """Covariance (p, p) of the parameters by linear response, or from the observed information of point estimates."""
+    model = fit.model
+    chunks = chunks_of(arrange(model.family, read_rows(model.family, lower, upper, weight), fit.units), fit.k)
     at, unit = fit.state.flat(), _units(fit)
 
     def gradient(x: Array) -> Array:
@@ -59,16 +156,14 @@ def linear_response(fit: MixtureFit, lower: Array, upper: Array, weight: Array |
         return model.gradient(state, evaluate(model, chunks, state)[1])
 
     with single_blas_thread(), np.errstate(all="ignore"):
-        curvature = np.empty((len(at), len(at)))
-        for j in range(len(at)):
-            way = np.zeros(len(at))
-            way[j] = unit[j]
-            curvature[j] = -slope(lambda s, way=way: gradient(at + s * way), _STEP) * unit  # type: ignore[misc]
+        ways = np.diag(unit)
+        rows = [-slope(lambda s, way=way: gradient(at + s * way), _STEP) * unit for way in ways]  # type: ignore[misc]
+        curvature = np.array(rows)
     return _sandwich(fit, 0.5 * (curvature + curvature.T), unit)
 
 
 def posterior_covariance(fit: MixtureFit) -> Array:
-    """Covariance of the parameters under the posterior itself, too small where rows are censored; (p, p)."""
+    """Covariance (p, p) of the parameters under the posterior itself, too small where rows are censored."""
     model = fit.model
     if not isinstance(model, Bayes):
         raise SpecError("Point estimates have no posterior; linear_response gives their covariance.")
@@ -106,167 +201,31 @@ def _sandwich(fit: MixtureFit, curvature: Array, unit: Array) -> Array:
 
 def _slopes(fit: MixtureFit) -> Array:
     """Derivatives of the parameters in the coordinates, (p, coordinates)."""
-    m, k, order = fit.state.weights.size, fit.k, fit.order
     of_weights = fit.model.estimated_weights(fit.state)[1]
-    values, of_components = fit.model.estimates(fit.state, fit.units)
-    G = np.zeros((k + values.size, m + fit.state.components.size))
-    G[:k, :m] = of_weights[order]
-    for r in range(len(values)):
-        for p in range(len(fit.state.components)):
-            G[k * (1 + r) + np.arange(k), m + p * k + order] = of_components[r, p, order]
-    return G
+    of_components = fit.model.estimates(fit.state, fit.units)[1]
+    return np.asarray(block_diag(of_weights[fit.order], blocks(of_components[:, :, fit.order], fit.order)))
 
 
 def intervals(fit: MixtureFit, V: Array, level: float = 0.95) -> Array:
-    """Central intervals of all parameters; V (p, p); gives (p, 2).
-
-    A covariance says how wide an interval is, not what shape it has. With few exact rows the posterior of a mean has
-    long tails and that of a scale is skew, so each family keeps the shape of its own posterior with the information
-    that the covariance says is left; weights are normal on the logit scale. (LR6) and (LR7) of the theory pages.
-    """
-    error = np.sqrt(np.diag(V))
-    of_weights = _logit_interval(fit.weights, error[: fit.k], level)
+    """Central intervals (p, 2) of the shape of each posterior, V (p, p) saying how wide; (LR6) and (LR7)."""
+    error, weight = np.sqrt(np.diag(V)), fit.weights
+    inside = (weight > 0.0) & (weight < 1.0)
+    variance = np.where(inside, weight * (1.0 - weight), 1.0)
+    away = np.exp(ndtri(0.5 + 0.5 * level) * error[: fit.k] / variance)
+    ends = np.column_stack([weight / (weight + (1.0 - weight) * way) for way in (away, 1.0 / away)])
     values = np.array(list(fit.parameters.values()))
     low, high = fit.model.family.interval(values, error[fit.k :].reshape(values.shape), level)
+    of_weights = np.where(inside[:, None], ends, weight[:, None])
     return np.concatenate([of_weights, np.column_stack([low.ravel(), high.ravel()])])
 
 
-def _logit_interval(weight: Array, error: Array, level: float) -> Array:
-    inside = (weight > 0.0) & (weight < 1.0)
-    variance = np.where(inside, weight * (1.0 - weight), 1.0)
-    away = np.exp(ndtri(0.5 + 0.5 * level) * error / variance)
-    ends = np.column_stack([weight / (weight + (1.0 - weight) * way) for way in (away, 1.0 / away)])
-    return np.where(inside[:, None], ends, weight[:, None])
-
-
-HELD = 0.5  # expected rows from which a component of a Dirichlet process counts as one
-_CHUNK = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class MixtureFit:
-    """A fitted mixture. Component arrays are ordered by mean, under a Dirichlet process empty ones last."""
-
-    model: Model  # `Bayes` or `Points`, on the scale that is modelled
-    method: Method
-    state: State  # posterior or point estimates, on the scale that is modelled, in the model's own order of components
-    order: IntArray  # (K,), where each component stands in the state; not 0, 1, ... only under a Dirichlet process
-    units: Units  # of the scale that is modelled
-    objective: float  # evidence lower bound, or log likelihood, of the response as written
-    trace: Array  # (T,), objective after each accepted pass of the last ascent
-    ends: Array  # (R,), what the ascents reached; on a part of the rows where there are more than 50,000
-    converged: bool
-    passes: int  # passes of the last ascent, with those of trials that followed it
-    counts: Array  # (K,), expected weight of rows of each component
-    exact_counts: Array  # (K,), of exact rows
-    total: float  # weight of all rows that say something
-    exact: float  # weight of the exact rows
-    notes: tuple[str, ...]  # what a user should be warned of
-
-    @property
-    def k(self) -> int:
-        """Number of components."""
-        return len(self.order)
-
-    @property
-    def process(self) -> bool:
-        """Whether the weights are those of a Dirichlet process."""
-        return _is_process(self.model)
-
-    @property
-    def shown(self) -> BoolArray:
-        """Components that stand in tables and figures, (K,), the first: under a process those that hold rows."""
-        return np.asarray(self.counts >= HELD) if self.process else np.ones(self.k, dtype=np.bool_)
-
-    @property
-    def elbo(self) -> float:
-        """Evidence lower bound; NaN for point estimates."""
-        return self.objective if isinstance(self.model, Bayes) else float("nan")
-
-    @property
-    def elbo_of_any_order(self) -> float:
-        """Evidence lower bound plus log K!, since labels may be exchanged; without it few components are favoured.
-
-        (MIX17) of the theory pages.
-        """
-        return self.elbo + float(gammaln(self.k + 1.0))
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log likelihood of point estimates; NaN for posteriors."""
-        return float("nan") if isinstance(self.model, Bayes) else self.objective
-
-    @property
-    def weights(self) -> Array:
-        """Estimated weights, (K,)."""
-        return self.model.estimated_weights(self.state)[0][self.order]
-
-    @property
-    def parameters(self) -> dict[str, Array]:
-        """Estimated parameters of the components by name, (K,) each, in the user's units."""
-        values, _ = self.model.estimates(self.state, self.units)
-        return dict(zip(self.model.family.parameters, values[:, self.order], strict=True))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all parameters, ``weight[1]``, ..., in the order of `values`."""
-        kinds = ("weight", *self.model.family.parameters)
-        return tuple(f"{kind}[{i}]" for kind in kinds for i in range(1, self.k + 1))
-
-    @property
-    def values(self) -> Array:
-        """Estimates of all parameters, (K + R K,)."""
-        return np.concatenate([self.weights, *self.parameters.values()])
-
-    @property
-    def n_effective(self) -> int:
-        """Number of components that hold more than a row and more than a hundredth of the rows."""
-        return int((self.counts > max(1.0, 0.01 * self.total)).sum())
-
-    @property
-    def theta(self) -> Array:
-        """Plug-in parameters of the components, (D, K), on the scale that is modelled."""
-        return self.model.view(self.state).theta[:, self.order]
-
-    def predictive(self) -> Predictive:
-        """Distribution of a new value: parameters integrated over their posterior, or at their estimates."""
-        state = State(self.state.weights, self.state.components[:, self.order])
-        return Predictive(self.weights, self.model.distribution(state, self.units))
-
-    def plug_in(self) -> Predictive:
-        """Distribution of a new value at the estimated parameters."""
-        return Predictive(self.weights, self.model.family.distribution(self.theta, self.units))
-
-    def responsibilities(self, lower: Array, upper: Array) -> Array:
-        """Probability of each component for rows in (lower, upper], under q; lower, upper (n,); gives (n, K)."""
-        lower, upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-        family = self.model.family
-        raw = read_rows(family, lower, upper)
-        kinds = np.select([raw.lower == raw.upper, np.isneginf(raw.lower), np.isposinf(raw.upper)], [0, 1, 2], 3)
-        out = np.tile(self.weights, (len(lower), 1))
-        theta, log_weight, _ = self.model.view(self.state)
-        parts = arrange(family, raw, self.units, collapse=False).parts
-        for part, kind in zip(parts, np.unique(kinds), strict=True):
-            position = raw.position[kinds == kind]
-            for rows in row_chunks(0, len(part), _CHUNK):
-                out[position[rows]] = probabilities(part[rows], family, theta, log_weight)[self.order].T
-        return out
-
-
 def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
-    r"""Mean and variance of the values of rows in (lower, upper]; lower, upper (n,); gives mean, variance (n,).
-
-    A row's posterior q(y, z) is a mixture, by responsibility, of the components' distributions at their plug-in
-    parameters inside the interval, so that :math:`E y = \sum_k r_k m_k` and :math:`\mathrm{Var}\,y = \sum_k r_k (v_k +
-    m_k^2) - (E y)^2`; (MIX16) of the theory pages.
-    """
-    lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
-    r = fit.responsibilities(lower, upper).T
-    exact = lower == upper
-    mean, variance = lower.copy(), np.zeros(len(lower))
-    low, high, r = lower[~exact], upper[~exact], r[:, ~exact]
+    """Mean and variance (n,) of the values of rows in (lower, upper], given the responsibilities; (MIX16)."""
+    r, exact = fit.responsibilities(lower, upper).T, lower == upper
+    mean, variance = np.array(lower, dtype=np.float64), np.zeros(len(lower))
+    r = r[:, ~exact]
     with np.errstate(all="ignore"):
-        first, within = fit.plug_in().distribution.truncated_moments(low, high)
+        first, within = fit.plug_in().distribution.truncated_moments(lower[~exact], upper[~exact])
         mean[~exact] = weighted(first, r).sum(axis=0)
         variance[~exact] = weighted(within + (first - mean[~exact]) ** 2, r).sum(axis=0)
     variance[np.isinf(mean)] = np.inf
@@ -274,47 +233,45 @@ def impute(fit: MixtureFit, lower: Array, upper: Array) -> tuple[Array, Array]:
 
 
 def order_components(model: Model, state: State, counts: Array) -> IntArray:
-    """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last.
-
-    Shapes: counts (K,).
-    """
+    """Where the first, second, ... component stands in a state, (K,): by mean, under a process empty ones last."""
     location = model.family.location(model.view(state).theta)
-    empty = _is_process(model) & (counts < HELD)
-    return np.lexsort((location, empty))
+    return np.lexsort((location, _is_process(model) & (counts < HELD)))
 
 
 def _is_process(model: Model) -> bool:
-    return isinstance(getattr(model, "weights", None), DirichletProcess)
+    return isinstance(model, Bayes) and isinstance(model.weights, DirichletProcess)
 
 
 def describe(model: Model, method: Method, working: Working, best: Climb, ends: Array, raw: Raw) -> MixtureFit:
     """Put the components in order, and say what a user should be warned of."""
-    theta, log_weight, _ = model.view(best.state)
-    order = order_components(model, best.state, best.sums.counts)
-    state = model.permute(best.state, order)
-    chunks = chunks_of(working, len(order))
+    state, (theta, log_weight, _) = best.state, model.view(best.state)
+    order = order_components(model, state, best.sums.counts)
+    counts, chunks = best.sums.counts[order], chunks_of(working, len(order))
     exact_counts, between_counts = (
         sum_over([rows for rows in chunks if rows.kind == kind], model.family, theta, log_weight).counts[order]
         for kind in ("exact", "interval")
     )
     alone = model.family.distribution(theta[:, order], working.units)
     medians = np.array([Predictive(np.ones(1), alone[[i]]).ppf(0.5) for i in range(len(order))])
+    notes = _notes(model, method, best, working, exact_counts + between_counts, counts, medians, raw)
+    if not _is_process(model):
+        state, order = State(state.weights[order], state.components[:, order]), np.arange(len(order))
     return MixtureFit(
-        model,
-        method,
-        best.state if state is None else state,
-        order if state is None else np.arange(len(order)),
-        working.units,
-        best.value + working.constant,
-        best.trace + working.constant,
-        ends + working.constant,
-        best.converged,
-        best.passes,
-        best.sums.counts[order],
-        exact_counts,
-        working.total,
-        working.exact,
-        _notes(model, method, best, working, exact_counts + between_counts, best.sums.counts[order], medians, raw),
+        model=model,
+        method=method,
+        state=state,
+        order=order,
+        units=working.units,
+        objective=best.value + working.constant,
+        trace=best.trace + working.constant,
+        ends=ends + working.constant,
+        converged=best.converged,
+        passes=best.passes,
+        counts=counts,
+        exact_counts=exact_counts,
+        total=working.total,
+        exact=working.exact,
+        notes=notes,
     )
 
 

@@ -9,55 +9,90 @@ References
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 19-31,
 with the variance 1/lambda in place of 1/tau in eqs. 28-31.
 Fraley and Raftery (2007), Bayesian regularization for normal mixture estimation and model-based clustering, *Journal of
-Classification* 24, 155-181, whose rule for the rate of the precision's prior is the default.
+Classification* 24, 155-181: the rule for the rate of the precision's prior.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, ndtri, stdtrit
+from scipy.special import digamma, stdtrit
 
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.distributions.normal import Normal as StandardNormal
+from tobitgp.distributions.student import Student
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
-from tobitgp.numerics import student_t
-from tobitgp.numerics.normal import log_cdf
-from tobitgp.numerics.truncated import between, lower_tail
-from tobitgp.typing import Array, BoolArray
+from tobitgp.numerics.truncated import between, lower_tail, moments
+from tobitgp.typing import Array
 
 _FEWEST_DF = 1.0
+_FAR = 1e100
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, slots=True)
-class Normal(ComponentDistribution):
-    """Normal distributions of mean and standard deviation (K,)."""
+class LocationScale(ComponentDistribution):
+    """Distributions of ``loc + scale Z``, (K,) each, Z normal, or of its exponential."""
 
     loc: Array
     scale: Array
+    log: ClassVar[bool] = False  # whether it is the exponential
+
+    def each(self, of: Callable[..., Array], *z: Array) -> Array:
+        """What the distribution of Z, symmetric about 0, says of its values in each component, (K, n)."""
+        return of(StandardNormal(), *z)
+
+    def standardised(self, x: Array) -> Array:
+        """Values of Z, (K, n)."""
+        with np.errstate(divide="ignore"):
+            y = np.log(np.maximum(x, 0.0)) if self.log else x
+        return (y - self.loc[:, None]) / self.scale[:, None]
+
+    def response(self, z: Array) -> Array:
+        """Values at values of Z, (K, n)."""
+        y = self.loc[:, None] + self.scale[:, None] * z
+        with np.errstate(over="ignore"):
+            return np.exp(y) if self.log else y
 
     def log_density(self, x: Array) -> Array:
-        z = self._standardised(x)
-        return -0.5 * z * z - _HALF_LOG_2PI - np.log(self.scale)[:, None]
+        z = self.standardised(x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = self.each(lambda noise, z: noise.logpdf(z), z)
+            values = values - np.log(x) if self.log else values
+        return np.where(np.isfinite(z), values, -np.inf) - np.log(self.scale)[:, None]
 
     def log_cdf(self, x: Array) -> Array:
-        return log_cdf(self._standardised(x))
+        return self._tail(self.standardised(x))
 
     def log_sf(self, x: Array) -> Array:
-        return log_cdf(-self._standardised(x))
+        return self._tail(-self.standardised(x))
+
+    def _tail(self, z: Array) -> Array:
+        return self.each(lambda noise, z: noise.log_cdf(z), z)
 
     def ppf(self, q: Array) -> Array:
-        return self.loc[:, None] + self.scale[:, None] * ndtri(q)
+        z = self.each(lambda noise, q: noise.ppf(q), np.broadcast_to(q, (len(self), len(q))))
+        return self.response(np.where(q <= 0.0, -np.inf, z))
+
+    def rvs(self, rng: np.random.Generator) -> Array:
+        return self.response(rng.standard_normal(len(self))[:, None])[:, 0]
+
+    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
+        """From logarithms of the smaller tail."""
+        a, b = self.standardised(lower), self.standardised(upper)
+        return self.response(self.each(lambda noise, a, b: quantile_inside(noise, share, a, b), a, b))
+
+
+@dataclass(frozen=True, slots=True)
+class Normal(LocationScale):
+    """Normal distributions of mean and standard deviation (K,)."""
 
     def limiting_hazard(self) -> Array:
         return np.full_like(self.loc, np.inf)
-
-    def rvs(self, rng: np.random.Generator) -> Array:
-        return np.asarray(rng.normal(self.loc, self.scale))
 
     def mean(self) -> Array:
         return self.loc
@@ -65,70 +100,93 @@ class Normal(ComponentDistribution):
     def variance(self) -> Array:
         return self.scale**2
 
-    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
-        """From logarithms of the smaller tail."""
-        z = quantile_inside(StandardNormal(), share, self._standardised(lower), self._standardised(upper))
-        return self.loc[:, None] + self.scale[:, None] * z
-
     def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        loc, scale = self.loc[:, None], self.scale[:, None]
-        half = 0.5 * (upper - lower) / scale
-        _, first, second = standard_truncated(self._standardised(lower), self._standardised(upper), half)
-        return np.clip(loc + scale * first, lower, upper), scale**2 * np.maximum(second - first**2, 0.0)
-
-    def _standardised(self, x: Array) -> Array:
-        return (x - self.loc[:, None]) / self.scale[:, None]
+        half = 0.5 * (upper - lower) / self.scale[:, None]
+        _, first, complement = _truncated(self.standardised(lower), self.standardised(upper), half)
+        variance = self.scale[:, None] ** 2 * np.maximum(1.0 - complement, 0.0)
+        return np.clip(self.response(first), lower, upper), variance
 
 
 @dataclass(frozen=True, slots=True)
-class StudentT(ComponentDistribution):
-    """Student's t with location, scale and degrees of freedom (K,)."""
+class LogNormal(LocationScale):
+    """Exponentials of normal distributions."""
 
-    loc: Array
-    scale: Array
+    log: ClassVar[bool] = True
+
+    @np.errstate(over="ignore")
+    def mean(self) -> Array:
+        return np.exp(self.loc + 0.5 * self.scale**2)
+
+    @np.errstate(over="ignore")
+    def variance(self) -> Array:
+        return self.mean() ** 2 * np.expm1(self.scale**2)
+
+    @np.errstate(all="ignore")
+    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Powers of the value tilt its logarithm's distribution."""
+        lower, loc, scale = np.maximum(lower, 0.0), self.loc[:, None], self.scale[:, None]
+        a, b = self.standardised(lower), self.standardised(upper)
+        half = 0.5 * np.log1p((upper - lower) / lower) / scale
+        log_mass = _truncated(a, b, half)[0]
+
+        def moment(r: float) -> Array:
+            tilted = _truncated(a - r * scale, b - r * scale, half)[0]
+            return np.exp(r * loc + 0.5 * (r * scale) ** 2 + tilted - log_mass)
+
+        first = np.clip(moment(1.0), lower, upper)
+        return first, np.clip(moment(2.0) - first**2, 0.0, (0.5 * (upper - lower)) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class StudentT(LocationScale):
+    """Student's t distributions with degrees of freedom (K,)."""
+
     df: Array
 
-    def log_density(self, x: Array) -> Array:
-        z = (x - self.loc[:, None]) / self.scale[:, None]
-        each = [student_t.log_density(row, df, 0)[0] for row, df in zip(z, self.df, strict=True)]
-        return np.where(np.isfinite(z), np.array(each), -np.inf) - np.log(self.scale)[:, None]
-
-    def log_cdf(self, x: Array) -> Array:
-        return self._tail((x - self.loc[:, None]) / self.scale[:, None])
-
-    def log_sf(self, x: Array) -> Array:
-        return self._tail((self.loc[:, None] - x) / self.scale[:, None])
+    def each(self, of: Callable[..., Array], *z: Array) -> Array:
+        finite = (np.clip(each, -_FAR, _FAR) for each in z)
+        return np.stack([of(Student(df), *rows) for df, *rows in zip(self.df.tolist(), *finite, strict=True)])
 
     def _tail(self, z: Array) -> Array:
-        finite = np.clip(z, -1e150, 1e150)
-        tail = np.array([student_t.log_cdf(row, float(df)) for row, df in zip(finite, self.df, strict=True)])
-        return np.where(np.isneginf(z), -np.inf, np.where(np.isposinf(z), 0.0, tail))
-
-    def ppf(self, q: Array) -> Array:
-        z = np.array([student_t.ppf(q, float(df)) for df in self.df])
-        return self.loc[:, None] + self.scale[:, None] * np.where(q <= 0.0, -np.inf, z)
-
-    def limiting_hazard(self) -> Array:
-        return np.zeros_like(self.loc)
+        below = LocationScale._tail(self, z)
+        return np.where(np.isneginf(z), -np.inf, np.where(np.isposinf(z), 0.0, below))
 
     def rvs(self, rng: np.random.Generator) -> Array:
-        return np.asarray(self.loc + self.scale * rng.standard_t(self.df))
+        return self.response(rng.standard_t(self.df)[:, None])[:, 0]
 
     def mean(self) -> Array:
         return np.where(self.df > 1.0, self.loc, np.nan)
 
     def variance(self) -> Array:
-        ratio = np.divide(self.df, self.df - 2.0, out=np.full_like(self.df, np.inf), where=self.df > 2.0)
-        return np.where(self.df > 1.0, self.scale**2 * ratio, np.nan)
+        return self.scale**2 * np.array([Student(df).variance for df in self.df.tolist()])
 
 
-class NormalGammaFamily(Family):
-    """Components N(mean, sd^2) of what is modelled, the response or its logarithm.
+@dataclass(frozen=True, slots=True)
+class LogStudentT(StudentT):
+    """Exponentials of Student's t, which have no moments."""
 
-    Statistics are the standardised value z and its square; point parameters are mean and log sd.
-    """
+    log: ClassVar[bool] = True
 
-    __slots__ = ()
+    def mean(self) -> Array:
+        return np.full_like(self.loc, np.inf)
+
+    def variance(self) -> Array:
+        return np.full_like(self.loc, np.inf)
+
+
+def _truncated(a: Array, b: Array, half: Array) -> Array:
+    """Log mass of (a, b), and mean and 1 less variance of X, standard normal, inside; (3, K, n)."""
+    a, b, half = (np.clip(one, -_FAR, _FAR) for one in (a, b, half))
+    flat = moments(a.ravel(), b.ravel(), 0.5 * (a + b).ravel(), half.ravel(), rows=3)
+    return flat.reshape(3, *a.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian(Family):
+    """Components N(mean, sd^2): statistics are standardised value and square, point estimates mean and log sd."""
+
+    name: ClassVar[str] = "gaussian"
+    support: ClassVar[Support] = "real"
     free_of: ClassVar[Literal["location and scale"]] = "location and scale"
     parameters: ClassVar[tuple[str, ...]] = ("mean", "sd")
     hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "tau", "a", "b")
@@ -160,11 +218,7 @@ class NormalGammaFamily(Family):
         return np.stack([np.exp(theta[1]), np.ones_like(theta[1])])
 
     def default_prior(self, typical: float, k: float) -> Array:
-        """Mean 0 with the weight of a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision.
-
-        The precision is worth two rows whose squares add up to 1 / k^2, where the variance of all rows is 1: components
-        share it. So Fraley and Raftery (2007) choose the rate; the shape is that of Kohjima et al.
-        """
+        """Mean 0, worth a thousandth of a row, and a gamma(1, 1 / (2 k^2)) precision: components share the variance."""
         return np.array([0.0, 1e-3, 1.0, 0.5 / k**2])
 
     def prior_to_working(self, prior: Array, units: Units) -> Array:
@@ -175,7 +229,7 @@ class NormalGammaFamily(Family):
         mean, tau, a, b = q
         return np.stack([mean, 0.5 * np.log(b / a)]), 0.5 * (digamma(a) - np.log(a)) - 0.5 / tau
 
-    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
+    def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
         """Eqs. 20-22."""
         mean0, tau0, a0, b0 = prior
         centre, scatter = _centre_and_scatter(theta, sums, mean0)
@@ -221,21 +275,15 @@ class NormalGammaFamily(Family):
 
     def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
         """Sd is 1 / sqrt(E lambda)."""
-        mean, _, a, b = q
-        sd = units.scale * np.sqrt(b / a)
-        slopes = np.zeros((2, *q.shape))
-        slopes[0, 0] = units.scale
-        slopes[1, 2], slopes[1, 3] = -0.5 * sd / a, 0.5 * sd / b
-        return np.stack([units.shift + units.scale * mean, sd]), slopes
+        values, of = self.point_estimates(self.plug_in(q)[0], units)
+        slopes = [of[:, 0], 0.0 * of[:, 0], -0.5 * of[:, 1] / q[2], 0.5 * of[:, 1] / q[3]]
+        return values, np.stack(slopes, axis=1)
 
     @np.errstate(over="ignore", divide="ignore")
     def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
-        """See `Family`.
+        """Student's t for the mean and for log sd, whose variance 1 / (2 df) says how many degrees of freedom are left.
 
-        Student's t for the mean and for log sd. Under a normal-gamma posterior with df degrees of freedom the variance
-        of log sd = -log(precision) / 2 is 1 / (2 df) to first order, which says how many are left. A mean of which the
-        error is known alone, as of point estimates at the floor, is normal. With less than one degree of freedom left
-        ends are NaN: they would lie many powers of ten apart.
+        A mean of which the error is known alone is normal; with less than one degree of freedom ends are NaN.
         """
         mean, sd = values
         of_log = error[1] / sd
@@ -244,8 +292,7 @@ class NormalGammaFamily(Family):
         away = np.exp(t * of_log)
         return np.stack([mean - t * of_mean, sd / away]), np.stack([mean + t * of_mean, sd * away])
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
-        """See `Family`; ``floor`` bounds the variance from below, in standardised units."""
+    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
         centre, scatter = _centre_and_scatter(theta, sums, theta[0])
         variance = np.divide(scatter, sums.counts, out=np.exp(2.0 * theta[1]), where=sums.counts > 0.0)
         return np.stack([centre, 0.5 * np.log(np.maximum(variance, floor))])
@@ -254,11 +301,9 @@ class NormalGammaFamily(Family):
         z, square = sums.statistics
         return np.stack([z * np.exp(-theta[1]), square - sums.counts])
 
-    def possible(self, theta: Array, floor: float) -> bool:
-        return bool((theta[1] >= 0.5 * np.log(floor) - 1e-12).all())
-
-    def held(self, theta: Array, floor: float) -> BoolArray:
-        return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), theta[1] <= 0.5 * np.log(floor) + 1e-9])
+    def bounds(self, floor: float) -> tuple[Array, Array]:
+        """A floor bounds the variance from below, in that of the rows."""
+        return np.array([[-np.inf], [0.5 * np.log(floor)]]), np.full((2, 1), np.inf)
 
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
         sd = units.scale * np.exp(theta[1])
@@ -266,30 +311,15 @@ class NormalGammaFamily(Family):
         slopes[0, 0], slopes[1, 1] = units.scale, sd
         return np.stack([units.shift + units.scale * theta[0], sd]), slopes
 
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """Eq. 34."""
+        mean, tau, a, b = q
+        kind, scale = LogStudentT if self.logarithm else StudentT, np.sqrt(b / a * (1.0 + 1.0 / tau))
+        return kind(units.shift + units.scale * mean, units.scale * scale, 2.0 * a)
 
-@dataclass(frozen=True, slots=True)
-class Gaussian(NormalGammaFamily):
-    """Gaussian components."""
-
-    name: ClassVar[str] = "gaussian"
-    support: ClassVar[Support] = "real"
-
-    def predictive(self, q: Array, units: Units) -> StudentT:
-        return predictive_of(q, units)
-
-    def distribution(self, theta: Array, units: Units) -> Normal:
-        return normal_of(theta, units)
-
-
-def predictive_of(q: Array, units: Units) -> StudentT:
-    """Predictive distribution of what is modelled; eq. 34."""
-    mean, tau, a, b = q
-    return StudentT(units.shift + units.scale * mean, units.scale * np.sqrt(b / a * (1.0 + 1.0 / tau)), 2.0 * a)
-
-
-def normal_of(theta: Array, units: Units) -> Normal:
-    """Distribution of what is modelled at point parameters (2, K)."""
-    return Normal(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        kind = LogNormal if self.logarithm else Normal
+        return kind(units.shift + units.scale * theta[0], units.scale * np.exp(theta[1]))
 
 
 def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, Array]:
@@ -301,111 +331,10 @@ def _centre_and_scatter(theta: Array, sums: Sums, empty: Array) -> tuple[Array, 
     return centre, sd * sd * np.maximum(square - z * away, 0.0)
 
 
-def standard_truncated(a: Array, b: Array, half: Array) -> tuple[Array, Array, Array]:
-    """Log mass of (a, b] of half width ``half``, and means of X and its square, X standard normal inside."""
-    log_mass, first, second = np.zeros_like(a), np.zeros_like(a), np.ones_like(a)
-    left, right = np.isneginf(a) & np.isfinite(b), np.isfinite(a) & np.isposinf(b)
-    for at, end, sign in ((left, b, 1.0), (right, a, -1.0)):
-        z = sign * end[at]
-        log_mass[at], h = lower_tail(z)
-        first[at], second[at] = -sign * h, 1.0 - z * h
-    both = np.isfinite(a) & np.isfinite(b)
-    log_mass[both], first[both], second[both] = between(a[both], half[both])
-    return log_mass, first, second
-
-
 @dataclass(frozen=True, slots=True)
-class Exponentiated(ComponentDistribution):
-    """Exponentials of values of other distributions."""
-
-    logarithm: Normal | StudentT
-
-    def log_density(self, x: Array) -> Array:
-        y = _log(x)
-        return self.logarithm.log_density(y) - np.where(np.isfinite(y), y, 0.0)
-
-    def log_cdf(self, x: Array) -> Array:
-        return self.logarithm.log_cdf(_log(x))
-
-    def log_sf(self, x: Array) -> Array:
-        return self.logarithm.log_sf(_log(x))
-
-    @np.errstate(over="ignore")
-    def ppf(self, q: Array) -> Array:
-        return np.exp(self.logarithm.ppf(q))
-
-    def limiting_hazard(self) -> Array:
-        return np.zeros(len(self.logarithm))
-
-    @np.errstate(over="ignore")
-    def rvs(self, rng: np.random.Generator) -> Array:
-        return np.exp(self.logarithm.rvs(rng))
-
-    @np.errstate(over="ignore")
-    def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
-        return np.exp(self.logarithm.truncated_ppf(share, _log(lower), _log(upper)))
-
-
-@dataclass(frozen=True, slots=True)
-class LogNormal(Exponentiated):
-    """Log-normal distributions."""
-
-    logarithm: Normal
-
-    @np.errstate(over="ignore")
-    def mean(self) -> Array:
-        return np.exp(self.logarithm.loc + 0.5 * self.logarithm.scale**2)
-
-    @np.errstate(over="ignore")
-    def variance(self) -> Array:
-        return self.mean() ** 2 * np.expm1(self.logarithm.scale**2)
-
-    @np.errstate(all="ignore")
-    def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Powers of the value tilt its logarithm's distribution."""
-        lower = np.maximum(lower, 0.0)
-        loc, scale = self.logarithm.loc[:, None], self.logarithm.scale[:, None]
-        a, b = (_log(lower) - loc) / scale, (_log(upper) - loc) / scale
-        half = 0.5 * np.log1p((upper - lower) / lower) / scale
-        log_mass = standard_truncated(a, b, half)[0]
-        first, second = (
-            np.exp(
-                r * loc + 0.5 * (r * scale) ** 2 + standard_truncated(a - r * scale, b - r * scale, half)[0] - log_mass
-            )
-            for r in (1.0, 2.0)
-        )
-        first = np.clip(first, lower, upper)
-        return first, np.clip(second - first**2, 0.0, (0.5 * (upper - lower)) ** 2)
-
-
-@dataclass(frozen=True, slots=True)
-class LogStudentT(Exponentiated):
-    """Exponentials of Student's t, which have no moments."""
-
-    logarithm: StudentT
-
-    def mean(self) -> Array:
-        return np.full_like(self.logarithm.loc, np.inf)
-
-    def variance(self) -> Array:
-        return np.full_like(self.logarithm.loc, np.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class Lognormal(NormalGammaFamily):
+class Lognormal(Gaussian):
     """Gaussian components of the logarithm, with all sums, priors and posteriors on that scale."""
 
     name: ClassVar[str] = "lognormal"
     support: ClassVar[Support] = "positive"
     logarithm: ClassVar[bool] = True
-
-    def predictive(self, q: Array, units: Units) -> LogStudentT:
-        return LogStudentT(predictive_of(q, units))
-
-    def distribution(self, theta: Array, units: Units) -> LogNormal:
-        return LogNormal(normal_of(theta, units))
-
-
-def _log(x: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(x, 0.0)))

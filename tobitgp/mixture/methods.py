@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,20 +13,21 @@ from tobitgp.errors import SpecError
 
 @dataclass(frozen=True, slots=True)
 class Ascent:
-    """What every method says of its ascents."""
+    """What every method says of its ascents; see `VBCM`."""
 
-    n_init: int = 10  # most ascents
-    max_iter: int = 2000  # most passes of one ascent
-    tol: float = 1e-8  # gain of the objective still to come
-    relax: bool = True  # over-relaxed steps, and extrapolation of the last ones near the end
-    check: bool = False  # raise `NumericalError` where the objective falls
+    n_init: int = 10
+    max_iter: int = 2000
+    tol: float = 1e-8
+    relax: bool = True
+    check: bool = False
 
     def __post_init__(self) -> None:
         """Refuse settings with which no fit makes sense."""
         for field in fields(self):
-            value, good = getattr(self, field.name), _GOOD.get(field.name)
-            if good is not None and not good.holds(value):
-                raise SpecError(f"{type(self).__name__}({field.name}={value!r}): {good.words}.")
+            value = getattr(self, field.name)
+            holds, words = _NEEDED.get(field.name, _ANYTHING)
+            if not holds(value):
+                raise SpecError(f"{type(self).__name__}({field.name}={value!r}): {words}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,7 @@ class SVBCM(Ascent):
 
     Parameters
     ----------
-    n_init : int
-        Most ascents, of which the highest end is kept: half of them from starts of their own, the others from the
-        highest of these with a component moved.
-    max_iter, tol, relax, check
+    n_init, max_iter, tol, relax, check
         As of `tobitgp.VBCM`, for the passes at the end.
     batch_size : int
         Rows of a batch.
@@ -145,8 +143,6 @@ class EMCM(Ascent):
     ----------
     .. [1] G. Lee and C. Scott, "EM algorithms for multivariate Gaussian mixture models with truncated and censored
        data", Computational Statistics & Data Analysis 56 (2012).
-    .. [2] M. Kohjima, T. Matsubayashi and H. Toda, "Variational Bayes for mixture models with censored data",
-       ECML PKDD 2019.
 
     Examples
     --------
@@ -167,13 +163,6 @@ MIXTURE_METHODS: dict[str, type[VBCM] | type[SVBCM] | type[EMCM]] = {
 }
 
 
-class _Good(NamedTuple):
-    """What a setting must be, and in words."""
-
-    holds: Callable[[Any], bool]
-    words: str
-
-
 def _whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 1)
 
@@ -182,18 +171,17 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-_COUNT = _Good(_whole, "a whole number of at least 1 is needed")
-_POSITIVE = _Good(lambda value: _number(value) and 0 < value < np.inf, "a positive number is needed")
-_GOOD = {
-    "n_init": _COUNT,
-    "max_iter": _COUNT,
-    "batch_size": _COUNT,
-    "n_steps": _COUNT,
-    "tol": _POSITIVE,
-    "floor": _POSITIVE,
-    "delay": _POSITIVE,
-    "forgetting": _Good(lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
-    "statistics": _Good(
-        lambda value: isinstance(value, str) and value in ("expected", "sampled"), "choose 'expected' or 'sampled'"
+# What a setting must be, and in words.
+_Needed = tuple[Callable[[Any], bool], str]
+_ANYTHING: _Needed = lambda value: True, ""
+_COUNT: _Needed = _whole, "a whole number of at least 1 is needed"
+_POSITIVE: _Needed = lambda value: _number(value) and 0 < value < np.inf, "a positive number is needed"
+_NEEDED: dict[str, _Needed] = {
+    **dict.fromkeys(("n_init", "max_iter", "batch_size", "n_steps"), _COUNT),
+    **dict.fromkeys(("tol", "floor", "delay"), _POSITIVE),
+    "forgetting": (lambda value: _number(value) and 0.5 < value <= 1.0, "a number in (0.5, 1] is needed"),
+    "statistics": (
+        lambda value: isinstance(value, str) and value in ("expected", "sampled"),
+        "choose 'expected' or 'sampled'",
     ),
 }

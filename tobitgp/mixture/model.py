@@ -20,9 +20,9 @@ from scipy.linalg import block_diag, null_space
 from scipy.special import betaln, digamma, gammaln, polygamma
 
 from tobitgp.errors import SpecError
-from tobitgp.mixture.family import ComponentDistribution, Family, Sums, gamma_divergence
+from tobitgp.mixture.family import ComponentDistribution, Family, Sums, blocks, gamma_divergence
 from tobitgp.mixture.rows import Units
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Dirichlet:
         mean = w / w.sum()
         return mean, (np.eye(len(w)) - mean[:, None]) / w.sum()
 
-    def gradient(self, w: Array, count: Array) -> Array:
-        """Derivative of the bound in w, (M,)."""
-        return np.asarray(self.information(w) @ (self.posterior(w, count) - w))
+    def target(self, w: Array, count: Array) -> Array:
+        """Where the natural gradient of the bound leads from w, (M,)."""
+        return self.posterior(w, count)
 
     def information(self, w: Array) -> Array:
         """Fisher's information of the posterior, (M, M)."""
@@ -72,10 +72,6 @@ class Dirichlet:
     def free(self, w: Array) -> BoolArray:
         """Which coordinates of a posterior are estimated, (M,)."""
         return np.full(len(w), len(w) > 1)
-
-    def permute(self, w: Array, order: IntArray) -> Array | None:
-        """The posterior with components in another order; None where the order is part of the model."""
-        return w[order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +83,9 @@ class DirichletProcess:
     concentration: float | None = None  # its value where it is known
 
     def __post_init__(self) -> None:
-        _check_positive("DirichletProcess", "shape", self.shape)
-        _check_positive("DirichletProcess", "rate", self.rate)
-        if self.concentration is not None:
-            _check_positive("DirichletProcess", "concentration", self.concentration)
+        for name in ("shape", "rate", "concentration"):
+            if (value := getattr(self, name)) is not None:
+                _check_positive("DirichletProcess", name, value)
 
     def expected_number(self, k: int) -> float:
         """1 / E[sum of squared weights] = 1 + concentration, however many sticks there are."""
@@ -102,9 +97,14 @@ class DirichletProcess:
 
     def posterior(self, w: Array, count: Array) -> Array:
         """The concentration after the sticks."""
-        w = self._at_concentration(w, count)
+        w = self.target(w, count)
         w[-1] = self._best_rate(w)
         return w
+
+    def target(self, w: Array, count: Array) -> Array:
+        beyond = np.cumsum(count[::-1])[::-1]
+        concentration = self._known(w[-1], len(count))[0]
+        return np.concatenate([1.0 + count[:-1], concentration + beyond[1:], [self._best_rate(w)]])
 
     def expected_log(self, w: Array) -> Array:
         log_v, log_rest = _stick_logs(w)
@@ -127,26 +127,16 @@ class DirichletProcess:
         v, rest = np.append(g1 / (g1 + g2), 1.0), g2 / (g1 + g2)
         before = np.concatenate([[1.0], np.cumprod(rest)])
         mean = v * before
-        slopes = np.zeros((m + 1, len(w)))
-        for j in range(m):
-            of_v = np.zeros(m + 1)
-            of_v[j], of_v[j + 1 :] = before[j], -mean[j + 1 :] / rest[j]
-            slopes[:, j] = of_v * rest[j] / (g1[j] + g2[j])
-            slopes[:, m + j] = -of_v * v[j] / (g1[j] + g2[j])
+        later = np.tri(m + 1, m, -1) * -mean[:, None] / rest
+        of_v = (np.eye(m + 1, m) * before[:m] + later) / (g1 + g2)
+        slopes = np.hstack([of_v * rest, -of_v * v[:m], np.zeros((m + 1, 1))])
         return mean, slopes
-
-    def gradient(self, w: Array, count: Array) -> Array:
-        target = self._at_concentration(w, count)
-        target[-1] = self._best_rate(w)
-        return np.asarray(self.information(w) @ (target - w))
 
     def information(self, w: Array) -> Array:
         g1, g2 = _sticks(w)
-        m = len(g1)
-        both = polygamma(1, g1 + g2)
-        out = np.diag(np.concatenate([polygamma(1, g1) - both, polygamma(1, g2) - both, [0.0]]))
-        out[np.arange(m), np.arange(m) + m] = out[np.arange(m) + m, np.arange(m)] = -both
-        out[-1, -1] = (self.shape + m) / w[-1] ** 2
+        both = np.diag(polygamma(1, g1 + g2))
+        out = np.diag(np.append(polygamma(1, w[:-1]), (self.shape + len(g1)) / w[-1] ** 2))
+        out[:-1, :-1] -= np.block([[both, both], [both, both]])
         return np.asarray(out)
 
     def free(self, w: Array) -> BoolArray:
@@ -154,19 +144,12 @@ class DirichletProcess:
         free[-1] &= self.concentration is None
         return free
 
-    def permute(self, w: Array, order: IntArray) -> Array | None:
-        return None
-
     def _known(self, rate: float, k: int) -> tuple[float, float]:
         """Expectations of the concentration and of its logarithm."""
         if self.concentration is not None:
             return self.concentration, float(np.log(self.concentration))
         shape = self.shape + k - 1.0
         return shape / rate, float(digamma(shape) - np.log(rate))
-
-    def _at_concentration(self, w: Array, count: Array) -> Array:
-        beyond = np.cumsum(count[::-1])[::-1]
-        return np.concatenate([1.0 + count[:-1], self._known(w[-1], len(count))[0] + beyond[1:], w[-1:]])
 
     def _best_rate(self, w: Array) -> float:
         return float(w[-1] if self.concentration is not None else self.rate - _stick_logs(w)[1].sum())
@@ -240,16 +223,10 @@ class Bayes:
         weights = self.weights.posterior(self.weights.start(self.k), sums.counts)
         return State(weights, self.family.posterior(self.prior, theta, sums))
 
-    def improve(self, state: State, sums: Sums) -> State:
-        """The next state."""
+    def improve(self, state: State, sums: Sums, *, cautious: bool = False) -> State:
+        """The next state; where cautious, never of a lower objective."""
         theta, _ = self.family.plug_in(state.components)
-        components = self.family.posterior(self.prior, theta, sums)
-        return State(self.weights.posterior(state.weights, sums.counts), components)
-
-    def cautious(self, state: State, sums: Sums) -> State:
-        """The next state, by steps that cannot lower the objective."""
-        theta, _ = self.family.plug_in(state.components)
-        components = self.family.cautious(self.prior, theta, sums)
+        components = self.family.posterior(self.prior, theta, sums, cautious=cautious)
         return State(self.weights.posterior(state.weights, sums.counts), components)
 
     def between(self, old: State, new: State, step: float) -> State | None:
@@ -274,8 +251,8 @@ class Bayes:
 
     def information(self, state: State) -> Array:
         """Fisher's information of the posterior, in flat coordinates."""
-        of_components = np.einsum("pqk,kj->pkqj", self.family.information(state.components), np.eye(self.k))
-        return block_diag(self.weights.information(state.weights), of_components.reshape(2 * (state.components.size,)))
+        of_components = blocks(self.family.information(state.components))
+        return block_diag(self.weights.information(state.weights), of_components)
 
     def free(self, state: State) -> BoolArray:
         """Which coordinates, flat, are estimated: not the weight of a single component, nor what stands at a bound."""
@@ -289,8 +266,9 @@ class Bayes:
 
     def gradient(self, state: State, sums: Sums) -> Array:
         """Derivative of the objective in the coordinates of the state, flat."""
-        weights = self.weights.gradient(state.weights, sums.counts)
-        return np.concatenate([weights, self.family.gradient(state.components, self.prior, sums).ravel()])
+        way = self.weights.target(state.weights, sums.counts) - state.weights
+        of_weights = self.weights.information(state.weights) @ way
+        return np.concatenate([of_weights, self.family.gradient(state.components, self.prior, sums).ravel()])
 
     def estimated_weights(self, state: State) -> tuple[Array, Array]:
         """Expected weights (K,) and their derivatives in the state's weights, (K, M)."""
@@ -303,11 +281,6 @@ class Bayes:
     def distribution(self, state: State, units: Units) -> ComponentDistribution:
         """Distribution of a new value under each component; parameters are integrated out."""
         return self.family.predictive(state.components, units)
-
-    def permute(self, state: State, order: IntArray) -> State | None:
-        """The state with its components in another order; None where the order is part of the model."""
-        weights = self.weights.permute(state.weights, order)
-        return None if weights is None else State(weights, state.components[:, order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,15 +295,12 @@ class Points:
         with np.errstate(divide="ignore"):
             return View(state.components, np.log(state.weights), 0.0)
 
-    def first(self, theta: Array, sums: Sums) -> State:
-        return State(sums.counts / sums.counts.sum(), self.family.maximum(theta, sums, self.floor))
-
-    def improve(self, state: State, sums: Sums) -> State:
-        return self.first(state.components, sums)
-
-    def cautious(self, state: State, sums: Sums) -> State:
-        components = self.family.maximum(state.components, sums, self.floor, cautious=True)
+    def first(self, theta: Array, sums: Sums, *, cautious: bool = False) -> State:
+        components = self.family.maximum(theta, sums, self.floor, cautious=cautious)
         return State(sums.counts / sums.counts.sum(), components)
+
+    def improve(self, state: State, sums: Sums, *, cautious: bool = False) -> State:
+        return self.first(state.components, sums, cautious=cautious)
 
     def between(self, old: State, new: State, step: float) -> State | None:
         weights = (1.0 - step) * old.weights + step * new.weights
@@ -371,7 +341,6 @@ class Points:
         return np.concatenate([of_weights, self.family.score(state.components, sums).ravel()])
 
     def estimated_weights(self, state: State) -> tuple[Array, Array]:
-        """The weights (K,) and their derivatives in the state's weights, (K, K)."""
         return state.weights, np.eye(self.k)
 
     def estimates(self, state: State, units: Units) -> tuple[Array, Array]:
@@ -379,10 +348,6 @@ class Points:
 
     def distribution(self, state: State, units: Units) -> ComponentDistribution:
         return self.family.distribution(state.components, units)
-
-    def permute(self, state: State, order: IntArray) -> State | None:
-        """The state with its components in another order."""
-        return State(state.weights[order], state.components[:, order])
 
 
 Model = Bayes | Points

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tobitgp.distributions.location_scale import complementary
+from tobitgp.distributions.read import read_size
 from tobitgp.errors import SpecError
-from tobitgp.mixture.family import ComponentDistribution
+from tobitgp.mixture.family import ComponentDistribution, first_between, first_beyond
 from tobitgp.numerics.log_probabilities import weighted
 from tobitgp.numerics.sampling import generator, open_uniform
 from tobitgp.typing import Array
-
-_HALVINGS = 200
-_MOST_HALVINGS = 2000
 
 
 class Predictive:
@@ -71,7 +71,7 @@ class Predictive:
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Log of `cdf`, in nats."""
-        return _complete(self._mix(self.distribution.log_cdf, x), self._mix(self.distribution.log_sf, x))
+        return self._log_tails(x)[1][()]
 
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
@@ -79,7 +79,7 @@ class Predictive:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Log of `sf`, in nats."""
-        return _complete(self._mix(self.distribution.log_sf, x), self._mix(self.distribution.log_cdf, x))
+        return self._log_tails(x)[0][()]
 
     def hazard(self, x: ArrayLike) -> Any:
         """Density over survival, per unit of the response; of counts, the probability of x among values of at least x.
@@ -110,46 +110,30 @@ class Predictive:
         return -self.logsf(x)
 
     def log_mass(self, lower: ArrayLike, upper: ArrayLike) -> Any:
-        """Log probability of (lower, upper], and log density where the two are equal.
+        """Log probability of (lower, upper], and log density where the two are equal, in nats.
 
-        Its mean over new rows is the test log-likelihood by which mixtures are compared, as (MET12) of the theory
-        pages.
-
-        Parameters
-        ----------
-        lower, upper : array
-            Ends in the units of the response, of shapes that broadcast; infinite ones are open.
-
-        Returns
-        -------
-        array
-            Of their common shape.
+        Ends are in the units of the response, of shapes that broadcast; infinite ones are open. The mean over new rows
+        is the test log-likelihood by which mixtures are compared, as (MET12) of the theory pages.
         """
         lower, upper = _ends(lower, upper)
-        values = self.distribution.log_interval(lower.ravel(), upper.ravel())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            out = np.logaddexp.reduce(values + np.log(self.weights)[:, None], axis=0)
-        return out.reshape(lower.shape)[()]
+        log_p = self.distribution.log_interval(lower.ravel(), upper.ravel())
+        return _sum_up(self._weigh(log_p)).reshape(lower.shape)[()]
 
     def components(self, lower: ArrayLike, upper: ArrayLike) -> Array:
         """Probability of each component for rows in (lower, upper], (n, K), under the predictive distribution."""
-        lower, upper = (end.ravel() for end in _ends(lower, upper))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gamma = self.distribution.log_interval(lower, upper) + np.log(self.weights)[:, None]
-            return np.asarray(np.exp(gamma - np.logaddexp.reduce(gamma, axis=0)).T)
+        gamma = self._weigh(self.distribution.log_interval(*(end.ravel() for end in _ends(lower, upper))))
+        return np.asarray(np.exp(gamma - _sum_up(gamma)).T)
 
     def ppf(self, q: ArrayLike) -> Any:
         """Quantile in the units of the response: the smallest value whose `cdf` is at least q; NaN outside 0 to 1."""
-        q = _numbers(q)
-        flat = q.ravel()
-        good = (flat > 0.0) & (flat < 1.0)
-        out = np.full(flat.shape, np.nan)
-        ends = self.distribution.ppf(np.array([0.0, 1.0]))
-        out[flat == 0.0] = 0.0 if self.distribution.discrete else ends[:, 0].min()
-        out[flat == 1.0] = np.inf
-        if good.any():
-            out[good] = self._search(flat[good])
-        return out.reshape(q.shape)[()]
+        q, counts = _numbers(q), self.distribution.discrete
+        inside = (q > 0.0) & (q < 1.0)
+        lowest = 0.0 if counts else self.distribution.ppf(np.zeros(1)).min()
+        out = np.select([q == 0.0, q == 1.0], [lowest, np.inf], np.nan)
+        bounds = self.distribution.ppf(q[inside])[self.weights > 0.0]
+        low = np.full(bounds.shape[1], -1.0) if counts else bounds.min(axis=0)
+        out[inside] = first_between(lambda x: self.cdf(x) >= q[inside], low, bounds.max(axis=0), discrete=counts)
+        return out[()]
 
     @property
     def discrete(self) -> bool:
@@ -158,8 +142,8 @@ class Predictive:
 
     def log_odds(self, x: ArrayLike) -> Any:
         """Log odds of more than x, in nats: `logsf` less `logcdf`, each formed where it is small."""
-        with np.errstate(invalid="ignore"):
-            return self.logsf(x) - self.logcdf(x)
+        above, below = self._log_tails(x)
+        return (above - below)[()]
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
         """Mean of values in (lower, upper], (n,), in the units of the response; itself where ends are equal."""
@@ -173,12 +157,12 @@ class Predictive:
 
     def observed_mean(self, lower: Array, upper: Array, entry: Array, exit: Array) -> Array:
         """Mean of values clipped at limits, (n,), in the units of the response; nothing has a window."""
+        of = self.distribution
         with np.errstate(all="ignore"):
-            inside = np.exp(self.distribution.log_interval(lower, upper))
-            out = inside * self.distribution.truncated_moments(lower, upper)[0]
-            below, above = np.exp(self.distribution.log_cdf(lower)), np.exp(self.distribution.log_sf(upper))
-            out = out + np.where(np.isfinite(lower), lower, 0.0) * below
-            return np.asarray(self.weights @ (out + np.where(np.isfinite(upper), upper, 0.0) * above))
+            inside = np.exp(of.log_interval(lower, upper)) * of.truncated_moments(lower, upper)[0]
+            below = np.where(np.isfinite(lower), lower, 0.0) * np.exp(of.log_cdf(lower))
+            above = np.where(np.isfinite(upper), upper, 0.0) * np.exp(of.log_sf(upper))
+            return np.asarray(self.weights @ (inside + below + above))
 
     def remaining(self, p: float, start: ArrayLike) -> Any:
         """Time after start at which survival falls to p of what it is at start; infinite where none is left.
@@ -194,34 +178,20 @@ class Predictive:
         1000000010.0
         """
         starts, back = np.unique(_numbers(start), return_inverse=True)
-        return np.array([self._remaining(p, float(one)) for one in starts])[back.reshape(np.shape(start))][()]
-
-    def _remaining(self, p: float, start: float) -> float:
-        goal = float(self.logsf(start)) + float(np.log(p))
-        if not np.isfinite(goal):
-            return float("inf")
-        low = float(np.floor(start)) if self.distribution.discrete else start
-        width = 1.0 if self.distribution.discrete else max(abs(start), 1e-300)
-        while np.isfinite(low + width) and self.logsf(low + width) > goal:
-            width *= 2.0
-        high = low + width
-        for _ in range(_MOST_HALVINGS):
-            middle = float(np.floor(0.5 * (low + high))) if self.distribution.discrete else 0.5 * low + 0.5 * high
-            if middle in (low, high):
-                break
-            low, high = (low, middle) if self.logsf(middle) <= goal else (middle, high)
-        return high - start
+        goal = self.logsf(starts) + np.log(p)
+        alive, counts = np.isfinite(goal), self.distribution.discrete
+        first = np.floor(starts[alive]) if counts else starts[alive]
+        width = np.ones_like(first) if counts else np.maximum(np.abs(first), 1e-300)
+        out = np.full_like(starts, np.inf)
+        end = first_beyond(lambda x: self.logsf(x) <= goal[alive], first, width, discrete=counts)
+        out[alive] = end - starts[alive]
+        return out[back.reshape(np.shape(start))][()]
 
     def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Any:
         """Random values of a shape, in the units of the response, one without; ``rng=None`` is deterministic."""
-        rng = generator(rng)
-        shape = np.asarray(1 if size is None else size)
-        if shape.dtype.kind not in "iu" or shape.ndim > 1 or (shape < 0).any():
-            raise SpecError(f"size={size!r}: a whole number of at least 0, or a tuple of them, is needed.")
-        n = int(np.prod(shape))
-        which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        values = self.distribution[which].rvs(rng)
-        return values[0] if size is None else values.reshape(size)
+        shape, stream = read_size(size, ()), generator(rng)
+        which = stream.choice(len(self.weights), size=int(np.prod(shape)), p=self.weights / self.weights.sum())
+        return self.distribution[which].rvs(stream).reshape(shape)[()]
 
     def mean(self) -> float:
         """Mean, in the units of the response; infinite or NaN where a component has none."""
@@ -234,26 +204,26 @@ class Predictive:
         with np.errstate(invalid="ignore"):
             return float(self.weights @ (variance + (mean - self.weights @ mean) ** 2))
 
-    def _mix(self, of: Any, x: ArrayLike) -> Any:
+    def _log_tails(self, x: ArrayLike) -> tuple[Array, Array]:
+        """`logsf` and `logcdf`, each formed where it is small."""
+        of = self.distribution
+        return complementary(lambda: self._mix(of.log_sf, x), lambda: self._mix(of.log_cdf, x))
+
+    def _mix(self, of: Callable[[Array], Array], x: ArrayLike) -> Any:
         x = _numbers(x)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            out = np.logaddexp.reduce(of(x.ravel()) + np.log(self.weights)[:, None], axis=0)
+            out = _sum_up(self._weigh(of(x.ravel())))
         return np.where(np.isnan(x), np.nan, out.reshape(x.shape))[()]
 
-    def _search(self, q: Array) -> Array:
-        """Bisect between the smallest and the largest of the components' quantiles."""
-        bounds = self.distribution.ppf(q)
-        held = self.weights > 0.0
-        low, high = bounds[held].min(axis=0), bounds[held].max(axis=0)
-        if self.distribution.discrete:
-            low = np.full_like(low, -1.0)
-        for _ in range(_HALVINGS):
-            middle = np.floor(0.5 * (low + high)) if self.distribution.discrete else 0.5 * low + 0.5 * high
-            if ((middle == low) | (middle == high)).all():
-                break
-            enough = self.cdf(middle) >= q
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return np.asarray(high)
+    @np.errstate(divide="ignore")
+    def _weigh(self, log_p: Array) -> Array:
+        return np.asarray(log_p + np.log(self.weights)[:, None])
+
+
+@np.errstate(invalid="ignore")
+def _sum_up(log_p: Array) -> Array:
+    """Log of a sum over components."""
+    return np.asarray(np.logaddexp.reduce(log_p, axis=0))
 
 
 def _numbers(values: ArrayLike) -> Array:
@@ -272,17 +242,8 @@ def _ends(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
     return low, high
 
 
-def _complete(log_p: Any, log_rest: Any) -> Any:
-    """Log probability, from that of the rest where it is near to 0."""
-    with np.errstate(divide="ignore"):
-        return np.where(log_p > log_rest, np.log1p(-np.exp(np.minimum(log_rest, 0.0))), log_p)[()]
-
-
 def draw_between(predictive: Predictive, lower: Array, upper: Array, rng: np.random.Generator) -> Array:
-    """A value for each row (lower, upper], (n,): its component given what is known, then a value of that one there.
-
-    Shapes: lower, upper (n,).
-    """
+    """A value for each row (lower, upper], (n,): its component given what is known, then a value of that one there."""
     out = np.array(lower, dtype=np.float64)
     open_rows = np.flatnonzero(lower != upper)
     low, high = out[open_rows], np.asarray(upper, dtype=np.float64)[open_rows]

@@ -1,15 +1,10 @@
 """Exponential and Poisson components with a gamma posterior of the rate; (MIX13) of the theory pages.
 
-Exponential components with a gamma posterior of the rate; (MIX13) of the theory pages.
-
-Poisson components with a gamma posterior of the rate; (MIX13) of the theory pages.
-
 References
 ----------
-Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 37-46
-and table 1, whose prior g(eta | xi, nu) is Gamma(nu + 1, xi) here.
 Kohjima, Matsubayashi and Toda (2019), Variational Bayes for mixture models with censored data, ECML PKDD, eqs. 37-47
-and table 1, whose prior g(eta | xi, nu) is Gamma(xi, nu) of the rate (xi + 1 is printed).
+and table 1, whose prior g(eta | xi, nu) of a rate is Gamma(nu + 1, xi) of the exponential distribution here, and
+Gamma(xi, nu) of Poisson's (xi + 1 is printed).
 """
 
 from __future__ import annotations
@@ -19,29 +14,77 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import betainc, betaincc, digamma, gammaincinv, ndtr
+from scipy.special import betainc, digamma, gammaincinv, ndtr
 
-from tobitgp.mixture.family import ComponentDistribution, RateFamily, Sums, Terms
+from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.mixture.weibull import Burr, WeibullDistribution
-from tobitgp.numerics.log_probabilities import (
-    incomplete_beta_fraction,
-    log_at_least,
-    log_below,
-    log_between,
-    log_count,
-    log_count_of_gamma,
-)
+from tobitgp.numerics import log_probabilities as counts
 from tobitgp.numerics.truncated import share
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
+
+_SMALLEST = 1e-290  # of a drawn rate, relative to its estimate
+_LOG_TINY = -575.0  # where the incomplete beta function soon underflows
+
+
+class RateFamily(Family):
+    """Families of one rate, with a gamma posterior (a, b), log rate for point estimate, and y for statistic."""
+
+    __slots__ = ()
+    parameters: ClassVar[tuple[str, ...]] = ("rate",)
+    hyperparameters: ClassVar[tuple[str, ...]] = ("a", "b")
+    positive: ClassVar[tuple[bool, ...]] = (True, True)
+
+    @abstractmethod
+    def events_and_exposure(self, sums: Sums) -> Array:
+        """Expected events and exposure, (2, K)."""
+
+    def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
+        """Eqs. 37-39."""
+        return prior[:, None] + self.events_and_exposure(sums)
+
+    def divergence(self, q: Array, prior: Array) -> Array:
+        return gamma_divergence(q[0], q[1], prior[0], prior[1])
+
+    def between(self, old: Array, new: Array, step: float) -> Array | None:
+        """Shape and rate are natural parameters but for constants."""
+        q: Array = (1.0 - step) * old + step * new
+        return q if (q > 0.0).all() else None
+
+    def information(self, q: Array) -> Array:
+        return gamma_information(q[0], q[1])
+
+    def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
+        return np.asarray(np.einsum("pqk,qk->pk", self.information(q), self.posterior(prior, q, sums) - q))
+
+    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+        events, exposure = self.events_and_exposure(sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = np.clip(np.log(events / exposure), *self.bounds(floor))
+        return np.where(sums.counts > 0.0, best, theta)
+
+    def score(self, theta: Array, sums: Sums) -> Array:
+        events, exposure = self.events_and_exposure(sums)
+        return np.asarray(events - np.exp(theta) * exposure)
+
+    def interval(self, values: Array, error: Array, level: float) -> tuple[Array, Array]:
+        """Of the gamma posterior with this mean and standard deviation."""
+        a = (values / error) ** 2
+        return values * gammaincinv(a, 0.5 - 0.5 * level) / a, values * gammaincinv(a, 0.5 + 0.5 * level) / a
+
+    def estimates(self, q: Array, units: Units) -> tuple[Array, Array]:
+        a, b = q
+        rate = a / b / units.scale
+        return rate[None], np.stack([rate / a, -rate / b])[None]
+
+    def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
+        rate = np.exp(theta) / units.scale
+        return rate, rate[None]
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential(RateFamily):
-    """Components of density ``rate exp(-rate y)``; see `tobitgp.mixture.family.Family`.
-
-    The statistic is y; the point parameter is log rate.
-    """
+    """Components of density ``rate exp(-rate y)``; a row is one event in an exposure of y."""
 
     name: ClassVar[str] = "exponential"
     support: ClassVar[Support] = "positive"
@@ -62,6 +105,13 @@ class Exponential(RateFamily):
             inside += rows.lower
         return Terms(log_p, (inside,))
 
+    def events_and_exposure(self, sums: Sums) -> Array:
+        return np.stack([sums.counts, sums.statistics[0]])
+
+    def bounds(self, floor: float) -> tuple[Array, Array]:
+        """A floor bounds the mean of the times from below, in medians."""
+        return np.full((1, 1), -np.inf), np.full((1, 1), -np.log(floor))
+
     def location(self, theta: Array) -> Array:
         return -theta[0]
 
@@ -79,25 +129,6 @@ class Exponential(RateFamily):
         a, b = q
         return np.log(a / b)[None], digamma(a) - np.log(a)
 
-    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """Eqs. 37-39."""
-        return np.stack([prior[0] + sums.counts, prior[1] + sums.statistics[0]])
-
-    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
-        """See `Family`; ``floor`` bounds the mean of the times from below, in medians."""
-        total = np.maximum(sums.statistics[0], floor * sums.counts)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(sums.counts > 0.0, np.log(sums.counts / total), theta[0])[None]
-
-    def score(self, theta: Array, sums: Sums) -> Array:
-        return sums.counts - np.exp(theta) * sums.statistics
-
-    def possible(self, theta: Array, floor: float) -> bool:
-        return bool((theta <= -np.log(floor) + 1e-12).all())
-
-    def held(self, theta: Array, floor: float) -> BoolArray:
-        return np.asarray(theta >= -np.log(floor) - 1e-9)
-
     def predictive(self, q: Array, units: Units) -> ComponentDistribution:
         """Eq. 46, a Lomax distribution."""
         a, b = q
@@ -107,8 +138,66 @@ class Exponential(RateFamily):
         return WeibullDistribution(units.scale * np.exp(-theta[0]), np.ones(theta.shape[1]))
 
 
-_SMALLEST = 1e-290  # of a drawn rate, relative to its estimate
-_LOG_TINY = -575.0  # where the incomplete beta function soon underflows
+@dataclass(frozen=True, slots=True)
+class Poisson(RateFamily):
+    """Poisson components; a row is y events in an exposure of 1."""
+
+    name: ClassVar[str] = "poisson"
+    support: ClassVar[Support] = "counts"
+    free_of: ClassVar[Literal["nothing"]] = "nothing"
+
+    def terms(self, rows: Rows, theta: Array) -> Terms:
+        """Log densities of exact rows lack ``-log y!``, which is the same for all components."""
+        log_rate = theta[0][:, None]
+        rate = np.exp(log_rate)
+        low, high = rows.lower, rows.upper
+        if rows.kind == "exact":
+            return Terms(log_rate * low - rate, (low,))
+        if rows.kind == "interval":
+            log_p = counts.log_between(low, high, rate)
+            moved = np.exp(counts.log_count(low, rate) - log_p) - np.exp(counts.log_count(high, rate) - log_p)
+            return Terms(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
+        tail, end = (counts.log_at_least, low) if rows.kind == "right" else (counts.log_below, high)
+        log_p = tail(end + 1.0, rate)
+        return Terms(log_p, (rate * np.exp(tail(end, rate) - log_p),))
+
+    def events_and_exposure(self, sums: Sums) -> Array:
+        return np.stack([sums.statistics[0], sums.counts])
+
+    def bounds(self, floor: float) -> tuple[Array, Array]:
+        """A floor bounds the rate from below."""
+        return np.full((1, 1), np.log(floor)), np.full((1, 1), np.inf)
+
+    def location(self, theta: Array) -> Array:
+        return theta[0]
+
+    def evenly(self, values: Array) -> Array:
+        return np.sqrt(values)
+
+    def default_prior(self, typical: float, k: float) -> Array:
+        """An exponential prior of the rate, of mean ``typical``."""
+        return np.array([1.0, 1.0 / typical])
+
+    def plug_in(self, q: Array) -> tuple[Array, Array]:
+        """The plug-in rate is the geometric mean exp(E log rate)."""
+        a, b = q
+        log_rate = digamma(a) - np.log(b)
+        return log_rate[None], np.exp(log_rate) - a / b
+
+    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
+        """Eq. 47."""
+        return NegativeBinomial(q[0], q[1])
+
+    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
+        return PoissonDistribution(np.exp(theta[0]))
+
+    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
+        """Rates are gamma, with a shape no smaller than that of a prior."""
+        rate, free = values[0], error[0] > 0.0
+        a = np.maximum((rate[free] / error[0][free]) ** 2, 0.0 if prior is None else prior[0])
+        times = np.tile(rate / np.exp(theta[0]), (len(z), 1))
+        times[:, free] *= gammaincinv(a, ndtr(z[:, 0, free])) / a
+        return (theta[0] + np.log(np.maximum(times, _SMALLEST)))[:, None]
 
 
 class CountDistribution(ComponentDistribution):
@@ -144,31 +233,26 @@ class NegativeBinomial(CountDistribution):
     b: Array
 
     def log_density(self, x: Array) -> Array:
-        return _at_counts(x, log_count_of_gamma(_counts(x), self.a[:, None], self.b[:, None]))
+        return _at_counts(x, counts.log_count_of_gamma(_whole(x), self.a[:, None], self.b[:, None]))
 
     def log_cdf(self, x: Array) -> Array:
-        y, a, b = _counts(x), self.a[:, None], self.b[:, None]
-        with np.errstate(divide="ignore"):
-            out = np.array(np.log(betainc(a, y + 1.0, b / (b + 1.0))))
-        a, b, y = np.broadcast_arrays(a, b, y)
-        far = out < _LOG_TINY
-        if far.any():
-            a, b, y = a[far], b[far], y[far]
-            out[far] = self.log_density(_counts(x))[far] + np.log((a + y) / (a * (b + 1.0)))
-            out[far] += np.log(incomplete_beta_fraction(a, y + 1.0, b / (b + 1.0)))
-        return np.where(x >= 0.0, np.where(np.isposinf(x), 0.0, out), -np.inf)
+        return _inside(x, -np.inf, 0.0, self._log_beta(x, above=False))
 
     def log_sf(self, x: Array) -> Array:
-        y, a, b = _counts(x), self.a[:, None], self.b[:, None]
+        return _inside(x, 0.0, -np.inf, self._log_beta(x, above=True))
+
+    def _log_beta(self, x: Array, *, above: bool) -> Array:
+        """Log of an incomplete beta function I(i, j; p), where it underflows from its continued fraction."""
+        a, b, y = np.broadcast_arrays(self.a[:, None], self.b[:, None], _whole(x))
+        i, j, p = (y + 1.0, a, 1.0 / (b + 1.0)) if above else (a, y + 1.0, b / (b + 1.0))
         with np.errstate(divide="ignore"):
-            out = np.array(np.log(betaincc(a, y + 1.0, b / (b + 1.0))))
-        a, b, y = np.broadcast_arrays(a, b, y)
+            out = np.array(np.log(betainc(i, j, p)))
         far = out < _LOG_TINY
         if far.any():
-            a, b, y = a[far], b[far], y[far]
-            out[far] = self.log_density(_counts(x) + 1.0)[far]
-            out[far] += np.log(incomplete_beta_fraction(y + 1.0, a, 1.0 / (b + 1.0)))
-        return np.where(x >= 0.0, np.where(np.isposinf(x), -np.inf, out), 0.0)
+            i, j, p, a, b, y = (each[far] for each in (i, j, p, a, b, y))
+            front = counts.log_count_of_gamma(y + 1.0, a, b) + np.log((y + 1.0) / i)
+            out[far] = front + np.log(counts.incomplete_beta_fraction(i, j, p))
+        return out
 
     def limiting_hazard(self) -> Array:
         return self.b / (self.b + 1.0)
@@ -193,17 +277,13 @@ class PoissonDistribution(CountDistribution):
     rate: Array
 
     def log_density(self, x: Array) -> Array:
-        return _at_counts(x, log_count(_counts(x), self.rate[:, None]))
+        return _at_counts(x, counts.log_count(_whole(x), self.rate[:, None]))
 
     def log_cdf(self, x: Array) -> Array:
-        y = _counts(x)
-        out = np.where(np.isposinf(x), 0.0, log_below(y + 1.0, self.rate[:, None]))
-        return np.where(x >= 0.0, out, -np.inf)
+        return _inside(x, -np.inf, 0.0, counts.log_below(_whole(x) + 1.0, self.rate[:, None]))
 
     def log_sf(self, x: Array) -> Array:
-        y = _counts(x)
-        out = np.where(np.isposinf(x), -np.inf, log_at_least(y + 1.0, self.rate[:, None]))
-        return np.where(x >= 0.0, out, 0.0)
+        return _inside(x, 0.0, -np.inf, counts.log_at_least(_whole(x) + 1.0, self.rate[:, None]))
 
     def limiting_hazard(self) -> Array:
         return np.ones_like(self.rate)
@@ -221,87 +301,15 @@ class PoissonDistribution(CountDistribution):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Poisson(RateFamily):
-    """Poisson components; see `tobitgp.mixture.family.Family`. The statistic is y; the point parameter is log rate."""
-
-    name: ClassVar[str] = "poisson"
-    support: ClassVar[Support] = "counts"
-    free_of: ClassVar[Literal["nothing"]] = "nothing"
-
-    def terms(self, rows: Rows, theta: Array) -> Terms:
-        """Log densities of exact rows lack ``-log y!``, which is the same for all components."""
-        log_rate = theta[0][:, None]
-        rate = np.exp(log_rate)
-        low, high = rows.lower, rows.upper
-        if rows.kind == "exact":
-            return Terms(log_rate * low - rate, (low,))
-        if rows.kind == "right":
-            log_p = log_at_least(low + 1.0, rate)
-            return Terms(log_p, (rate * np.exp(log_at_least(low, rate) - log_p),))
-        if rows.kind == "left":
-            log_p = log_below(high + 1.0, rate)
-            return Terms(log_p, (rate * np.exp(log_below(high, rate) - log_p),))
-        log_p = log_between(low, high, rate)
-        moved = np.exp(log_count(low, rate) - log_p) - np.exp(log_count(high, rate) - log_p)
-        return Terms(log_p, (np.clip(rate * (1.0 + moved), low + 1.0, high),))
-
-    def location(self, theta: Array) -> Array:
-        return theta[0]
-
-    def evenly(self, values: Array) -> Array:
-        return np.sqrt(values)
-
-    def default_prior(self, typical: float, k: float) -> Array:
-        """An exponential prior of the rate, of mean ``typical``."""
-        return np.array([1.0, 1.0 / typical])
-
-    def plug_in(self, q: Array) -> tuple[Array, Array]:
-        """The plug-in rate is the geometric mean exp(E log rate)."""
-        a, b = q
-        log_rate = digamma(a) - np.log(b)
-        return log_rate[None], np.exp(log_rate) - a / b
-
-    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """Eqs. 37-39."""
-        return np.stack([prior[0] + sums.statistics[0], prior[1] + sums.counts])
-
-    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
-        """See `Family`; ``floor`` bounds the rate from below."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.maximum(sums.statistics[0] / sums.counts, floor)
-        return np.where(sums.counts > 0.0, np.log(rate), theta[0])[None]
-
-    def score(self, theta: Array, sums: Sums) -> Array:
-        return sums.statistics - np.exp(theta) * sums.counts
-
-    def possible(self, theta: Array, floor: float) -> bool:
-        return bool((theta >= np.log(floor) - 1e-12).all())
-
-    def held(self, theta: Array, floor: float) -> BoolArray:
-        return np.asarray(theta <= np.log(floor) + 1e-9)
-
-    def predictive(self, q: Array, units: Units) -> ComponentDistribution:
-        """Eq. 47."""
-        return NegativeBinomial(q[0], q[1])
-
-    def distribution(self, theta: Array, units: Units) -> ComponentDistribution:
-        return PoissonDistribution(np.exp(theta[0]))
-
-    def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
-        """Rates are gamma, with a shape no smaller than that of a prior."""
-        rate, free = values[0], error[0] > 0.0
-        a = np.maximum((rate[free] / error[0][free]) ** 2, 0.0 if prior is None else prior[0])
-        times = np.tile(rate / np.exp(theta[0]), (len(z), 1))
-        times[:, free] *= gammaincinv(a, ndtr(z[:, 0, free])) / a
-        return (theta[0] + np.log(np.maximum(times, _SMALLEST)))[:, None]
+def _whole(x: Array) -> Array:
+    """Whole numbers of at least 0, also for what lies outside."""
+    return np.where(np.isfinite(x), np.maximum(np.floor(x), 0.0), 0.0)
 
 
 def _at_counts(x: Array, log_p: Array) -> Array:
-    """Log probabilities where x is a count, -inf elsewhere."""
     return np.where((x >= 0.0) & (x == np.floor(x)) & np.isfinite(x), log_p, -np.inf)
 
 
-def _counts(x: Array) -> Array:
-    """Whole numbers of at least 0, also for what lies outside."""
-    return np.where(np.isfinite(x), np.maximum(np.floor(x), 0.0), 0.0)
+def _inside(x: Array, below: float, beyond: float, log_p: Array) -> Array:
+    """Log probabilities, what they are below 0, and at infinity."""
+    return np.where(x >= 0.0, np.where(np.isposinf(x), beyond, log_p), below)

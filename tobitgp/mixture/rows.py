@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from tobitgp.data.arrays import CensoredResponse, take
+from tobitgp.data.arrays import take
 from tobitgp.data.outcome import refuse_rows
 from tobitgp.errors import DataError, SpecError
 from tobitgp.typing import Array, IntArray
@@ -56,13 +56,16 @@ class Raw(NamedTuple):
     weight: Array
     position: IntArray
 
+    def of_kinds(self) -> list[IntArray]:
+        """Which rows are of each of `KINDS`."""
+        conditions = [self.lower == self.upper, np.isneginf(self.lower), np.isposinf(self.upper)]
+        kinds = np.select(conditions, [0, 1, 2], 3)
+        return [np.flatnonzero(kinds == i) for i in range(len(KINDS))]
+
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """All that a fit sees of the rows.
-
-    (MIX15) of the theory pages.
-    """
+    """All that a fit sees of the rows; (MIX15) of the theory pages."""
 
     parts: tuple[Rows, ...]  # one for each kind that occurs
     units: Units
@@ -70,28 +73,20 @@ class Working:
     total: float  # weight of all rows
     exact: float  # weight of the exact rows
 
-
-def rows_of(response: CensoredResponse) -> tuple[Array, Array, Array]:
-    """Ends and weights of a response, (n,) each."""
-    if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
-        raise SpecError(
-            "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
-            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
-        )
-    return response.lower, response.upper, response.weight
+    def joined(self) -> tuple[Array, Array, Array]:
+        """Ends and weights of the rows of all parts, (n,) each."""
+        columns = zip(*((part.lower, part.upper, part.weight) for part in self.parts), strict=True)
+        lower, upper, weight = map(np.concatenate, columns)
+        return lower, upper, weight
 
 
 def read_rows(
     family: Family, lower: Array, upper: Array, weight: Array | None = None, labels: Array | None = None
 ) -> Raw:
-    """Check rows and bring them to a common form; lower, upper, weight, labels (n,).
-
-    Rows that exclude nothing, such as a right-censored time at 0, are left out: they contribute exactly 0. Limits of
-    counts become whole numbers, and an interval that holds one count is that count.
-    """
+    """Check rows (n,) and bring them to a common form; those that exclude nothing contribute 0 and are left out."""
     lower, upper = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
     weight = np.ones(len(lower)) if weight is None else np.asarray(weight, dtype=np.float64)
-    _refuse_impossible(family.support, family.logarithm, lower, upper, weight, labels)
+    _refuse_impossible(family, lower, upper, weight, labels)
     if family.support != "real":
         lower[(lower < 0.0) if family.support == "counts" else (lower <= 0.0) & (lower != upper)] = -np.inf
     if family.support == "counts":
@@ -106,17 +101,9 @@ def read_rows(
 def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True) -> Working:
     """Sort rows by kind on the scale that is modelled, and put equal ones together where there are many."""
     lower, upper, width = to_working(family, raw, units)
-    exact = raw.lower == raw.upper
-    masks = {
-        "exact": exact,
-        "left": np.isneginf(raw.lower),
-        "right": np.isposinf(raw.upper),
-        "interval": ~exact & np.isfinite(raw.lower) & np.isfinite(raw.upper),
-    }
-    parts = []
-    for kind in KINDS:
-        at = masks[kind]
-        if at.any():
+    exact, parts = raw.lower == raw.upper, []
+    for kind, at in zip(KINDS, raw.of_kinds(), strict=True):
+        if len(at):
             part = Rows(kind, lower[at], upper[at], width[at], raw.weight[at])
             parts.append(_collapse(part) if collapse else part)
     y, w = raw.lower[exact], raw.weight[exact]
@@ -130,10 +117,7 @@ def arrange(family: Family, raw: Raw, units: Units, *, collapse: bool = True) ->
 
 
 def subset(working: Working, size: int) -> Working:
-    """About ``size`` rows in place of all, every kind in proportion and evenly over its values.
-
-    The weights keep their sum, so that priors keep their say.
-    """
+    """About ``size`` rows with the weight of all, every kind in proportion and evenly over its values."""
     rows = sum(len(part) for part in working.parts)
     parts = []
     for part in working.parts:
@@ -141,9 +125,8 @@ def subset(working: Working, size: int) -> Working:
         order = np.lexsort((part.upper, part.lower))
         edges = np.linspace(0.0, len(part), keep + 1)
         some = part[order[(0.5 * (edges[1:] + edges[:-1])).astype(np.intp)]]
-        factor = part.weight.sum() / some.weight.sum()
-        parts.append(Rows(part.kind, some.lower, some.upper, some.width, some.weight * factor))
-    return Working(tuple(parts), working.units, working.constant, working.total, working.exact)
+        parts.append(replace(some, weight=some.weight * (part.weight.sum() / some.weight.sum())))
+    return replace(working, parts=tuple(parts))
 
 
 def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Array]:
@@ -161,21 +144,18 @@ def to_working(family: Family, raw: Raw, units: Units) -> tuple[Array, Array, Ar
 
 def _collapse(part: Rows) -> Rows:
     """Give equal rows one place with the sum of their weights, where a sample shows that many are equal."""
-    step = max(1, len(part) // _SAMPLE)
-    ends = part.lower + 1j * part.upper if part.kind == "interval" else part.upper
-    if part.kind == "right":
-        ends = part.lower
-    sample = ends[::step]
+    ends = part.lower if part.kind == "right" else part.upper
+    if part.kind == "interval":
+        ends = part.lower + 1j * part.upper
+    sample = ends[:: max(1, len(part) // _SAMPLE)]
     if len(np.unique(sample)) > _MOSTLY_DISTINCT * len(sample):
         return part
     _, first, inverse = np.unique(ends, return_index=True, return_inverse=True)
     weight = np.bincount(inverse.ravel(), weights=part.weight).astype(np.float64)
-    return Rows(part.kind, part.lower[first], part.upper[first], part.width[first], weight)
+    return replace(part[first], weight=weight)
 
 
-def _refuse_impossible(
-    support: Support, logarithm: bool, lower: Array, upper: Array, weight: Array, labels: Array | None = None
-) -> None:
+def _refuse_impossible(family: Family, lower: Array, upper: Array, weight: Array, labels: Array | None) -> None:
     """Refuse rows of probability 0, and rows that are none; lower, upper, weight, labels (n,)."""
     if not len(lower) == len(upper) == len(weight) or lower.ndim != 1:
         raise DataError(f"lower, upper and weight need one length, not {len(lower)}, {len(upper)} and {len(weight)}.")
@@ -184,16 +164,16 @@ def _refuse_impossible(
     refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
     refuse_rows(np.isposinf(lower) | np.isneginf(upper), "The interval is empty", lower, labels)
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
-    if support == "counts":
+    if family.support == "counts":
         whole = (lower == np.floor(lower)) & (lower >= 0.0)
         refuse_rows(exact & ~whole, "Counts are whole numbers of at least 0", lower, labels)
         refuse_rows(~exact & (upper < 0.0), "A count cannot lie below 0", upper, labels)
         with np.errstate(invalid="ignore"):
             empty = np.floor(upper) == np.floor(lower)
         refuse_rows(~exact & empty, "The interval holds no whole number, from", lower, labels)
-    if support == "positive":
-        least = "positive" if logarithm else "at least 0"
-        refuse_rows(exact & ((lower <= 0.0) if logarithm else (lower < 0.0)), f"Times must be {least}", lower, labels)
+    if family.support == "positive":
+        bad, least = (lower <= 0.0, "positive") if family.logarithm else (lower < 0.0, "at least 0")
+        refuse_rows(exact & bad, f"Times must be {least}", lower, labels)
         refuse_rows(~exact & (upper <= 0.0), "A time cannot be left-censored at or below 0", upper, labels)
 
 

@@ -2,7 +2,6 @@
 
 References
 ----------
-Ueda, Nakano, Ghahramani and Hinton (2000), SMEM algorithm for mixture models, *Neural Computation* 12, 2109-2128, and
 Verbeek, Vlassis and Kröse (2003), Efficient greedy learning of Gaussian mixture models, *Neural Computation* 15,
 469-485, whose new components take parts of the rows too.
 Hughes and Sudderth (2013), Memoized online variational inference for Dirichlet process mixture models, NIPS, whose
@@ -23,7 +22,7 @@ from tobitgp.mixture.model import Bayes, Model, Points, State
 from tobitgp.mixture.predictive import Predictive, draw_between
 from tobitgp.mixture.rows import Raw, Rows, Units, Working, arrange, subset, to_working
 from tobitgp.numerics.normal import known_range, telling_ends
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 _HELD = 1e-3  # expected rows of a component that is worth a trial
 _UNIT_ROWS, _UNIT_PASSES, _UNIT_FLOOR, _UNIT_GAIN = 5000, 200, 1e-6, 1e-5
@@ -39,32 +38,22 @@ _EVENLY = (0.7548776662466927, 0.5698402909980532)  # steps whose multiples, mod
 
 
 def choose_units(family: Family, raw: Raw) -> Units:
-    """Location and scale of what is behind the rows.
-
-    Mean and standard deviation, of logarithms where those are modelled, or the median of times. Where rows are censored
-    they are those of one component fitted by maximum likelihood, since limits alone lie too close together; if that
-    leads far away, limits and midpoints replace what is censored after all.
-    """
+    """Location and scale of what is behind the rows: where some are censored, those of one component fitted to them."""
     if family.free_of == "nothing":
         return Units()
-    crude = _crude_units(family, raw)
-    if not ((raw.lower != raw.upper) & np.isfinite(raw.lower + raw.upper)).any() and not (
-        (raw.lower == raw.upper).any() and (raw.lower != raw.upper).any()
-    ):
+    crude, exact = _crude_units(family, raw), raw.lower == raw.upper
+    between = ~exact & np.isfinite(raw.lower) & np.isfinite(raw.upper)
+    if not (between.any() or (exact.any() and not exact.all())):
         return crude
-    return _of_one_component(family, raw, crude)
-
-
-def _of_one_component(family: Family, raw: Raw, crude: Units) -> Units:
     model, working = Points(family, 1, _UNIT_FLOOR), subset(arrange(family, raw, crude), _UNIT_ROWS)
     start = starts(model, working, 1, 1, np.random.default_rng(0))[0]
     stop = Stop(_UNIT_GAIN * working.total, _UNIT_PASSES)
     with np.errstate(all="ignore"):
-        theta = climb(model, chunks_of(working, 1), start, stop).state.components[:, 0]
+        theta = climb(model, chunks_of(working, 1), start, stop).state.components
     if family.free_of == "location and scale":
-        shift, ratio = theta[0], np.exp(theta[1])
+        shift, ratio = theta[0, 0], np.exp(theta[1, 0])
     else:
-        middle = family.distribution(theta[:, None], Units()).ppf(np.array([0.5]))[0, 0]
+        middle = family.distribution(theta, Units()).ppf(np.array([0.5]))[0, 0]
         shift, ratio = (np.log(middle), 1.0) if family.logarithm else (0.0, middle)
     if not (abs(shift) < _FARTHEST and 1.0 / _FARTHEST < ratio < _FARTHEST):
         return crude
@@ -73,7 +62,7 @@ def _of_one_component(family: Family, raw: Raw, crude: Units) -> Units:
 
 def _crude_units(family: Family, raw: Raw) -> Units:
     """Location and scale of limits, midpoints and values."""
-    values, weight = crude_values(family, raw)
+    values, weight = crude_values(family, raw), raw.weight
     if family.free_of == "scale":
         order = np.argsort(values)
         middle = values[order][np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())]
@@ -92,23 +81,25 @@ def _refuse_size(size: float, least: float) -> None:
         raise DataError(f"The size of the response is {size:.3g}; express it in units in which it is nearer to 1.")
 
 
-def crude_values(family: Family, raw: Raw) -> tuple[Array, Array]:
-    """One value a row, (n,), on the scale of Units, and the rows' weights.
-
-    Ends far beyond everything else say nothing; limits that stand alone and far are drawn in.
-    """
+def crude_values(family: Family, raw: Raw) -> Array:
+    """One value a row, (n,), on the scale of Units, far limits drawn in."""
     lower, upper, _ = to_working(family, raw, Units())
     bottom, top = known_range(lower, upper)
     lower, upper = telling_ends(lower, upper, bottom, top)
-    low, high = np.isfinite(lower), np.isfinite(upper)
-    values = np.where(low, lower, np.where(high, upper, 0.5 * bottom + 0.5 * top))
-    both = low & high
-    values[both] = 0.5 * lower[both] + 0.5 * upper[both]
+    values, (both, _, _) = _middles(lower, upper, 0.5 * bottom + 0.5 * top)
     inside = values[both]
     if len(inside) > 1 and inside.max() > inside.min():
         span = inside.max() - inside.min()
         values = np.clip(values, inside.min() - span, inside.max() + span)
-    return values, raw.weight
+    return values
+
+
+def _middles(lower: Array, upper: Array, centre: float) -> tuple[Array, list[BoolArray]]:
+    """Midpoints or limits of rows, or a centre; and which rows have both ends, a lower one, and an upper one."""
+    low, high = np.isfinite(lower), np.isfinite(upper)
+    kinds = [low & high, low & ~high, high & ~low]
+    with np.errstate(invalid="ignore"):
+        return np.select(kinds, [0.5 * lower + 0.5 * upper, lower, upper], centre), kinds
 
 
 def starts(model: Model, working: Working, k: int, number: int, rng: np.random.Generator) -> list[State]:
@@ -120,18 +111,14 @@ def starts(model: Model, working: Working, k: int, number: int, rng: np.random.G
         if i % _RANDOM_EVERY == _RANDOM_EVERY - 1:
             r = rng.dirichlet(np.ones(k), size=len(rows)).T
         else:
-            r = _smooth(nearest_centre(model.family.evenly(rows.upper), rows.weight, k, rng), k)
+            label = nearest_centre(model.family.evenly(rows.upper), rows.weight, k, rng)
+            r = (1.0 - _SURE) / k + _SURE * (label == np.arange(k)[:, None])
         out.append(_state(model, rows, r, model.family.reference(k)))
     return out
 
 
 def moved(model: Model, working: Working, state: State, number: int, rng: np.random.Generator) -> list[State]:
-    """States beside an optimum: in each one component left its rows for some that lie next to each other.
-
-    Components by turns take from 10 to 50% of the rows, in the order of values drawn from the fitted distribution given
-    what is known of them; the others share the rest as before. So one may come to lie inside another, where starts that
-    cut the rows into neighbouring groups do not lead.
-    """
+    """States beside an optimum, in each of which one component by turns takes rows that lie next to each other."""
     theta, log_weight, _ = model.view(state)
     k, some = len(log_weight), subset(working, _MOST_ROWS)
     rows = _drawn(model.family, some, theta, log_weight, rng)
@@ -158,9 +145,7 @@ def _state(model: Model, rows: Rows, r: Array, theta: Array) -> State:
 
 def _drawn(family: Family, working: Working, theta: Array, log_weight: Array, rng: np.random.Generator) -> Rows:
     """One exact row for each, a value drawn from a fitted distribution standing for what is censored."""
-    lower, upper, weight = (
-        np.concatenate([getattr(part, name) for part in working.parts]) for name in ("lower", "upper", "weight")
-    )
+    lower, upper, weight = working.joined()
     share = np.exp(log_weight - log_weight.max())
     predictive = Predictive(share / share.sum(), family.distribution(theta, Units()))
     with np.errstate(all="ignore"):
@@ -172,26 +157,16 @@ def _drawn(family: Family, working: Working, theta: Array, log_weight: Array, rn
 
 
 def imputed(family: Family, working: Working, rng: np.random.Generator) -> Rows:
-    """One exact row for each, a plausible value standing for what is censored.
-
-    Half a standard deviation beyond a limit in the mean, at random; the middle of an interval.
-    """
-    lower, upper, width, weight = (
-        np.concatenate([getattr(part, name) for part in working.parts])
-        for name in ("lower", "upper", "width", "weight")
-    )
-    lower, upper = telling_ends(lower, upper, *known_range(lower, upper))
-    low, high = np.isfinite(lower), np.isfinite(upper)
-    both = low & high
-    known = 0.5 * (lower[both] + upper[both])
-    beyond = 0.5 * float(known.std()) if len(known) > 1 and known.std() > 0.0 else 0.5
-    away = beyond * rng.exponential(size=len(lower))
-    y = np.zeros(len(lower))  # the centre, of rows that say nothing
-    y[both] = lower[both] + 0.5 * width[both]
-    right, left = low & ~high, high & ~low
-    y[right] = lower[right] + away[right]
-    unbounded = family.support == "real" or family.logarithm
-    y[left] = upper[left] - away[left] if unbounded else upper[left] * rng.random(int(left.sum()))
+    """One exact row for each, censored ones at random half a standard deviation beyond their limit in the mean."""
+    lower, upper, weight = working.joined()
+    y, (both, right, left) = _middles(*telling_ends(lower, upper, *known_range(lower, upper)), 0.0)
+    sd = float(y[both].std()) if both.any() else 0.0
+    away = (0.5 * sd if sd > 0.0 else 0.5) * rng.exponential(size=len(lower))
+    y[right] += away[right]
+    if family.support == "real" or family.logarithm:
+        y[left] -= away[left]
+    else:
+        y[left] *= rng.random(int(left.sum()))
     return Rows("exact", y, y, np.zeros_like(y), weight)
 
 
@@ -212,12 +187,6 @@ def nearest_centre(values: Array, weight: Array, k: int, rng: np.random.Generato
         sums = np.bincount(label, weights=weight * values, minlength=k)
         centres = np.where(size > 0.0, sums / np.maximum(size, 1e-300), centres)
     return label
-
-
-def _smooth(label: IntArray, k: int) -> Array:
-    r = np.full((k, len(label)), (1.0 - _SURE) / k)
-    r[label, np.arange(len(label))] += _SURE
-    return r
 
 
 def drop_components(model: Bayes, chunks: Sequence[Rows], best: Climb, stop: Stop) -> Climb:

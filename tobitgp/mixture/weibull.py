@@ -1,9 +1,8 @@
 r"""Weibull components: a gamma posterior of the rate, a point estimate of the shape.
 
 With y = log(time / unit) a time has :math:`\log f = t + \log\kappa - y - e^t`, :math:`t = u + \kappa y`, u the log
-rate, so that log densities and log masses of intervals are concave in (u, kappa) together. Given responsibilities the
-bound is a penalised likelihood in u and kappa, :math:`a = a_0 + N_k` being best whatever they are; one Newton step of
-it, (MIX14) of the theory pages, is taken in each pass. Under a posterior of the shape nothing would be closed any more.
+rate, and log densities and log masses of intervals are concave in (u, kappa) together. One Newton step of a penalised
+likelihood in both, (MIX14) of the theory pages, is taken in each pass.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from scipy.special import digamma, gammainc, gammaincc, gammaln, ndtri
 from tobitgp.mixture.family import ComponentDistribution, Family, Sums, Terms, gamma_divergence, gamma_information
 from tobitgp.mixture.rows import Rows, Support, Units
 from tobitgp.numerics.truncated import share
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 SMALLEST_SHAPE, LARGEST_SHAPE = 0.01, 100.0
 _LARGEST_T = 300.0
@@ -28,106 +27,101 @@ _LARGEST_ERROR = 5.0
 _LARGEST_MOVE = 2.0  # of u in one step
 
 
+@dataclass(frozen=True, slots=True)
 class Lifetimes(ComponentDistribution):
-    """Distributions of times, given by log survival and moments."""
+    """Distributions of times, S(x) = exp(-H(t)) with t = shape log(x / scale); (K,) each."""
 
-    __slots__ = ()
+    scale: Array
+    shape: Array
 
     @abstractmethod
-    def _moment(self, r: float) -> Array:
+    def hazard(self, t: Array) -> tuple[Array, Array]:
+        """H(t), and log H'(t) - t, (K, n) each."""
+
+    @abstractmethod
+    def moment(self, r: float) -> Array:
         """The r-th moment, (K,)."""
 
+    @np.errstate(over="ignore", invalid="ignore")
+    def log_density(self, x: Array) -> Array:
+        y, c = _log_ratio(x, self.scale), self.shape[:, None]
+        risen, rate = self.hazard(c * y)
+        out = np.log(c / self.scale[:, None]) + np.where(c == 1.0, 0.0, (c - 1.0) * y) + rate - risen
+        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
+
+    @np.errstate(over="ignore")
+    def log_sf(self, x: Array) -> Array:
+        return -self.hazard(self.shape[:, None] * _log_ratio(x, self.scale))[0]
+
+    @np.errstate(divide="ignore")
     def log_cdf(self, x: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(-np.expm1(self.log_sf(x))))
+        return np.asarray(np.log(-np.expm1(self.log_sf(x))))
 
     def mean(self) -> Array:
-        return self._moment(1.0)
+        return self.moment(1.0)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def variance(self) -> Array:
         """Infinite where the second moment is."""
-        first, second = self._moment(1.0), self._moment(2.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(np.isfinite(second), second - first**2, np.inf)
+        first, second = self.moment(1.0), self.moment(2.0)
+        return np.where(np.isfinite(second), second - first**2, np.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class Burr(Lifetimes):
     """Burr distributions of survival function ``(1 + (x / scale)^shape)^-a``, Lomax where the shape is 1; (K,) each."""
 
-    scale: Array
-    shape: Array
     a: Array
 
-    def log_density(self, x: Array) -> Array:
-        y, c = _log_ratio(x, self.scale), self.shape[:, None]
-        power = c * y
-        out = np.log(self.a[:, None] * c / self.scale[:, None]) - (self.a[:, None] + 1.0) * np.logaddexp(0.0, power)
-        with np.errstate(invalid="ignore"):
-            out = out + np.where(c == 1.0, 0.0, (c - 1.0) * y)
-        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
+    def hazard(self, t: Array) -> tuple[Array, Array]:
+        a, log_sum = self.a[:, None], np.logaddexp(0.0, t)
+        return a * log_sum, np.log(a) - log_sum
 
-    def log_sf(self, x: Array) -> Array:
-        return -self.a[:, None] * np.logaddexp(0.0, self.shape[:, None] * _log_ratio(x, self.scale))
-
+    @np.errstate(divide="ignore")
     def ppf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.scale[:, None] * np.expm1(-np.log1p(-q) / self.a[:, None]) ** (1.0 / self.shape[:, None])
+        return self.scale[:, None] * np.expm1(-np.log1p(-q) / self.a[:, None]) ** (1.0 / self.shape[:, None])
 
-    def limiting_hazard(self) -> Array:
-        return np.zeros_like(self.a)
-
+    @np.errstate(over="ignore")
     def rvs(self, rng: np.random.Generator) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(self.scale * rng.pareto(self.a) ** (1.0 / self.shape))
+        return np.asarray(self.scale * rng.pareto(self.a) ** (1.0 / self.shape))
 
-    def _moment(self, r: float) -> Array:
-        """The r-th moment, a B(a - r / shape, 1 + r / shape), which exists where a shape > r."""
+    @np.errstate(over="ignore")
+    def moment(self, r: float) -> Array:
+        """``a B(a - r / shape, 1 + r / shape)``, which exists where a shape > r."""
         over = r / self.shape
         left = np.where(self.a > over, self.a - over, 1.0)
         log_moment = gammaln(left) + gammaln(1.0 + over) - gammaln(self.a)
-        with np.errstate(over="ignore"):
-            return np.where(self.a > over, self.scale**r * np.exp(log_moment), np.inf)
+        return np.where(self.a > over, self.scale**r * np.exp(log_moment), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class WeibullDistribution(Lifetimes):
     """Weibull distributions of survival function ``exp(-(x / scale)^shape)``; (K,) each."""
 
-    scale: Array
-    shape: Array
+    def hazard(self, t: Array) -> tuple[Array, Array]:
+        return np.exp(t), np.zeros_like(t)
 
-    def log_density(self, x: Array) -> Array:
-        y, c = _log_ratio(x, self.scale), self.shape[:, None]
-        with np.errstate(over="ignore", invalid="ignore"):
-            out = np.log(c / self.scale[:, None]) + np.where(c == 1.0, 0.0, (c - 1.0) * y) - np.exp(c * y)
-        return np.where((x >= 0.0) & np.isfinite(x), out, -np.inf)
-
-    def log_sf(self, x: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return -np.exp(self.shape[:, None] * _log_ratio(x, self.scale))
-
+    @np.errstate(divide="ignore")
     def ppf(self, q: Array) -> Array:
-        with np.errstate(divide="ignore"):
-            return self.scale[:, None] * (-np.log1p(-q)) ** (1.0 / self.shape[:, None])
+        return self.scale[:, None] * (-np.log1p(-q)) ** (1.0 / self.shape[:, None])
 
     def limiting_hazard(self) -> Array:
         return np.select([self.shape < 1.0, self.shape > 1.0], [0.0, np.inf], 1.0 / self.scale)
 
+    @np.errstate(over="ignore")
     def rvs(self, rng: np.random.Generator) -> Array:
-        with np.errstate(over="ignore"):
-            return np.asarray(self.scale * rng.weibull(self.shape))
+        return np.asarray(self.scale * rng.weibull(self.shape))
 
-    def _moment(self, r: float) -> Array:
-        with np.errstate(over="ignore"):
-            return self.scale**r * np.exp(gammaln(1.0 + r / self.shape))
+    @np.errstate(over="ignore")
+    def moment(self, r: float) -> Array:
+        return self.scale**r * np.exp(gammaln(1.0 + r / self.shape))
 
+    @np.errstate(all="ignore")
     def truncated_ppf(self, share: Array, lower: Array, upper: Array) -> Array:
         """Cumulative hazards are exponential."""
-        with np.errstate(all="ignore"):
-            low, high = -self.log_sf(lower), -self.log_sf(upper)
-            hazard = low - np.log1p(share * np.expm1(low - high))
-            return self.scale[:, None] * hazard ** (1.0 / self.shape[:, None])
+        low, high = -self.log_sf(lower), -self.log_sf(upper)
+        hazard = low - np.log1p(share * np.expm1(low - high))
+        return self.scale[:, None] * hazard ** (1.0 / self.shape[:, None])
 
     @np.errstate(all="ignore")
     def truncated_moments(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -150,7 +144,7 @@ class WeibullDistribution(Lifetimes):
 
 @dataclass(frozen=True, slots=True)
 class Weibull(Family):
-    """Components of survival function ``exp(-(y / scale)^shape)``; see `tobitgp.mixture.family.Family`.
+    """Components of survival function ``exp(-(y / scale)^shape)``.
 
     Statistics are e^t, the derivative of the log density in the shape, and the second ones in u and the shape. Point
     parameters are u and the shape; a posterior is (a, b, shape), a prior (a, b, sd of log shape).
@@ -201,16 +195,13 @@ class Weibull(Family):
         a, b, shape = q
         return np.stack([np.log(a / b), shape]), digamma(a) - np.log(a)
 
-    def posterior(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """Not certain to raise the bound, unlike `cautious`."""
+    def posterior(self, prior: Array, theta: Array, sums: Sums, *, cautious: bool = False) -> Array:
+        """Where cautious, the shape stays."""
         a = prior[0] + sums.counts
+        if cautious:
+            return np.stack([a, prior[1] + sums.statistics[0] * np.exp(-theta[0]), theta[1]])
         u, shape = _newton(theta, sums, prior[0], prior[1], prior[2] ** -2.0)
         return np.stack([a, a * np.exp(-u), shape])
-
-    def cautious(self, prior: Array, theta: Array, sums: Sums) -> Array:
-        """The shape stays."""
-        total = sums.statistics[0] * np.exp(-theta[0])
-        return np.stack([prior[0] + sums.counts, prior[1] + total, theta[1]])
 
     def divergence(self, q: Array, prior: Array) -> Array:
         """The penalty ``(log shape / sd)^2 / 2`` of the shape is part of it."""
@@ -225,7 +216,7 @@ class Weibull(Family):
         return np.stack([a, a * np.exp(-u), shape])
 
     def gradient(self, q: Array, prior: Array, sums: Sums) -> Array:
-        way = self.cautious(prior, self.plug_in(q)[0], sums) - q
+        way = self.posterior(prior, self.plug_in(q)[0], sums, cautious=True) - q
         out = np.einsum("pqk,qk->pk", self.information(q), way)
         out[2] = sums.statistics[1] - np.log(q[2]) / (q[2] * prior[2] ** 2)
         return np.asarray(out)
@@ -249,8 +240,8 @@ class Weibull(Family):
         away = np.exp(ndtri(0.5 + 0.5 * level) * np.where(of_log > _LARGEST_ERROR, np.nan, of_log))
         return values / away, values * away
 
-    def maximum(self, theta: Array, sums: Sums, floor: float, cautious: bool = False) -> Array:
-        """One Newton step, or the rate alone. There is no floor: shapes are held between .01 and 100."""
+    def maximum(self, theta: Array, sums: Sums, floor: float, *, cautious: bool = False) -> Array:
+        """One Newton step, or the rate alone."""
         if cautious:
             with np.errstate(divide="ignore", invalid="ignore"):
                 move = np.log(sums.counts / sums.statistics[0])
@@ -260,12 +251,9 @@ class Weibull(Family):
     def score(self, theta: Array, sums: Sums) -> Array:
         return np.stack([sums.counts - sums.statistics[0], sums.statistics[1]])
 
-    def possible(self, theta: Array, floor: float) -> bool:
-        return bool(((theta[1] >= SMALLEST_SHAPE) & (theta[1] <= LARGEST_SHAPE)).all())
-
-    def held(self, theta: Array, floor: float) -> BoolArray:
-        at_bound = (theta[1] <= SMALLEST_SHAPE * (1.0 + 1e-9)) | (theta[1] >= LARGEST_SHAPE * (1.0 - 1e-9))
-        return np.stack([np.zeros(theta.shape[1], dtype=np.bool_), at_bound])
+    def bounds(self, floor: float) -> tuple[Array, Array]:
+        """There is no floor: shapes are held between .01 and 100."""
+        return np.array([[-np.inf], [SMALLEST_SHAPE]]), np.array([[np.inf], [LARGEST_SHAPE]])
 
     @np.errstate(over="ignore")
     def point_estimates(self, theta: Array, units: Units) -> tuple[Array, Array]:
@@ -285,7 +273,7 @@ class Weibull(Family):
 
     def unbounded_slopes(self, values: Array, slopes: Array) -> Array:
         """The unbounded parameters are log scale and log shape, since u is no parameter by itself."""
-        return np.asarray(np.einsum("dk,dr->kdr", 1.0 / values, np.eye(2)))
+        return np.asarray(np.einsum("dk,dr->drk", 1.0 / values, np.eye(2)))
 
     def drawn(self, theta: Array, moves: Array, z: Array, values: Array, error: Array, prior: Array | None) -> Array:
         shape = np.clip(theta[1] * np.exp(moves[:, 1]), SMALLEST_SHAPE, LARGEST_SHAPE)

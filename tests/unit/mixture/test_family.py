@@ -14,7 +14,7 @@ SIZE = 20_000
 WEIGHTS = np.array([0.3, 0.7])
 TWO = {
     "normal": Normal(np.array([-1.0, 2.0]), np.array([1.0, 0.5])),
-    "lognormal": LogNormal(Normal(np.array([-1.0, 0.4]), np.array([1.0, 0.5]))),
+    "lognormal": LogNormal(np.array([-1.0, 0.4]), np.array([1.0, 0.5])),
     "weibull": WeibullDistribution(np.array([0.5, 2.0]), np.array([0.8, 3.0])),
 }
 ENDS = [(-np.inf, 1.2), (0.4, np.inf), (0.4, 2.5), (6.0, np.inf), (1.0, 1.001)]

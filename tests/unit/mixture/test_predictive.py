@@ -16,9 +16,9 @@ from tobitgp.numerics import log_probabilities
 TWO = np.ones(2)
 DISTRIBUTIONS = {
     "student": StudentT(np.array([-3.0, 2.0]), np.array([1.0, 0.4]), np.array([3.0, 40.0])),
-    "log student": LogStudentT(StudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0]))),
+    "log student": LogStudentT(np.array([-1.0, 2.0]), np.array([1.0, 0.4]), np.array([6.0, 40.0])),
     "normal": Normal(np.array([-3.0, 2.0]), np.array([1.0, 0.4])),
-    "log normal": LogNormal(Normal(np.array([-1.0, 2.0]), np.array([1.0, 0.4]))),
+    "log normal": LogNormal(np.array([-1.0, 2.0]), np.array([1.0, 0.4])),
     "lomax": Burr(np.array([3.0, 0.5]), TWO, np.array([4.0, 8.0])),
     "burr": Burr(np.array([3.0, 0.5]), np.array([2.5, 0.7]), np.array([4.0, 8.0])),
     "exponential": WeibullDistribution(np.array([3.0, 0.5]), TWO),
@@ -141,11 +141,11 @@ def test_names_cover_the_families():
 
 
 def test_quantiles_that_overflow_are_infinite():
-    p = Predictive(np.ones(1), LogStudentT(StudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5))))
+    p = Predictive(np.ones(1), LogStudentT(np.zeros(1), np.full(1, 3.0), np.full(1, 0.5)))
     assert p.ppf(1.0 - 1e-12) == np.inf
     wide = np.full(1, 60.0)
     for distribution in (
-        LogNormal(Normal(np.zeros(1), wide)),
+        LogNormal(np.zeros(1), wide),
         WeibullDistribution(1e50 * wide, 0.01 / wide * 60.0),
         Burr(1e200 * wide, np.ones(1), wide),
     ):

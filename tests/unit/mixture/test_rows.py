@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from support.responses import response
 
 from tobitgp.errors import DataError, SpecError
-from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture, rows_of
+from tobitgp.mixture import MIXTURE_FAMILIES, fit_mixture
 from tobitgp.mixture.rows import Units, arrange, read_rows, subset
 from tobitgp.mixture.starts import choose_units
 
@@ -52,13 +51,6 @@ def test_numbers_of_components(k):
 def test_rows_without_anything_to_say_are_not_enough():
     with pytest.raises(DataError, match="no row"):
         fit_mixture(np.array([-INF]), np.array([INF]), k=1)
-
-
-def test_truncated_rows_are_refused_with_the_reason():
-    with pytest.raises(SpecError, match="delayed entry"):
-        rows_of(response([1.0], [2.0], entry=[0.5]))
-    lower, upper, weight = rows_of(response([1.0], [np.inf], weight=[2.0]))
-    assert (lower[0], upper[0], weight[0]) == (1.0, INF, 2.0)
 
 
 def test_limits_of_counts_become_whole_numbers():

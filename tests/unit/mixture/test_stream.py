@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tobitgp.errors import DataError
-from tobitgp.mixture import SVBCM, VBCM, fit_mixture, partial_fit, start_stream, stream_parameters
+from tobitgp.mixture import SVBCM, VBCM, fit_mixture, mixture_of, partial_fit, start_stream
 
 INF = np.inf
 
@@ -51,7 +51,7 @@ def test_a_stream_ends_where_the_rows_are():
         stream = partial_fit(stream, lower[i : i + 50], upper[i : i + 50])
     assert stream.seen == 3000.0
     assert stream.step == 59
-    values = stream_parameters(stream)
+    values = mixture_of(stream).parameters
     np.testing.assert_allclose(values["mean"], [-3.0, 3.0], atol=0.2)
     np.testing.assert_allclose(values["sd"], 1.0, atol=0.2)
     assert first.components is not stream.state.components

@@ -15,6 +15,11 @@ PRIORS = [
 COUNT = np.array([12.0, 3.5, 0.0, 7.25])
 
 
+def gradient_of(prior, w):
+    """Derivative of the bound in w."""
+    return prior.information(w) @ (prior.target(w, COUNT) - w)
+
+
 @pytest.mark.parametrize("prior", PRIORS)
 def test_expectations_by_sampling(prior):
     w = prior.posterior(prior.start(4), COUNT)
@@ -36,7 +41,7 @@ def test_slopes_of_the_mean_and_gradient_of_the_bound(prior):
     def bound(x):
         return COUNT @ prior.expected_log(x) - prior.divergence(x)
 
-    slopes, gradient = prior.mean(w)[1], prior.gradient(w, COUNT)
+    slopes, gradient = prior.mean(w)[1], gradient_of(prior, w)
     for j, e in enumerate(np.eye(len(w))):
         step = 1e-3 * w[j]
         np.testing.assert_allclose(
@@ -59,7 +64,7 @@ def test_posterior_is_the_best_of_its_kind(prior):
     w = prior.start(4)
     for _ in range(500):
         w = prior.posterior(w, COUNT)
-    np.testing.assert_allclose(prior.gradient(w, COUNT), 0.0, atol=1e-9)
+    np.testing.assert_allclose(gradient_of(prior, w), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])

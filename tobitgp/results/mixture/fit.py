@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp import mixture as mixtures
 from tobitgp.data.partition import DataPartition, naming
 from tobitgp.data.partitions import PartitionedData
 from tobitgp.data.prepare import TrainingData, prepare
@@ -21,27 +22,11 @@ from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, 
 from tobitgp.formula import parse_formula
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference.fitted import Step
-from tobitgp.mixture import (
-    EMCM,
-    MIXTURE_METHODS,
-    SVBCM,
-    VBCM,
-    Dirichlet,
-    DirichletProcess,
-    MixtureFit,
-    Predictive,
-    Stream,
-    fit_mixture,
-    linear_response,
-    partial_fit,
-    start_stream,
-    stream_order,
-    stream_parameters,
-)
+from tobitgp.mixture import EMCM, MIXTURE_METHODS, SVBCM, VBCM, Dirichlet, DirichletProcess, Predictive
 from tobitgp.mixture.family import Family
 from tobitgp.mixture.fit import resolve_mixture_family
 from tobitgp.mixture.methods import Method
-from tobitgp.mixture.model import State, Weights
+from tobitgp.mixture.model import Weights
 from tobitgp.mixture.rows import read_rows
 from tobitgp.numerics.sampling import generator
 from tobitgp.results.mixture.parts import MixtureParts, Tried, known_ends, warn_without_errors
@@ -118,10 +103,9 @@ def read_mixture_priors(
     if given and lacking:
         listed = ", ".join(map(repr, lacking))
         raise SpecError(f"priors= lacks {listed}: the prior of the components is given as a whole or not at all.")
-    weights: Weights = DirichletProcess(concentration=concentration) if process else Dirichlet(1.0)
-    if not process and concentration is not None:
-        weights = Dirichlet(float(concentration))
-    return given or None, weights
+    if process:
+        return given or None, DirichletProcess(concentration=concentration)
+    return given or None, Dirichlet(1.0 if concentration is None else float(concentration))
 
 
 def fit_components(
@@ -135,11 +119,7 @@ def fit_components(
     rng: int | np.random.Generator | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> MixtureResults:
-    """Fit a mixture, of each number of components that the formula names, and keep the best.
-
-    Numbers are compared by the evidence lower bound plus log K!, by maximum likelihood by the BIC. Of partitioned data
-    two ends and a weight of each row are brought here.
-    """
+    """Fit a mixture of each number of components that the formula names, and keep the best by evidence or BIC."""
     assert spec.mixture is not None
     prior, weights = read_mixture_priors(priors, family, method, process=spec.mixture.process)
     if isinstance(training, PartitionedData):
@@ -153,22 +133,21 @@ def fit_components(
         covariates, labels = keep_covariates(spec, training, data), training.labels
         facts = remember(training, named_columns([spec], data), covariates)
         parts_of = partial(MixtureParts, spec, training.state, facts, training=training, covariates=covariates)
-    seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
     numbers, found = spec.mixture.numbers, list[MixtureResults]()
     if len(numbers) > 1 and numbers[-1] > len(lower):
         raise SpecError(f"mixture(range(...)) goes up to {numbers[-1]} components, and there are {len(lower)} rows.")
-    options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior}
+    seed = int(rng.integers(2**32)) if isinstance(rng, np.random.Generator) else rng
+    options: dict[str, Any] = {"family": family.name, "method": method, "weights": weights, "prior": prior, "rng": seed}
     for k in numbers:
-        fit = fit_mixture(lower, upper, weight, k=k, rng=seed, labels=labels, **options)
+        fit = mixtures.fit_mixture(lower, upper, weight, k=k, labels=labels, **options)
         found.append(MixtureResults(parts_of(fit)))
         if on_step is not None:
             on_step(Step(f"{k} component{'s' * (k > 1)}", fit.passes, fit.objective, fit.passes, len(lower)))
     best = _best(found, method)
-    _warn(best.parts.fit)
-    _warn_constant(lower, upper, best.parts.bayes)
+    _warn(best.parts, lower, upper)
     if not isinstance(training, PartitionedData):
         return best
-    V = linear_response(best.parts.fit, lower, upper, weight)
+    V = mixtures.linear_response(best.parts.fit, lower, upper, weight)
     warn_without_errors(best.parts.fit, V)
     return MixtureResults(replace(best.parts, covariance=V))
 
@@ -186,39 +165,33 @@ def _best(found: list[MixtureResults], method: Method) -> MixtureResults:
     """The fit of the best number of components, with a record of all that were tried."""
     if len(found) == 1:
         return found[0]
-    point = isinstance(method, EMCM)
-    values = np.array([one.bic if point else one.log_evidence for one in found])
-    tried = Tried(
-        "bic" if point else "log_evidence",
-        np.array([one.n_components for one in found], dtype=np.intp),
-        values,
-        np.array([one.converged for one in found]),
+    by: Literal["log_evidence", "bic"] = "bic" if isinstance(method, EMCM) else "log_evidence"
+    numbers, values, converged = (
+        np.array([getattr(one, name) for one in found]) for name in ("n_components", by, "converged")
     )
-    best = found[int(np.argmin(values) if point else np.argmax(values))]
-    return MixtureResults(replace(best.parts, tried=tried))
+    best = found[int(np.argmin(values) if by == "bic" else np.argmax(values))]
+    return MixtureResults(replace(best.parts, tried=Tried(by, numbers, values, converged)))
 
 
-def _warn(fit: MixtureFit) -> None:
+def _warn(parts: MixtureParts, lower: Array, upper: Array) -> None:
     """Pass on what a user should know; the first note is that of convergence where there was none."""
-    for i, note in enumerate(fit.notes):
-        category = ConvergenceWarning if i == 0 and not fit.converged else BoundaryWarning
-        warnings.warn(note, category, stacklevel=user_level())
-
-
-def _warn_constant(lower: Array, upper: Array, bayes: bool) -> None:
-    """Warn where all rows are exact and hold one value, which says nothing of their standard deviation."""
+    noted: list[tuple[str, type[Warning]]] = [(note, BoundaryWarning) for note in parts.fit.notes]
+    if not parts.fit.converged:
+        noted[0] = (noted[0][0], ConvergenceWarning)
     if (lower == upper).all() and np.ptp(lower) == 0.0:
         held = f"All rows hold one value, {lower[0]:.4g}" if len(lower) > 1 else f"There is one row, {lower[0]:.4g}"
-        message = f"{held}: spread and number of components rest on {'the prior' if bayes else 'nothing in the data'}."
-        warnings.warn(message, BoundaryWarning, stacklevel=user_level())
+        grounds = "the prior" if parts.bayes else "nothing in the data"
+        noted.append((f"{held}: spread and number of components rest on {grounds}.", BoundaryWarning))
+    for note, category in noted:
+        warnings.warn(note, category, stacklevel=user_level())
 
 
 class MixtureStream:
     """A mixture fitted by stochastic variational Bayes to batches of rows, none of which is kept.
 
-    Each batch is one step along natural parameters, of length ``(delay + t)^-forgetting``. Units and default prior are
-    those of the first batch, which also starts the components: let it hold some hundred rows. There are no standard
-    errors and no evidence, which need all rows; :func:`tobitgp.fit` has them.
+    Each batch is one step along natural parameters, of length ``(delay + t)^-forgetting``. The first batch also starts
+    the components and sets units and default prior: let it hold some hundred rows. There are no standard errors and no
+    evidence, which need all rows.
 
     Parameters
     ----------
@@ -286,11 +259,13 @@ class MixtureStream:
             raise SpecError(f"missing={missing!r} is not supported; choose 'drop' or 'raise'.")
         self._family = resolve_mixture_family(family)
         self._k, process = _number(formula)
-        self._method = SVBCM() if method is None else method
-        self._prior, self._concentration = read_mixture_priors(priors, self._family, self._method, process=process)
-        self._weights, self._missing, self._total = weights, missing, total
+        method = SVBCM() if method is None else method
+        prior, concentration = read_mixture_priors(priors, self._family, method, process=process)
+        self._options: dict[str, Any] = {"family": family, "k": self._k, "method": method, "total": total}
+        self._options |= {"weights": concentration, "prior": prior}
+        self._weights, self._missing = weights, missing
         self._rng = generator(rng)
-        self._stream: Stream | None = None
+        self._stream: mixtures.Stream | None = None
         self.formula = formula
         self.counts = pd.Series(0, index=list(COUNTS))
 
@@ -331,23 +306,11 @@ class MixtureStream:
         columns = [name for name in column_names(data) if name != self._weights]
         spec = parse_formula(self.formula, columns)
         training = prepare(spec, data, weights=self._weights, missing=self._missing)
-        lower, upper = known_ends(training.state.spec, self._family, training.response)
-        weight = training.response.weight
+        rows = *known_ends(training.state.spec, self._family, training.response), training.response.weight
         if self._stream is None:
-            self._stream = start_stream(
-                lower,
-                upper,
-                weight,
-                family=self._family.name,
-                k=self._k,
-                method=self._method,
-                weights=self._concentration,
-                prior=self._prior,
-                total=self._total,
-                rng=self._rng,
-            )
+            self._stream = mixtures.start_stream(*rows, rng=self._rng, **self._options)
         else:
-            self._stream = partial_fit(self._stream, lower, upper, weight, rng=self._rng)
+            self._stream = mixtures.partial_fit(self._stream, *rows, rng=self._rng)
         self.counts = self.counts + pd.Series(training.counts)[list(COUNTS)]
         return self
 
@@ -357,19 +320,13 @@ class MixtureStream:
 
         Components are ordered by mean, empty ones of a process last.
         """
-        named = stream_parameters(self._begun).items()
-        values = {f"{name}[{i}]": value for name, each in named for i, value in enumerate(each, 1)}
-        return pd.Series(values, dtype=np.float64)
+        mixture = mixtures.mixture_of(self._begun)
+        return pd.Series(mixture.values, index=list(mixture.names))
 
     @property
     def predictive(self) -> Predictive:
         """Distribution of a new value, as :attr:`tobitgp.MixtureResults.predictive`, by the posterior (SVB3) so far."""
-        stream = self._begun
-        order = stream_order(stream)
-        state = State(stream.state.weights, stream.state.components[:, order])
-        return Predictive(
-            stream.model.estimated_weights(stream.state)[0][order], stream.model.distribution(state, stream.units)
-        )
+        return mixtures.mixture_of(self._begun).predictive()
 
     @property
     def nobs(self) -> float:
@@ -382,9 +339,9 @@ class MixtureStream:
         return 0 if self._stream is None else self._stream.step
 
     @property
-    def _begun(self) -> Stream:
+    def _begun(self) -> mixtures.Stream:
         if self._stream is None:
-            raise NotFittedError("This stream has seen no rows; give it some by partial_fit(data).")
+            raise NotFittedError("This stream has seen no rows; give it some by mixtures.partial_fit(data).")
         return self._stream
 
     def __repr__(self) -> str:

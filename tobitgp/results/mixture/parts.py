@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import block_diag
 from scipy.special import betaincinv, ndtr
 
 from tobitgp.data.arrays import CensoredResponse
@@ -25,17 +26,13 @@ from tobitgp.mixture import (
     intervals,
     linear_response,
     posterior_covariance,
-    rows_of,
 )
-from tobitgp.mixture.family import Family
+from tobitgp.mixture.family import Family, blocks
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.predictive import draw_between
 from tobitgp.results.estimates import CovKind
 from tobitgp.results.views import Source
 from tobitgp.typing import Array, BoolArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 COV_KINDS: tuple[CovKind, ...] = ("linear_response", "vb")
 
@@ -84,12 +81,16 @@ class MixtureParts(Source):
 
 
 def known_ends(spec: ModelSpec, family: Family, response: CensoredResponse) -> tuple[Array, Array]:
-    """Ends (lower, upper] of the rows of a response, as a mixture reads them, (n,) each.
+    """Ends (lower, upper] of the rows of a response, (n,) each.
 
-    Of counts the spellings mean different things: ``censor(upper=6)`` is what an instrument shows that stops at 6, a
-    count of at least 6; a flag, as of ``Surv``, and the text ``>6`` say that 6 was exceeded; ``<6`` is at most 5.
+    Of counts ``censor(upper=6)`` means at least 6, a flag (as of ``Surv``) or ``>6`` more than 6, ``<6`` at most 5.
     """
-    lower, upper, _ = rows_of(response)
+    if np.isfinite(response.entry).any() or np.isfinite(response.exit).any():
+        raise SpecError(
+            "mixture() takes no truncated rows, delayed entry among them: what could never have been seen is not "
+            "censored, and treating it as left-censored would be wrong. Leave truncate() or the entry time out."
+        )
+    lower, upper = response.lower, response.upper
     if family.support != "counts":
         return lower, upper
     if spec.response.kind == "value" and spec.flag is None:
@@ -146,15 +147,12 @@ class MixtureEstimates:
     fit: MixtureFit
     V: Array  # (p, p), covariance of the values; NaN where these rows do not determine a parameter
 
+    cross: ClassVar[float] = 0.0  # covariance with linear coefficients, of which there are none
+
     @property
     def value(self) -> Array:
         """Estimates, (p,)."""
         return self.fit.values
-
-    @property
-    def cross(self) -> float:
-        """Covariance with linear coefficients, of which there are none."""
-        return 0.0
 
     def errors(self) -> Array:
         """Standard errors, (p,); 0 for the weight of a single component."""
@@ -164,20 +162,15 @@ class MixtureEstimates:
         """NaN: zero is no value to test."""
         return np.full(len(self.value), np.nan)
 
-    def p_values(self) -> Array:
-        """NaN, as ``z_values``."""
-        return np.full(len(self.value), np.nan)
+    p_values = z_values
 
     def covariance(self) -> Array:
         """The matrix V."""
         return self.V
 
     def interval(self, alpha: float) -> Array:
-        """Ends (p, 2); see :func:`tobitgp.mixture.covariance.intervals`."""
+        """Ends (p, 2)."""
         return intervals(self.fit, self.V, 1.0 - alpha)
-
-
-_LEAST_KNOWN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +178,6 @@ class ComponentDraws(Draws):
     """Draws of a mixture's parameters."""
 
     parts: MixtureParts
-    ends: tuple[Array, Array]  # (n,), the values lie in (lower, upper]
     weights: Array  # (S, K)
     theta: Array  # (S, D, K), plug-in parameters of the components
     seeds: tuple[int, ...]  # one for each chunk of rows
@@ -203,59 +195,51 @@ class ComponentDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        predictives = list(self._predictives())
-        for rows in chunks(len(self.ends[0])):
-            lower, upper = (end[rows] for end in self.ends)
-            yield rows, on_grid(np.column_stack([predictive.log_mass(lower, upper) for predictive in predictives]))
+        lower, upper, _ = training_ends(self.parts)
+        predictives = self._predictives()
+        for rows in chunks(len(lower)):
+            yield rows, on_grid(np.column_stack([one.log_mass(lower[rows], upper[rows]) for one in predictives]))
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        predictives = list(self._predictives())
-        for rows, seed in zip(chunks(len(self.ends[0])), self.seeds, strict=True):
+        predictives = self._predictives()
+        for rows, seed in zip(chunks(len(self.parts.rows.labels)), self.seeds, strict=True):
             rng = np.random.default_rng(seed)
-            yield rows, np.column_stack([predictive.rvs(rows.stop - rows.start, rng) for predictive in predictives])
+            yield rows, np.column_stack([one.rvs(rows.stop - rows.start, rng) for one in predictives])
 
-    def _predictives(self) -> Iterator[Predictive]:
-        fit = self.parts.fit
-        for w, theta in zip(self.weights, self.theta, strict=True):
-            yield Predictive(w, fit.model.family.distribution(theta, fit.units))
+    def _predictives(self) -> list[Predictive]:
+        return predictives_at(self.parts.fit, self.weights, self.theta)
+
+
+def predictives_at(fit: MixtureFit, weights: Array, theta: Array) -> list[Predictive]:
+    """Distributions of a value at draws of the weights (S, K) and plug-in parameters (S, D, K)."""
+    family, draws = fit.model.family, zip(weights, theta, strict=True)
+    return [Predictive(w, family.distribution(at, fit.units)) for w, at in draws]
 
 
 def draw_components(
     parts: MixtureParts, draws: int, rng: int | np.random.Generator | None, *, question: str
 ) -> ComponentDraws:
     """Draw the parameters of a mixture."""
-    training = training_rows(parts, question)
-    stream, seeds = streams(len(training.labels), rng)
-    lower, upper, _ = training_ends(parts)
-    weights, theta = draw_parameters(parts.fit, covariance_of(parts), draws, stream)
-    return ComponentDraws(parts, (lower, upper), weights, theta, seeds)
+    stream, seeds = streams(len(training_rows(parts, question).labels), rng)
+    return ComponentDraws(parts, *draw_parameters(parts.fit, covariance_of(parts), draws, stream), seeds)
 
 
 def draw_rows(
     fit: MixtureFit, V: Array, n: int, draws: int, rng: np.random.Generator, ends: tuple[Array, Array] | None = None
 ) -> Array:
-    """New values (n, draws), or values in (lower, upper] of the ``ends``, (n,) each.
-
-    All of a draw are under one set of parameters; see :func:`draw_parameters`.
-    """
-    weights, thetas = draw_parameters(fit, V, draws, rng)
-    out = np.empty((n, draws))
-    for j, (w, theta) in enumerate(zip(weights, thetas, strict=True)):
-        predictive = Predictive(w, fit.model.family.distribution(theta, fit.units))
-        out[:, j] = predictive.rvs(n, rng) if ends is None else draw_between(predictive, *ends, rng)
-    return out
+    """New values (n, draws), or values in (lower, upper] of the ``ends``; parameters are drawn once for all rows."""
+    predictives = predictives_at(fit, *draw_parameters(fit, V, draws, rng))
+    drawn = [one.rvs(n, rng) if ends is None else draw_between(one, *ends, rng) for one in predictives]
+    return np.column_stack(drawn)
 
 
 def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draws of the weights (draws, K), and of the plug-in parameters (draws, D, K).
 
-    Normal numbers with the correlations of V (of parameters on the scale on which they are unbounded, which is that of
-    logarithms for positive ones) say where in its own distribution each parameter lies, which has the variance of V: a
-    weight is beta, about its estimate, and weights are made to sum to 1 again; a rate of counts is gamma, as its
-    interval is (LR6); all else is normal on the unbounded scale. Normal logarithms of what has an error larger than
-    itself, as of the weight of a component that is not needed, would lie far beyond what V says. What stands at a bound
-    stays there.
+    Normal numbers with the correlations of V on the unbounded scale say where in its distribution each parameter
+    lies: weights are beta, made to sum to 1, rates of counts gamma as in (LR6), all else normal on that scale. Normal
+    logarithms of what has an error larger than itself would lie far beyond what V says.
     """
     held = held_parameters(fit)
     V = np.where(held | held[:, None], 0.0, V)
@@ -266,36 +250,25 @@ def draw_parameters(fit: MixtureFit, V: Array, draws: int, rng: np.random.Genera
             f"The rows do not determine {', '.join(unknown)}, so that there is nothing to draw them from; {remedy} "
             "single values at the estimates by predictive.rvs()."
         )
-    theta, weights = fit.theta, fit.weights
-    slopes = fit.model.family.point_estimates(theta, fit.units)[1]
-    k, D = fit.k, len(theta)
-    T = np.zeros((k + D * k, k + D * k))
-    T[:k, :k] = np.diag(1.0 / np.maximum(weights, 1e-300))
-    values = np.stack(list(fit.parameters.values()))
-    inverse = fit.model.family.unbounded_slopes(values, slopes)
-    for d in range(D):
-        for r in range(D):
-            T[k * (1 + d) + np.arange(k), k * (1 + r) + np.arange(k)] = inverse[:, d, r]
+    family, k, theta, weights = fit.model.family, fit.k, fit.theta, fit.weights
+    slopes, values = family.point_estimates(theta, fit.units)[1], np.stack(list(fit.parameters.values()))
+    T = block_diag(np.diag(1.0 / np.maximum(weights, 1e-300)), blocks(family.unbounded_slopes(values, slopes)))
     variances, vectors = np.linalg.eigh(T @ V @ T.T)
     moves = rng.standard_normal((draws, len(T))) @ (vectors * np.sqrt(np.maximum(variances, 0.0))).T
     size = np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", T, V, T), 0.0))
     z = np.divide(moves, size, out=np.zeros_like(moves), where=size > 0.0)
-    error, shape = np.sqrt(np.maximum(np.diag(V), 0.0)), (draws, D, k)
+    error = np.sqrt(np.maximum(np.diag(V), 0.0))
     prior = fit.model.prior if isinstance(fit.model, Bayes) else None
-    drawn = fit.model.family.drawn(
-        theta, moves[:, k:].reshape(shape), z[:, k:].reshape(shape), values, error[k:].reshape(D, k), prior
-    )
+    of_moves, of_z = (each[:, k:].reshape(draws, *theta.shape) for each in (moves, z))
+    drawn = family.drawn(theta, of_moves, of_z, values, error[k:].reshape(theta.shape), prior)
     return _beta_weights(weights, error[:k], z[:, :k]), drawn
 
 
 def _beta_weights(mean: Array, error: Array, z: Array) -> Array:
-    """Weights (draws, K) at normal scores z, of beta distributions with means (K,) and errors (K,), summing to 1.
-
-    The variance w (1 - w) / (A + 1) of a weight w has a bound, of which linear response knows nothing: A is at least 1.
-    """
+    """Weights (draws, K) at scores z, beta with means and errors (K,) as far as these have one, and of sum 1."""
     full = mean * (1.0 - mean)
     free = (error > 0.0) & (full > 0.0)
-    known = np.maximum(full[free] / error[free] ** 2 - 1.0, _LEAST_KNOWN)
+    known = np.maximum(full[free] / error[free] ** 2 - 1.0, 1.0)
     w = np.tile(mean, (len(z), 1))
     w[:, free] = betaincinv(known * mean[free], known * (1.0 - mean[free]), ndtr(z[:, free]))
     total = w.sum(axis=1, keepdims=True)

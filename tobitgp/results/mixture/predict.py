@@ -1,8 +1,7 @@
-r"""Predictions of a mixture: the posterior of its parameters, its components, and times.
+"""Predictions of a mixture: the posterior of its parameters, its components, and times.
 
-Means, quantiles, probabilities and everything of survival are those of the exact predictive distribution, in which
-parameters are integrated over their posterior; what was seen of a row and the clipped mean are at the plug-in
-parameters, where truncated moments are closed. Derivatives are at the plug-in parameters throughout.
+Numbers are those of the distribution with parameters integrated out, but for what was seen and clipped means, which are
+at the plug-in parameters; derivatives are at these throughout.
 """
 
 from __future__ import annotations
@@ -15,30 +14,27 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import block_diag
 
-from tobitgp.data.response import build_response, unknown_rows
+from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.table import column_names, read_table
 from tobitgp.errors import ApproximationWarning, SpecError, user_level
 from tobitgp.mixture import MixtureFit, Predictive, impute
+from tobitgp.mixture.family import blocks, inverse
 from tobitgp.mixture.model import Bayes
 from tobitgp.mixture.rows import read_rows
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question, observed
-from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends, training_ends
+from tobitgp.results.mixture.parts import MixtureParts, covariance_of, known_ends
 from tobitgp.results.predict import check_level, check_what, prediction_table, read_questions, whats
-from tobitgp.results.rows import Asked, Limits, ask, what_was_seen
+from tobitgp.results.rows import Asked, ask, response_of_rows, what_was_seen
 from tobitgp.results.survival import STATISTICS, TimeRows, Times, left_area
 from tobitgp.results.terms import find_terms
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import Array, Frame
 
 WHATS = ("uncensored", "median", "observed", "conditional", "component", "quantile", "prob")
 
 
 def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
-    """Parameters of a mixture, weights and plug-in coordinates of the components, and their covariance.
-
-    The distribution of a new value has the parameters integrated over their posterior. V is the covariance (p, p) of
-    the parameters as users see them, NaN where the rows do not determine one.
-    """
+    """Weights and plug-in parameters of the components, V (p, p) being the covariance of the user's; NaN is unknown."""
     family, units, k, theta = fit.model.family, fit.units, fit.k, fit.theta
     values = np.concatenate([fit.weights, theta.ravel()])
     steps = np.concatenate([np.maximum(fit.weights, 1e-3), family.steps(theta).ravel()])
@@ -47,32 +43,26 @@ def posterior_of(fit: MixtureFit, V: Array | None) -> Estimates:
         flat = np.concatenate([one.ravel() for one in x])
         return Predictive(flat[:k] / flat[:k].sum(), family.distribution(flat[k:].reshape(theta.shape), units))
 
-    p = len(values)
-    known = lost = np.zeros((p, p))
+    known = lost = np.zeros((len(values), len(values)))
     if V is not None:
-        slopes = np.moveaxis(family.point_estimates(theta, units)[1], 2, 0)  # (K, R, D)
-        with np.errstate(all="ignore"):
-            T = block_diag(np.eye(k), *np.linalg.inv(slopes))
-        order = np.concatenate([np.arange(k), k + np.arange(p - k).reshape(-1, k).T.ravel()])
+        T = block_diag(np.eye(k), blocks(inverse(family.point_estimates(theta, units)[1])))
         unknown = np.isnan(np.diag(V))
-        determined = np.where(unknown | unknown[:, None], 0.0, V)
-        known, lost = np.empty((p, p)), np.empty((p, p))
-        for out, matrix in ((known, determined), (lost, np.diag(unknown * np.square(fit.values)))):
-            out[np.ix_(order, order)] = T @ matrix[np.ix_(order, order)] @ T.T
+        known = T @ np.where(unknown | unknown[:, None], 0.0, V) @ T.T
+        lost = T @ np.diag(unknown * np.square(fit.values)) @ T.T
     x, unit = (tuple(each[:, None]) for each in (values, steps))
-    return Estimates(at, x, unit, known[None], lost[None], fit.predictive(), shared=True)
+    return Estimates(at, x, unit, known[None], lost[None], _NewResponse(fit), shared=True)
 
 
-class _PlugIn:
-    """A mixture at its plug-in parameters, imputed as its posterior has it."""
-
-    discrete = False
+class _NewResponse(Predictive):
+    """Predictive distribution of a mixture; what was seen and what is clipped is at the plug-in parameters."""
 
     def __init__(self, fit: MixtureFit) -> None:
+        new = fit.predictive()
+        super().__init__(new.weights, new.distribution)
         self.fit = fit
 
     def conditional_mean(self, lower: Array, upper: Array) -> Array:
-        """Means of rows given what was seen."""
+        """Means of rows given what was seen, imputed as the posterior has it."""
         return impute(self.fit, lower, upper)[0]
 
     def observed_mean(self, *limits: Array) -> Array:
@@ -101,30 +91,32 @@ def predict_mixture(
         if bands:
             raise SpecError("what='component' has no se= and no interval=: it gives probabilities of the components.")
         return component_table(parts, new, asked)
-    fit, n = parts.fit, int(asked.usable.sum())
-    if bands and fit.model.family.support == "counts" and what in ("median", "quantile"):
+    fit, support = parts.fit, parts.family.support
+    if bands and support == "counts" and what in ("median", "quantile"):
         raise SpecError(
             "Quantiles of counts are whole numbers and have no standard error; ask what='prob' with its interval."
         )
     if what == "uncensored":
         finite_mean(fit, "what='median' and what='quantile' are finite")
-    posterior = posterior_of(fit, covariance_of(parts) if bands else None)
-    if what in ("conditional", "observed"):
-        posterior = replace(posterior, best=_PlugIn(fit))
-        if what == "conditional":
-            lower, upper, known = ends_of_rows(parts, new, asked)
-            question = Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=(lower, upper))
-            columns = posterior.statistics(question, level, se=bool(se))
-            columns = {name: _among(known, values) for name, values in columns.items()}
-        else:
-            columns = _observed(posterior, asked.limits(), level, se=bool(se))
-        return prediction_table(what, asked, {what: columns}, listed=False, bands=bands)
-    one, tables = replace(asked, usable=np.ones(1, dtype=bool), design=asked.design.rows(slice(0, 1))), {}
-    for key, make in asks.items():
-        question = make(fit.model.family.support != "real", one)
-        columns = posterior.statistics(question, level, se=bool(se))
-        tables[key] = {name: np.full(n, np.ravel(values)) for name, values in columns.items()}
+    if what == "conditional":
+        asked, lower, upper = ends_of_rows(parts, new, asked)
+        seen = Question(lambda y, *ends: y.conditional_mean(*ends), at=(lower, upper), bounds=(lower, upper))
+        questions: dict[Any, Question] = {what: seen}
+    elif what == "observed":
+        questions = {what: observed(False, *asked.limits())}
+    else:
+        questions = {key: make(support != "real", asked) for key, make in asks.items()}
+    posterior, n = posterior_of(fit, covariance_of(parts) if bands else None), int(asked.usable.sum())
+    tables = {key: _answer(posterior, question, n, level, se=bool(se)) for key, question in questions.items()}
     return prediction_table(what, asked, tables, listed=listed, bands=bands)
+
+
+def _answer(posterior: Estimates, question: Question, n: int, level: float | None, *, se: bool) -> dict[str, Array]:
+    """Statistics (n,) of a question; rows of which it asks the same are done once."""
+    at = np.column_stack(question.at) if question.at else np.zeros((min(n, 1), 1))
+    _, first, back = np.unique(at, axis=0, return_index=True, return_inverse=True)
+    columns = posterior.statistics(question.take(first), level, se=se)
+    return {name: np.broadcast_to(np.ravel(values)[back.ravel()], n) for name, values in columns.items()}
 
 
 def finite_mean(fit: MixtureFit, instead: str) -> float:
@@ -142,49 +134,29 @@ def finite_mean(fit: MixtureFit, instead: str) -> float:
     return value
 
 
-def ends_of_rows(
-    parts: MixtureParts, new: Frame | None, asked: Asked, needed_by: str = "what='conditional'"
-) -> tuple[Array, Array, BoolArray]:
-    """What is known of the response in rows.
+def ends_of_rows(parts: MixtureParts, new: Frame | None, asked: Asked) -> tuple[Asked, Array, Array]:
+    """Rows of whose response something is known, m of them, and what that is, (m,) each."""
+    asked, response = response_of_rows(parts, new, asked)
+    return asked, *checked_ends(parts, asked, response)
 
-    Gives lower, upper (m,), known (n,).
-    """
-    if new is None:
-        lower, upper, _ = training_ends(parts)
-        return lower, upper, np.ones(len(lower), dtype=bool)
-    table = what_was_seen(parts, new, needed_by).take(asked.usable)
-    known = ~unknown_rows(parts.spec, table)
-    table = table.take(known)
-    response = build_response(parts.spec, table, np.ones(table.n))
+
+def checked_ends(parts: MixtureParts, asked: Asked, response: CensoredResponse) -> tuple[Array, Array]:
+    """Ends (lower, upper] of rows, none of which the components make impossible, (m,) each."""
     lower, upper = known_ends(parts.spec, parts.family, response)
-    read_rows(parts.family, lower, upper, labels=asked.labels[known].to_numpy())
-    return lower, upper, known
+    read_rows(parts.family, lower, upper, labels=asked.labels.to_numpy())
+    return lower, upper
 
 
 def component_table(parts: MixtureParts, new: Frame | None, asked: Asked) -> pd.DataFrame:
     """Probabilities of the components, columns 1 to K; the weights where nothing is known of a row."""
-    fit, n = parts.fit, int(asked.usable.sum())
-    values = np.tile(fit.weights, (n, 1))
+    fit = parts.fit
+    values = asked.spread(np.tile(fit.weights, (int(asked.usable.sum()), 1)))
     if new is None or set(parts.spec.names("response")) <= set(column_names(new)):
-        lower, upper, known = ends_of_rows(parts, new, asked, "what='component'")
-        values[known] = fit.responsibilities(lower, upper)
-    columns = pd.RangeIndex(1, fit.k + 1, name="component")
-    return pd.DataFrame(asked.spread(values), index=asked.index, columns=columns)
-
-
-def _observed(posterior: Estimates, limits: Limits, level: float | None, *, se: bool) -> dict[str, Array]:
-    """Statistics of the clipped mean; rows with the same limits are done once."""
-    different, where = np.unique(np.column_stack(limits.ends), axis=0, return_inverse=True)
-    low, high = different.T
-    question = observed(False, low, high, np.full(len(low), -np.inf), np.full(len(low), np.inf))
-    columns = posterior.statistics(question, level, se=se)
-    return {name: values[where.ravel()] for name, values in columns.items()}
-
-
-def _among(known: BoolArray, values: Array) -> Array:
-    out = np.full(len(known), np.nan)
-    out[known] = values
-    return out
+        if new is not None:
+            what_was_seen(parts, new, "what='component'")
+        among, lower, upper = ends_of_rows(parts, new, asked)
+        values[among.usable] = fit.responsibilities(lower, upper)
+    return pd.DataFrame(values, index=asked.index, columns=pd.RangeIndex(1, fit.k + 1, name="component"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +186,7 @@ class MixtureTimes(Times):
         if level is not None:
             question = observed(False, np.zeros(1), np.full(1, t), np.full(1, -np.inf), np.full(1, np.inf))
             assert isinstance(self.posterior, Estimates)
-            found = replace(self.posterior, best=_PlugIn(self.fit)).band(question, level)
+            found = self.posterior.band(question, level)
             made |= {name: found[name] for name in STATISTICS[1:]}
         return {name: np.repeat(values, len(self.which)) for name, values in made.items()}
 

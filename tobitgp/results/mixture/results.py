@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln
 
 from tobitgp.diagnostics.check import mixture_findings
 from tobitgp.diagnostics.draws import read_draws, training_rows
@@ -29,10 +30,10 @@ from tobitgp.results.mixture.parts import (
     training_ends,
     warn_without_errors,
 )
-from tobitgp.results.mixture.predict import ends_of_rows, predict_mixture, times_of_rows
+from tobitgp.results.mixture.predict import checked_ends, ends_of_rows, predict_mixture, times_of_rows
 from tobitgp.results.predict import check_flag
 from tobitgp.results.results import Results
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked, Scored, ask
 from tobitgp.results.survival import TimeRows
 from tobitgp.results.times import NO_ORDER, Scores
 from tobitgp.typing import Array, Frame
@@ -164,7 +165,7 @@ class MixtureResults(Results):
         of their sticks, and nothing is added. NaN by maximum likelihood.
         """
         fit = self._parts.fit
-        return fit.elbo if fit.process else fit.elbo_of_any_order
+        return fit.elbo if fit.process else fit.elbo + float(gammaln(fit.k + 1.0))
 
     @property
     def log_evidence_integrated(self) -> float:
@@ -332,15 +333,14 @@ class MixtureResults(Results):
         return ("uncensored", "observed", "conditional")
 
     def _sample(self, new: Frame | None, draws: int, what: str, exclude: Any, rng: Rng) -> tuple[Asked, Array]:
-        asked, limits, ends = ask(self._parts, new, exclude), None, None
-        size = read_draws(draws, rows=len(asked.index))
-        if what == "observed":
-            limits = asked.limits()
+        asked = ask(self._parts, new, exclude)
+        size, ends = read_draws(draws, rows=len(asked.index)), None
+        limits = asked.limits() if what == "observed" else None
         if what == "conditional":
-            lower, upper, known = ends_of_rows(self._parts, new, asked)
-            asked, ends = asked.among(known), (lower, upper)
-        stream, V = generator(rng), covariance_of(self._with_covariance)
-        y = draw_rows(self._parts.fit, V, int(asked.usable.sum()), size, stream, ends)
+            asked, lower, upper = ends_of_rows(self._parts, new, asked)
+            ends = lower, upper
+        V = covariance_of(self._with_covariance)
+        y = draw_rows(self._parts.fit, V, int(asked.usable.sum()), size, generator(rng), ends)
         return asked, y if limits is None else np.clip(y, limits.lower[:, None], limits.upper[:, None])
 
     def _draws(self, draws: int, rng: Rng, question: str) -> ComponentDraws:
@@ -348,7 +348,7 @@ class MixtureResults(Results):
         return draw_components(self._with_covariance, draws, rng, question=question)
 
     def _without_rows(self) -> Any:
-        return type(self)(replace(self._with_covariance, training=None, covariates=None))
+        return type(self)(self._with_covariance.without_rows())
 
     def _time_rows(self, df: Frame | None, exclude: Any, *, bands: bool) -> TimeRows:
         return times_of_rows(self._with_covariance if bands else self._parts, df, exclude, bands=bands)
@@ -356,17 +356,13 @@ class MixtureResults(Results):
     def _training_ends(self) -> tuple[Array, Array, Array]:
         return training_ends(self._parts)
 
+    def _likelihoods(self, rows: Scored) -> Array:
+        return np.asarray(self.predictive.log_mass(*checked_ends(self._parts, rows.asked, rows.response)))
+
     def _scores(self, df: Frame, scoring_method: str) -> Scores:
         if scoring_method == "concordance_index":
             raise SpecError(NO_ORDER)
-        asked = ask(self._parts, df)
-        lower, upper, among = ends_of_rows(self._parts, df, asked, "score()")
-        if not len(lower):
-            raise SpecError("score() needs rows of which something is known, and these data have none.")
-        known = asked.usable.copy()
-        known[known] = among
-        at_once = np.full(len(lower), -np.inf)
-        return Scores(known, lower, upper, at_once, np.asarray(self.predictive.log_mass(lower, upper)))
+        return super()._scores(df, scoring_method)
 
     @property
     def _family_in_words(self) -> str:

@@ -1,7 +1,5 @@
 """Numbers of a mixture and their errors, against differences of scipy's distributions and against draws."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.stats as st
@@ -10,7 +8,7 @@ from support.mixtures import DRAWS, NAMES
 from tobitgp.mixture import EMCM, Predictive, fit_mixture, linear_response
 from tobitgp.posterior.questions import CURVES, Question, mean, observed, probability, quantile
 from tobitgp.results.mixture.parts import draw_parameters
-from tobitgp.results.mixture.predict import _PlugIn, posterior_of
+from tobitgp.results.mixture.predict import posterior_of
 
 DISTRIBUTIONS = {
     "gaussian": lambda mean, sd: st.norm(mean, sd),
@@ -55,9 +53,8 @@ def some_covariance(fit, rng):
     return root @ root.T
 
 
-def answer(fit, V, question, *, plug_in=False, level=None):
-    posterior = posterior_of(fit, V)
-    return (replace(posterior, best=_PlugIn(fit)) if plug_in else posterior).statistics(question, level, se=True)
+def answer(fit, V, question, *, level=None):
+    return posterior_of(fit, V).statistics(question, level, se=True)
 
 
 @pytest.mark.parametrize("which", ["survival", "cumulative", "hazard", "below", "mean", "quantile"])
@@ -136,11 +133,11 @@ def test_clipped_and_conditional_means_are_integrals(fit, rng):
     shown = observed(False, low, high, -free, free)
     seen = Question(lambda y, *ends: y.conditional_mean(*ends), at=(low, high), bounds=(low, high))
     for question, exact in ((shown, lambda q: value(name, fit.k, q, clipped)), (seen, mean_inside)):
-        found = answer(fit, V, question, plug_in=True)
+        found = answer(fit, V, question)
         np.testing.assert_allclose(found["estimate"], exact(fit.values), rtol=1e-4)
         slopes = differences(fit, exact)
         np.testing.assert_allclose(found["se"], np.sqrt(slopes @ V @ slopes), rtol=2e-2)
-    open_ends = answer(fit, V, observed(False, -free, free, -free, free), plug_in=True)["estimate"]
+    open_ends = answer(fit, V, observed(False, -free, free, -free, free))["estimate"]
     mean_of_all = value(name, fit.k, fit.values, lambda distribution: np.atleast_1d(distribution.mean()))
     np.testing.assert_allclose(open_ends, mean_of_all, rtol=1e-6)
 

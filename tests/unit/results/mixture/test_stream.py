@@ -6,7 +6,7 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import DataError, FormulaError, NotFittedError, SpecError
-from tobitgp.mixture import Dirichlet, DirichletProcess, partial_fit, start_stream, stream_order, stream_parameters
+from tobitgp.mixture import Dirichlet, DirichletProcess, mixture_of, partial_fit, start_stream
 from tobitgp.mixture.fitted import order_components
 
 
@@ -27,7 +27,7 @@ def test_batches_by_formula_are_those_on_arrays(rng):
             plain = start_stream(lower, upper, family="exponential", k=2, rng=generator)
         else:
             plain = partial_fit(plain, lower, upper, rng=generator)
-    np.testing.assert_array_equal(stream.params, np.concatenate(list(stream_parameters(plain).values())))
+    np.testing.assert_array_equal(stream.params, mixture_of(plain).values)
     assert list(stream.params.index) == ["weight[1]", "weight[2]", "rate[1]", "rate[2]"]
     assert (stream.nobs, stream.n_steps) == (1800.0, 15)
     assert stream.counts["right"] == sum((frame["seen"] == 0).sum() for frame in frames)
@@ -49,7 +49,7 @@ def test_empty_components_of_a_process_come_last(rng):
     y = np.concatenate([rng.normal(-3, 1, 60), rng.normal(3, 1, 60)])
     stream = start_stream(y, y, k=3, weights=DirichletProcess(), method=tg.SVBCM(delay=1.0))
     location = stream.model.family.location(stream.model.view(stream.state).theta)
-    np.testing.assert_array_equal(stream_order(stream), np.argsort(location))
+    np.testing.assert_array_equal(mixture_of(stream).order, np.argsort(location))
     middle = int(np.argsort(location)[1])
     counts, plain = np.where(np.arange(3) == middle, 0.4, 60.0), replace(stream.model, weights=Dirichlet())
     assert order_components(stream.model, stream.state, counts)[2] == middle
@@ -102,7 +102,7 @@ def test_a_few_batches_of_censored_rows_find_the_components(seed, limit):
     stream = start_stream(lower[:300], upper[:300], k=2)
     for i in range(300, 3000, 300):
         stream = partial_fit(stream, lower[i : i + 300], upper[i : i + 300])
-    named = stream_parameters(stream)
-    np.testing.assert_allclose(named["weight"], 0.5, atol=0.05)
-    np.testing.assert_allclose(named["mean"], [-3.0, 3.0], atol=0.25)
-    np.testing.assert_allclose(named["sd"], 1.0, atol=0.2)
+    mixture = mixture_of(stream)
+    np.testing.assert_allclose(mixture.weights, 0.5, atol=0.05)
+    np.testing.assert_allclose(mixture.parameters["mean"], [-3.0, 3.0], atol=0.25)
+    np.testing.assert_allclose(mixture.parameters["sd"], 1.0, atol=0.2)
