@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import ndtr, owens_t
+from scipy.special import eval_hermitenorm, factorial, ndtr, owens_t
 from scipy.stats import gamma, norm
 from support.posteriors import asked, nodes
 from support.problems import make_rows
@@ -14,7 +14,6 @@ from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.posterior.nodes import smoothed_variance
 from tobitgp.posterior.questions import CURVES
 
 CLOSE = 1e-10
@@ -70,8 +69,8 @@ def test_tilted_derivatives():
 
 
 def test_what_the_instrument_shows():
-    """(PRE4), and (PRE5) as the variance of g under f, by quadrature."""
-    v, sigma = 0.6, 0.4
+    """(PRE4), and (PRE5) as the variance of g under f."""
+    v, sigma = 0.09, 0.4
 
     def g(f, sd):
         psi = [t * ndtr(t) + norm.pdf(t) for t in ((f - L) / sd, (f - U) / sd)]
@@ -80,13 +79,20 @@ def test_what_the_instrument_shows():
     at = np.array([[M]]), np.array([[np.hypot(np.sqrt(v), sigma)]])
     limits = np.array([L]), np.array([U])
     assert LocationScale(Normal(), *at).clipped_mean(*limits)[0, 0] == pytest.approx(g(M, at[1][0, 0]), abs=CLOSE)
-    first, second = (
-        quad(lambda f, k=k: g(f, sigma) ** k * norm.pdf(f, M, np.sqrt(v)), M - 9.0, M + 9.0, epsabs=1e-13, limit=200)[0]
-        for k in (1, 2)
-    )
-    assert g(M, at[1][0, 0]) == pytest.approx(first, abs=CLOSE)
-    found = smoothed_variance(at[0], np.full((1, 1), np.sqrt(v)), np.full((1, 1), sigma), *limits, log_time=False)
-    assert found[0, 0] == pytest.approx(second - first**2, abs=1e-6)
+    mean = quad(lambda f: g(f, sigma) * norm.pdf(f, M, np.sqrt(v)), M - 4.0, M + 4.0, epsabs=1e-13, limit=200)[0]
+    assert g(M, at[1][0, 0]) == pytest.approx(mean, abs=CLOSE)
+    S = np.hypot(np.sqrt(v), sigma)
+    kinks, rho = sorted([(L - M) / S, (U - M) / S]), v / S**2
+
+    def coefficient(k):
+        def term(z):
+            return np.clip(M + S * z, L, U) * eval_hermitenorm(k, z) / np.sqrt(factorial(k)) * norm.pdf(z)
+
+        return sum(quad(term, *ends, epsabs=1e-13)[0] for ends in zip([-12.0, *kinks], [*kinks, 12.0], strict=True))
+
+    series = sum(rho**k * coefficient(k) ** 2 for k in range(1, 25))
+    posterior = nodes(np.ones(1), at[0], np.full((1, 1), np.sqrt(v)), np.array([sigma]))
+    assert posterior.se(asked("observed", False, *limits))[0] ** 2 == pytest.approx(series, abs=CLOSE)
 
 
 def test_uncertainty_of_a_probability():

@@ -68,14 +68,11 @@ class Estimates:
         used = used.reshape(*used.shape, *[1] * (G.ndim - 2))
         broken = (~np.isfinite(G) & used).any(axis=0)
         G = np.where(np.isfinite(G), G, 0.0)
-        variance, lost = (self._squares(G, V) for V in (self.covariance, self.lost))
+        variance, lost = (
+            np.einsum("rn...,nrs,sn...->n...", G, np.broadcast_to(V, (G.shape[1], *V.shape[1:])), G, optimize=True)
+            for V in (self.covariance, self.lost)
+        )
         return np.where(broken | (lost > _ROUNDING * variance), np.nan, np.sqrt(np.maximum(variance, 0.0)))
-
-    @staticmethod
-    def _squares(G: Array, V: Array) -> Array:
-        """Quadratic forms (n,) of slopes (r, n)."""
-        V = np.broadcast_to(V, (G.shape[1], *V.shape[1:]))
-        return np.asarray(np.einsum("rn...,nrs,sn...->n...", G, V, G, optimize=True))
 
     def value(self, question: Question) -> Array:
         """The number of a new response, (n,)."""
@@ -95,27 +92,19 @@ class Estimates:
             spread = np.where(error > 0.0, error * _stretch(question.link, linked, value), error)
         out["se"] = np.where(np.isfinite(value), spread, np.nan)
         if level is not None:
-            out["lower"], out["upper"] = self.interval(question, linked, error, value, level)
+            reach = float(ndtri(0.5 + 0.5 * level)) * error
+            for name, side in (("lower", -1.0), ("upper", 1.0)):  # symmetric on the scale of the link
+                with np.errstate(all="ignore"):
+                    end = UNLINK[question.link](linked + side * reach)
+                end = np.where(np.isinf(linked), value, end)
+                out[name] = end if question.bounds is None else np.clip(end, *question.bounds)
         return out
 
     def band(self, question: Question, level: float) -> dict[str, Array]:
         """``mean``, and ``median``, ``lower`` and ``upper`` of the number given the parameters."""
         out = self.statistics(question, level, se=False)
-        return {
-            "mean": out["estimate"],
-            "median": question.number(self.given),
-            "lower": out["lower"],
-            "upper": out["upper"],
-        }
-
-    @staticmethod
-    def interval(question: Question, linked: Array, error: Array, value: Array, level: float) -> list[Array]:
-        """Ends, symmetric on the scale of the link; what is certain stays where it is."""
-        reach = float(ndtri(0.5 + 0.5 * level)) * error
-        with np.errstate(all="ignore"):
-            ends = [UNLINK[question.link](linked + side * reach) for side in (-1.0, 1.0)]
-        ends = [np.where(np.isinf(linked), value, end) for end in ends]
-        return ends if question.bounds is None else [np.clip(end, *question.bounds) for end in ends]
+        median = question.number(self.given)
+        return {"mean": out["estimate"], "median": median, "lower": out["lower"], "upper": out["upper"]}
 
 
 def _stretch(link: Link, linked: Array, value: Array) -> Array | float:

@@ -8,7 +8,8 @@ shape: (SUR10).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,13 +100,8 @@ def _rising_quantile(nodes: Nodes, question: Question, p: float) -> Array:
     noise, scale = nodes.noises[int(np.argmax(nodes.weight))], np.exp(average(nodes.weight, np.log(nodes.sigma)))
     scale = np.broadcast_to(scale, f.shape)
     for rows in _bounded_alike(question, len(f)):
-        f[rows] = _equivalent(
-            nodes.take(rows),
-            question.take(rows),
-            p,
-            lambda x, rows=rows: LocationScale(noise, x, scale[rows], nodes.log),  # type: ignore[misc]
-            f[rows],
-        )
+        reference = LocationScale(noise, f[rows], scale[rows], nodes.log)
+        f[rows] = _equivalent(nodes.take(rows), question.take(rows), p, reference)
     return question.number(LocationScale(noise, f, scale, nodes.log))
 
 
@@ -118,15 +114,12 @@ def _bounded_alike(question: Question, n: int) -> Iterator[IntArray]:
             yield rows
 
 
-def _equivalent(
-    nodes: Nodes, question: Question, p: float, at: Callable[[Array], LocationScale], start: Array
-) -> Array:
-    """The f at which a reference noise shows the quantile asked for.
+def _equivalent(nodes: Nodes, question: Question, p: float, reference: LocationScale) -> Array:
+    """The f at which a reference noise shows the quantile asked for, from where it stands.
 
-    ``x`` and ``f_j`` are equivalent when ``g(f_j, sigma_j) = g(x, sigma)``; then the cdf of the number at
-    ``g(x, sigma)`` is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
+    With ``g(f_j, sigma_j) = g(x, sigma)`` the cdf of the number there is ``sum weight_j Phi((f_j - mean_j) / sd_j)``.
     """
-    mean, sd, step = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma
+    mean, sd, step, start = nodes.mean, np.maximum(nodes.sd, 1e-300), _SLOPE * nodes.sigma, reference.location
     f, ratio, last = np.repeat(start[None], len(mean), axis=0), np.ones_like(mean), start
     alike = len(set(nodes.noises)) == 1
 
@@ -137,8 +130,8 @@ def _equivalent(
 
     def cdf(x: Array) -> tuple[Array, Array]:
         nonlocal f, ratio, last
-        aim = question.rank(at(x))
-        rise = (question.rank(at(x + step[0])) - aim) / step[0]
+        aim = question.rank(replace(reference, location=x))
+        rise = (question.rank(replace(reference, location=x + step[0])) - aim) / step[0]
         f = f + ratio * (x - last)
         for _ in range(_NEWTON_STEPS):
             rank = ranks(f)

@@ -1,10 +1,10 @@
 r"""The response given what was seen of each row: imputation of censored values.
 
 A censored row says that y* lies in (l, u). Its value under everything that was seen is therefore truncated there, with
-the f it has **without the row itself**, which must not count twice: for a training row the cavity, the posterior with
-one copy of the row's site taken out; for a new row the posterior. With normal noise y* is a truncated normal variable,
-(PRE7) of the theory pages. Under any other noise, and in rows with a window, a row says of f
-:math:`p(f) = P(l < y^* \le u) / P(\mathrm{entry} < y^* < \mathrm{exit})`, and the response that was not seen has mean
+the f it has **without the row itself**, which must not count twice: for a training row the cavity, for a new row the
+posterior. With normal noise y* is a truncated normal variable, (PRE7) of the theory pages. Under any other noise, and
+in rows with a window, a row says of f :math:`p(f) = P(l < y^* \le u) / P(\mathrm{entry} < y^* < \mathrm{exit})`, and
+the response that was not seen has mean
 
 .. math:: E[p(f)\,E(y^* | f, l < y^* \le u)] / E\,p(f),
 
@@ -23,19 +23,17 @@ from tobitgp.distributions import convolution, intervals
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.convolution import HALF_LOG_2PI
 from tobitgp.distributions.intervals import quantile_inside
-from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.distributions.normal import Normal
+from tobitgp.distributions.location_scale import FAR, LocationScale
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.numerics.normal import node_quantiles
 from tobitgp.numerics.quadrature import Function, integrals, log_integrals
-from tobitgp.numerics.truncated import interval, log_interval_mass
+from tobitgp.numerics.truncated import Interval, interval
 from tobitgp.typing import Array, IntArray
 
 NODES, REACH = 257, 8.0
 EDGE = 20.0  # nodes about an end lie up to sinh(EDGE) widths of the noise from it
 FARTHEST = 38.0  # beyond this many standard deviations a normal probability is no number
 CHUNK = 128
-_FAR = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,6 @@ class Seen:
     noises: tuple[Distribution, ...]
     entry: Array  # (n,), window outside which the row could not have been seen, on the scale of f
     exit: Array  # (n,)
-
-    @property
-    def closed(self) -> bool:
-        """Whether closed forms serve: all noise is normal, and no row has a window."""
-        return all(noise.gaussian for noise in self.noises) and not self.truncated
 
     @property
     def truncated(self) -> bool:
@@ -80,23 +73,42 @@ class Seen:
 
 
 class Component(NamedTuple):
-    """n rows under one design point."""
+    """n rows under one design point, (n,) each."""
 
     noise: Distribution
-    mean: Array  # (n,), of f without the row
-    sd: Array  # (n,), of f without the row
-    sigma: Array  # (n,)
-    lower: Array  # (n,), what is known of y*, and the window, on the scale of f
-    upper: Array  # (n,), what is known of y*, and the window, on the scale of f
-    entry: Array  # (n,), what is known of y*, and the window, on the scale of f
-    exit: Array  # (n,), what is known of y*, and the window, on the scale of f
+    mean: Array  # of f without the row
+    sd: Array
+    sigma: Array
+    lower: Array  # what is known of y*, and the window, on the scale of f
+    upper: Array
+    entry: Array
+    exit: Array
     log: bool  # the response is the exponential of y*
 
+    @property
+    def closed(self) -> bool:
+        """Whether closed forms serve: the noise is normal, and no row has a window."""
+        return self.noise.gaussian and not (np.isfinite(self.entry) | np.isfinite(self.exit)).any()
+
+    @property
+    def response(self) -> LocationScale:
+        """Distributions of the response without what was seen, under normal noise."""
+        return LocationScale(self.noise, self.mean, np.hypot(self.sd, self.sigma), self.log)
+
+    def truncated(self) -> Interval:
+        """The y* given what was seen, in standard deviations of what it is without, under normal noise."""
+        total = self.response.scale
+        a, b = (np.clip((end - self.mean) / total, -FAR, FAR) for end in (self.lower, self.upper))
+        return interval(a, b, np.clip((self.upper - self.lower) / total, 1e-300, 2.0 * FAR))
+
     def log_word(self, f: Array, i: IntArray) -> Array:
-        """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``."""
+        """What rows i, (p, 1), say of values f, (p, k): ``log p(f)``, a density where the response is exact."""
         ends = (self.lower[i], self.upper[i], self.entry[i], self.exit[i])
         a, b, first, last = ((end - f) / self.sigma[i] for end in ends)
-        return intervals.log_mass(self.noise, a, b) - intervals.log_mass(self.noise, first, last)
+        seen, exact = intervals.log_mass(self.noise, a, b), self.lower[i] == self.upper[i]
+        if exact.any():
+            seen = np.where(exact, self.noise.logpdf(a) - np.log(self.sigma[i]), seen)
+        return seen - intervals.log_mass(self.noise, first, last)
 
     def mean_seen(self, f: Array, i: IntArray) -> Array:
         """``E(y* | f, l < y* <= u)`` on the scale of the response."""
@@ -105,19 +117,17 @@ class Component(NamedTuple):
 
 def log_evidence(rows: Component) -> Array:
     """Log probability of what was seen, ``log E p(f)``, (n,); log density where the response is exact."""
-    a, b, first, last = ((end - rows.mean) / rows.sigma for end in (rows.lower, rows.upper, rows.entry, rows.exit))
-    t, exact = rows.sd / rows.sigma, rows.lower == rows.upper
-    out = np.empty_like(t)
-    if (~exact).any():
-        out[~exact] = convolution.log_mass(rows.noise, *(x[~exact] for x in (a, b, t, first, last)))
-    if exact.any():
-        density = convolution.log_density(rows.noise, *(x[exact] for x in (a, t, first, last)))
-        out[exact] = density - np.log(rows.sigma[exact])
-    return out
+    if rows.closed:
+        density = replace(rows.response, log=False).logpdf(rows.lower)
+        return np.where(rows.lower == rows.upper, density, rows.truncated().log_mass)
+    with np.errstate(all="ignore"):
+        return _log_integrals(rows, lambda x, i: _log_weight(rows, x, i)[None])[0]
 
 
 def imputed_mean(rows: Component) -> Array:
     """``E[y* | what was seen]`` of rows that are not exact, (n,), on the scale of the response."""
+    if rows.closed:
+        return rows.response.conditional_mean(rows.lower, rows.upper)
     unknown = np.isneginf(rows.lower) & np.isposinf(rows.upper)
     below = np.isneginf(rows.lower) & ~(unknown & rows.log)
     end = np.where(below, rows.upper, rows.lower)
@@ -144,10 +154,7 @@ def imputed_nodes(rows: Component) -> tuple[Array, Array]:
 
 
 def latent_quantiles(rows: Component, scores: Array) -> Array:
-    """Quantiles of f given what was seen of rows that are not exact: the inverse cdf in (PRE8) of the theory pages.
-
-    Shapes: scores (n, k); gives (n, k).
-    """
+    """Quantiles of f, (n, k), given what was seen of rows that are not exact: the inverse cdf in (PRE8)."""
     with np.errstate(all="ignore"):
         x = _graded_nodes(rows)
         at = _normal_scores(x, _log_weight(rows, x, _each(rows)))
@@ -170,8 +177,7 @@ def _normal_scores(x: Array, log_density: Array) -> Array:
 def _graded_nodes(rows: Component) -> Array:
     """As ``_nodes_given``, and as many about each end of a row, graded from the width of the noise to that of f.
 
-    What a row says of f changes within the width of the noise, which may be far narrower than the distribution of f;
-    heavy tails of the noise may leave f a second mode, where it was without the row.
+    What a row says of f changes within the width of the noise, and heavy tails of that may leave f a second mode.
     """
     i, (low, high) = _each(rows), (end[:, None] for end in _reach(rows))
     step = rows.sigma[:, None] * rows.noise.reach * np.sinh(np.linspace(-EDGE, EDGE, NODES))
@@ -181,15 +187,23 @@ def _graded_nodes(rows: Component) -> Array:
 
 def _nodes_given(rows: Component) -> Array:
     """Values (n, NODES) between which f lies given what was seen, in standard deviations without the row."""
-    whole = _log_integrals(rows, lambda x, i: _log_weight(rows, x, i)[None])[0]
+    mean, sd = _moments(rows)
+    return mean[:, None] + sd[:, None] * np.linspace(-REACH, REACH, NODES)
+
+
+def _moments(rows: Component) -> tuple[Array, Array]:
+    """Mean and standard deviation of f given what was seen, in standard deviations without the row."""
+    if rows.closed:
+        y, share = rows.truncated(), rows.sd / rows.response.scale
+        return share * y.mean, np.sqrt(np.maximum(1.0 - np.square(share) * y.complement, 0.0))
+    whole = log_evidence(rows)
 
     def powers(x: Array, i: IntArray) -> Array:
         density = np.exp(_log_weight(rows, x, i) - whole[i])
         return np.stack([density * x, density * x * x])
 
     first, second = integrals(powers, *_reach(rows), *_features(rows))
-    spread = np.sqrt(np.maximum(second - first * first, 0.0))
-    return first[:, None] + spread[:, None] * np.linspace(-REACH, REACH, NODES)
+    return first, np.sqrt(np.maximum(second - first * first, 0.0))
 
 
 def _log_weight(rows: Component, x: Array, i: IntArray) -> Array:
@@ -223,21 +237,11 @@ def log_predictive(seen: Seen) -> Array:
     """Log of a component's weight times its probability of what was seen of a row, or its density there; (J, n)."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(seen.weight)
-    if not seen.closed:
-        return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])
-    total = np.hypot(seen.sd, seen.sigma)
-    log_mass = _log_mass(*_standardise(seen.mean, total, seen.lower, seen.upper))
-    with np.errstate(invalid="ignore"):
-        exact = -0.5 * ((seen.lower - seen.mean) / total) ** 2 - np.log(total) - HALF_LOG_2PI
-    return log_weight + np.where(seen.lower == seen.upper, exact, log_mass)
+    return log_weight + np.stack([log_evidence(seen.component(j)) for j in range(len(seen.noises))])
 
 
 def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[str, Array]:
-    r"""``E[y* | what was seen]`` and the uncertainty of :math:`E[y^* | f, \sigma, l < y^* < u]`.
-
-    That quantity rises with f; its distribution comes from 257 values of f in every component, weighted by their
-    density given what was seen.
-    """
+    """``E[y* | what was seen]`` and its uncertainty given f, from values of f weighted by their density."""
     exact = seen.lower == seen.upper
     out = {"estimate": conditional_mean(seen)}
     if not se and level is None:
@@ -260,10 +264,6 @@ def conditional_statistics(seen: Seen, level: float | None, se: bool) -> dict[st
 def conditional_mean(seen: Seen) -> Array:
     """``E[y* | what was seen]``, (n,): the response itself where it was seen."""
     value = np.exp(seen.lower) if seen.log else seen.lower.astype(np.float64)
-    if seen.closed:
-        total = np.hypot(seen.sd, seen.sigma)
-        mean = truncated_mean(seen.mean, total, seen.lower, seen.upper, log_time=seen.log)
-        return np.where(seen.lower == seen.upper, value, np.einsum("jn,jn->n", seen.weight, mean))
     rows = np.flatnonzero(seen.lower != seen.upper)
     if len(rows):
         part = seen.take(rows)
@@ -272,41 +272,23 @@ def conditional_mean(seen: Seen) -> Array:
     return value
 
 
-def truncated_mean(mean: Array, sd: Array, lower: Array, upper: Array, *, log_time: bool) -> Array:
-    """Mean of a normal variable, or of its exponential, that is known to lie between two ends on the normal scale."""
-    a, b = _standardise(mean, sd, lower, upper)
-    if log_time:
-        with np.errstate(over="ignore"):
-            value = np.exp(mean + 0.5 * sd * sd + _log_mass(a - sd, b - sd) - _log_mass(a, b))
-            return np.clip(value, np.exp(lower), np.exp(upper))
-    shape = a.shape
-    x = interval(a.ravel(), b.ravel(), _width(a, b, sd, lower, upper).ravel())
-    return np.clip(mean + sd * x.mean.reshape(shape), lower, upper)
-
-
-def normal_draws(seen: Seen, j: int, scores: Array, uniform: Array) -> Array:
-    """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages.
-
-    Shapes: scores, uniform (n, k).
-    """
-    mean, sd = seen.mean[j], seen.sd[j]
-    total = np.hypot(sd, seen.sigma[j])
-    a, b = _standardise(mean, total, seen.lower, seen.upper)
-    share, complement = np.square(sd / total), interval(a, b, _width(a, b, total, seen.lower, seen.upper)).complement
+def normal_draws(rows: Component, scores: Array, uniform: Array) -> Array:
+    """What rows may have been under normal noise and a design point, (n, k): (PRE8) of the theory pages."""
+    y, share = rows.response, np.square(rows.sd / rows.response.scale)
+    complement = rows.truncated().complement
     # The correlation of f and y* given what was seen.
     r = np.sqrt(np.clip(share * (1.0 - complement) / np.maximum(1.0 - share * complement, 1e-300), 0.0, 1.0))
     order = ndtr(r[:, None] * scores + np.sqrt(1.0 - np.square(r))[:, None] * ndtri(uniform))
-    x = quantile_inside(Normal(), np.clip(order, 1e-300, 1.0 - 1e-16), *np.broadcast_arrays(a[:, None], b[:, None]))
-    return np.clip(mean[:, None] + total[:, None] * x, seen.lower[:, None], seen.upper[:, None])
+    mean, sd, lower, upper = (x[:, None] for x in (y.location, y.scale, rows.lower, rows.upper))
+    ends = (lower - mean) / sd, (upper - mean) / sd
+    x = quantile_inside(rows.noise, np.clip(order, 1e-300, 1.0 - 1e-16), *ends)
+    return np.clip(mean + sd * x, lower, upper)
 
 
 def _spread(seen: Seen, tails: tuple[float, ...]) -> list[Array]:
     """Standard deviation and quantiles of the conditional mean given f."""
-    if seen.closed:
-        log_density, g = _nodes(seen)
-    else:
-        pairs = [imputed_nodes(seen.component(j)) for j in range(len(seen.noises))]
-        log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
+    pairs = [imputed_nodes(seen.component(j)) for j in range(len(seen.noises))]
+    log_density, g = (np.stack(values) for values in zip(*pairs, strict=True))
     density = np.exp(log_density - log_density.max(axis=-1, keepdims=True))
     weight = density / density.sum(axis=-1, keepdims=True) * seen.weight[..., None]
     return [_weighted_sd(*(np.hstack(list(values)) for values in (weight, g))), *node_quantiles(weight, g, tails)]
@@ -320,38 +302,3 @@ def _weighted_sd(weight: Array, g: Array) -> Array:
         mean = np.einsum("nk,nk->n", weight, part)
         sd = size[:, 0] * np.sqrt(np.einsum("nk,nk->n", weight, np.square(part - mean[:, None])))
     return np.where(np.isposinf(size[:, 0]), np.inf, sd)
-
-
-def _nodes(seen: Seen) -> tuple[Array, Array]:
-    """Log density of f given what was seen, and the conditional mean there, at nodes in every component."""
-    sigma = seen.sigma
-    total = np.hypot(seen.sd, sigma)
-    a, b = _standardise(seen.mean, total, seen.lower, seen.upper)
-    x = interval(a.ravel(), b.ravel(), _width(a, b, total, seen.lower, seen.upper).ravel())
-    share = np.square(seen.sd / total)
-    centre = seen.mean + share * total * x.mean.reshape(a.shape)
-    spread = seen.sd * np.sqrt(np.maximum(1.0 - share * x.complement.reshape(a.shape), 0.0))
-    f = centre[..., None] + spread[..., None] * np.linspace(-REACH, REACH, NODES)
-    lower, upper = seen.lower[:, None], seen.upper[:, None]
-    z = (f - seen.mean[..., None]) / np.maximum(seen.sd, 1e-300)[..., None]
-    noise = sigma[..., None]
-    log_density = _log_mass(*_standardise(f, noise, lower, upper)) - 0.5 * z * z
-    return log_density, truncated_mean(f, noise, lower, upper, log_time=seen.log)
-
-
-def _standardise(mean: Array, sd: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    a, b = np.broadcast_arrays((lower - mean) / sd, (upper - mean) / sd)
-    return np.clip(a, -_FAR, _FAR), np.clip(b, -_FAR, _FAR)
-
-
-def _width(a: Array, b: Array, sd: Array, lower: Array, upper: Array) -> Array:
-    """``b - a``, from the ends as given where both are finite, never zero."""
-    known = np.isfinite(lower) & np.isfinite(upper)
-    width = np.where(known, (np.where(known, upper, 0.0) - np.where(known, lower, 0.0)) / sd, b - a)
-    return np.maximum(width, 1e-300)
-
-
-def _log_mass(a: Array, b: Array) -> Array:
-    """``log(Phi(b) - Phi(a))`` of any shape; b > a or the value is meaningless but finite."""
-    b = np.where(b > a, b, a + 1e-8)
-    return log_interval_mass(a.ravel(), b.ravel()).reshape(a.shape)

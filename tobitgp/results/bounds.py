@@ -16,15 +16,12 @@ from tobitgp.inference import METHODS, VI, Method
 from tobitgp.inference.evidence import exact_posterior, moments_of, prior_covariance, why_not_exact
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.partitioned import cut
-from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.vi import BOUNDS
 from tobitgp.likelihoods.censoring_noise import SIDES, with_side_noises
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.priors.kernel_block import KernelBlock
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, BoolArray
-
-COLUMNS = ["value", "se", "diff", "mean_rmse", "sd_ratio"]
+from tobitgp.typing import Array
 
 
 class Answer(NamedTuple):
@@ -39,9 +36,11 @@ class Answer(NamedTuple):
 def compare_bounds(results: Any) -> pd.DataFrame:
     """Evaluate every approximation at the hyper-parameters of a fit, beside the exact evidence.
 
-    The exact evidence is the density of the exact rows times an orthant (or box) probability of the censored ones given
-    them, by quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. The approximations use the
-    fit's own features, and no censoring noises but those that a fit with ``bound="local"`` has.
+    The exact evidence is the density of the exact rows times a box probability of the censored ones given them, by
+    quasi-Monte Carlo with the prior in full, (EX1) to (EX4) of the theory pages. It is there for up to 2000 rows, 300
+    of them censored, under Gaussian noise, with whole weights and without truncation. The approximations use the fit's
+    own features, and no censoring noises but those that a fit with ``bound="local"`` has. ``"vi exact"`` is a lower
+    bound, and so is ``"vi local"`` without censoring noises; ``"vi karlova"`` and ``"vi monte_carlo"`` are none.
 
     Parameters
     ----------
@@ -52,23 +51,16 @@ def compare_bounds(results: Any) -> pd.DataFrame:
     -------
     DataFrame
         A row for ``"exact"``, where it can be had, and one for each method and bound that goes with the family and the
-        rows. ``value``: log evidence, or what the approximation says of it, in the user's units, NaN where it did not
-        converge; ``se``: its standard error, NaN where there is no randomness; ``diff``: nats from the reference;
-        ``mean_rmse``: root mean square difference of the posterior means of f in the censored rows (all rows where none
-        is), on the scale that is modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. The
-        reference is the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way;
-        ``.attrs["reference"]`` names it.
+        rows. ``value``: log evidence in the user's units, NaN where the method did not converge; ``se``: its standard
+        error, NaN where there is no randomness; ``diff``: nats from the reference; ``mean_rmse``: root mean square
+        difference of the posterior means of f in the censored rows (all rows where none is), on the scale that is
+        modelled; ``sd_ratio``: geometric mean of the ratios of posterior sds there. ``.attrs["reference"]`` names the
+        reference, the exact answer, or ``"ep"`` where ``.attrs["no_exact"]`` says what is in its way.
 
     Raises
     ------
     SpecError
         If the fit is none of a process, or holds no rows.
-
-    Notes
-    -----
-    Up to 2000 rows, 300 of them censored, have an exact answer, under Gaussian noise, with whole weights and without
-    truncation. ``"vi exact"`` is a lower bound on it, and so is ``"vi local"`` without censoring noises; ``"vi
-    karlova"`` is no bound at all, and ``"vi monte_carlo"`` errs to either side.
 
     References
     ----------
@@ -93,23 +85,22 @@ def compare_bounds(results: Any) -> pd.DataFrame:
         raise SpecError(f"compare_bounds() takes a fitted Gaussian process, not {type(results).__name__}.")
     if parts.training is None:
         raise SpecError(f"{NO_ROWS}, and compare_bounds() computes with them.")
-    problem, units = parts.gp.problem, parts.gp.problem.units
-    answers, in_the_way = {}, _why_not_exact(parts)
+    problem, answers, attrs = parts.gp.problem, {}, {}
+    gaussian = parts.family.distribution.gaussian
+    in_the_way = why_not_exact(problem) if gaussian else "the noise is not Gaussian"
     with single_blas_thread():
         if in_the_way is None:
             try:
                 answers["exact"] = _exact(parts)
             except np.linalg.LinAlgError:
                 in_the_way = "the covariance of the rows is singular to working precision"
-        answers |= dict(_approximations(parts, parts.rows.response))
-    reference = next(name for name in ("exact", "ep", *answers) if name in answers)
-    table = _table(answers, answers[reference], _compared(problem), units.scale, units.log_jacobian)
-    table.attrs |= {"reference": reference} | ({} if in_the_way is None else {"no_exact": in_the_way})
+        answers |= dict(_approximations(parts))
+    if in_the_way is not None:
+        attrs["no_exact"] = in_the_way
+    attrs["reference"] = next(name for name in ("exact", "ep", *answers) if name in answers)
+    table = _table(answers, answers[attrs["reference"]], problem)
+    table.attrs |= attrs
     return table
-
-
-def _why_not_exact(parts: Parts) -> str | None:
-    return why_not_exact(parts.gp.problem) if parts.family.distribution.gaussian else "the noise is not Gaussian"
 
 
 def _exact(parts: Parts) -> Answer:
@@ -120,25 +111,23 @@ def _exact(parts: Parts) -> Answer:
     return Answer(*exact_posterior(problem, K, sigma))
 
 
-def _approximations(parts: Parts, response: Any) -> Iterator[tuple[str, Answer]]:
+def _approximations(parts: Parts) -> Iterator[tuple[str, Answer]]:
     """Those that go with the family and the rows, and converge."""
-    fitted = parts.fitted
-    theta, roles = fitted.points[0].theta, fitted.parameters.roles
+    gp, theta, roles = parts.gp, parts.fitted.points[0].theta, parts.fitted.parameters.roles
     plain = np.array([t for t, role in zip(theta, roles, strict=True) if role not in SIDES])
     blocks = _blocks(parts)
     for name, method in _methods(parts):
-        problem, likelihood = parts.gp.problem, parts.family.likelihood
-        if method.limits:
-            try:
-                problem = with_limits(problem, response, parts.gp.known_mean(parts.rows.design))
-            except SpecError:
-                continue
-        sided = method.side_noises
-        at = (theta, with_side_noises(likelihood, roles)) if sided else (plain, likelihood)
+        problem, at, likelihood = gp.problem, plain, parts.family.likelihood
+        if method.side_noises:
+            at, likelihood = theta, with_side_noises(likelihood, roles)
         try:
-            yield name, _answer(find_posterior(cut(problem, parts.gp.prior.inputs), blocks, at[0], method, at[1]))
-        except NumericalError:
+            if method.limits:
+                problem = with_limits(problem, parts.rows.response, gp.known_mean(parts.rows.design))
+            found = find_posterior(cut(problem, gp.prior.inputs), blocks, at, method, likelihood)
+        except (SpecError, NumericalError):
             continue
+        mean, var = moments_of(found)
+        yield name, Answer(found.evidence if found.converged else np.nan, np.nan, mean, np.sqrt(var))
 
 
 def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
@@ -162,24 +151,14 @@ def _blocks(parts: Parts) -> list[Block]:
     ]
 
 
-def _answer(posterior: Posterior) -> Answer:
-    mean, var = moments_of(posterior)
-    value = posterior.evidence if posterior.converged else np.nan
-    return Answer(value, np.nan, mean, np.sqrt(var))
-
-
-def _compared(problem: Problem) -> BoolArray:
-    censored = np.concatenate([np.full(len(rows), rows.kind != "exact") for rows in problem.rows])
-    return censored if censored.any() else ~censored
-
-
-def _table(
-    answers: dict[str, Answer], reference: Answer, rows: BoolArray, scale: float, log_jacobian: float
-) -> pd.DataFrame:
+def _table(answers: dict[str, Answer], reference: Answer, problem: Problem) -> pd.DataFrame:
+    """A row for each answer, compared in the censored rows, or in all where none is."""
+    rows = np.concatenate([np.full(len(part), part.kind != "exact") for part in problem.rows])
+    rows = rows if rows.any() else ~rows
     lines = []
-    for name, answer in answers.items():
-        gap = scale * (answer.mean - reference.mean)[rows]
+    for answer in answers.values():
+        gap = problem.units.scale * (answer.mean - reference.mean)[rows]
         ratio = np.exp(np.mean(np.log(answer.sd[rows] / reference.sd[rows])))
-        numbers = (answer.value + log_jacobian, answer.error, answer.value - reference.value)
-        lines.append((name, *numbers, float(np.sqrt(np.mean(gap * gap))), float(ratio)))
-    return pd.DataFrame([line[1:] for line in lines], index=[line[0] for line in lines], columns=COLUMNS)
+        numbers = (answer.value + problem.units.log_jacobian, answer.error, answer.value - reference.value)
+        lines.append((*numbers, float(np.sqrt(np.mean(gap * gap))), float(ratio)))
+    return pd.DataFrame(lines, index=list(answers), columns=["value", "se", "diff", "mean_rmse", "sd_ratio"])

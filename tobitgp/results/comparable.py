@@ -40,18 +40,13 @@ class Subject(NamedTuple):
 def subject_of(results: Any) -> Subject:
     """What a fitted model is a model of."""
     columns, parts = tuple(results.model.exog_names), results.parts
-    counting = is_of_counts(parts.family)
-    return Subject(held_rows(parts), dict(results.counts), results.nobs, columns, parts.facts.any_censored, counting)
+    modelled, counting = parts.facts.any_censored, is_of_counts(parts.family)
+    return Subject(parts.training, dict(results.counts), results.nobs, columns, modelled, counting)
 
 
 def is_of_counts(family: Any) -> bool:
     """Whether a family of any kind gives counts probabilities; the others have densities."""
     return getattr(family, "support", None) == "counts"
-
-
-def held_rows(parts: Any) -> TrainingData | None:
-    """The training rows, None where a fit was loaded from a file and holds none."""
-    return parts.training
 
 
 def check_same_rows(subjects: Mapping[str, Subject]) -> None:
@@ -79,14 +74,6 @@ def check_kinds(kinds: Mapping[str, str], by: str) -> None:
             f"by={by!r} compares evidence of one kind, and here are several: {listed}. The methods err by different "
             "amounts; use by='elbo', the same bound for every method, or one method for all."
         )
-
-
-def differing_columns(subjects: Mapping[str, Subject]) -> list[str]:
-    """Linear columns that some models have and others have not."""
-    sets = [set(subject.columns) for subject in subjects.values()]
-    everywhere = set.intersection(*sets)
-    seen = dict.fromkeys(column for subject in subjects.values() for column in subject.columns)
-    return [column for column in seen if column not in everywhere]
 
 
 def _refuse_measure(a: str, first: Subject, b: str, other: Subject) -> None:

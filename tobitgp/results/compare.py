@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.diagnostics.elpd import Elpd, spread, warn_of
+from tobitgp.diagnostics.elpd import spread, warn_of
 from tobitgp.diagnostics.validation import elpd_of
 from tobitgp.errors import SpecError, user_level
-from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, differing_columns, subject_of
+from tobitgp.results.comparable import Subject, check_kinds, check_same_rows, subject_of
 from tobitgp.typing import Array
 
-COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
 _TOLERANCE = 1e-13  # of stacking weights
 
 
@@ -47,9 +46,7 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
 
     Evidence is in the units of the response as written, so ``family="gaussian"`` and ``"lognormal"`` on one response
     may stand side by side. Estimates of different methods may not, but every method gives a lower bound:
-    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit has not seen, processes,
-    regressions and mixtures alike, by their methods of these names with the defaults; of a process ``kind`` is then its
-    own method, of others ``"psis"``.
+    ``by="elbo"``. ``"loo"`` and ``"waic"`` compare how well rows are predicted that a fit of any kind has not seen.
 
     Parameters
     ----------
@@ -62,10 +59,9 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     -------
     DataFrame
         A row for each model, the best first. ``value``; ``diff``, value less the best; ``se_diff``, its standard
-        error from the differences row by row, NaN for evidence, which has none; ``weight``, the posterior probability
-        of the model under equal prior probabilities, for ``"aic"`` Akaike's weight, for ``"loo"`` and ``"waic"`` the
-        model's share in the mixture that predicts best (stacking); ``kind`` of evidence; ``n``, frequency weights
-        summed; ``converged``.
+        error from the differences row by row, NaN for evidence; ``weight``, the posterior probability of the model
+        under equal prior probabilities, for ``"aic"`` Akaike's weight, for ``"loo"`` and ``"waic"`` its share in the
+        mixture that predicts best (stacking); ``kind`` of evidence; ``n``, frequency weights summed; ``converged``.
 
     Raises
     ------
@@ -98,20 +94,22 @@ def compare(results: Mapping[str, Any] | Sequence[Any], by: str = "log_evidence"
     rbf      -34.55  0.00    0.98   ep  30
     matern32 -38.29 -3.74    0.02   ep  30
     """
-    fits = name_results(results)
-    criterion = check_by(by)
-    if criterion.by_row:
-        return _compare_by_row(fits, by)
-    values = {name: read_value(fit, by) for name, fit in fits.items()}
-    _check_values(fits, values, by)
+    fits, criterion = name_results(results), check_by(by)
     subjects = {name: subject_of(fit) for name, fit in fits.items()}
-    check_same_rows(subjects)
-    if by in ("log_evidence", "log_evidence_integrated"):
-        check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
-    if criterion.evidence:
-        _warn_columns(subjects)
-    kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
-    return _table(fits, np.array(list(values.values())), by, kinds)
+    errors = weight = None
+    if criterion.by_row:
+        value, kinds, errors, weight = _by_row(fits, subjects, by)
+    else:
+        value = _values(fits, by)
+        check_same_rows(subjects)
+        if by in ("log_evidence", "log_evidence_integrated"):
+            check_kinds({name: fit.evidence_kind for name, fit in fits.items()}, by)
+        if criterion.evidence:
+            _warn_columns(subjects)
+        kinds = [by if by in ("elbo", "aic", "bic") else fit.evidence_kind for fit in fits.values()]
+    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
+    converged = [bool(fit.converged) for fit in fits.values()]
+    return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
 
 
 def name_results(results: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -160,7 +158,9 @@ def read_value(fit: Any, by: str) -> float:
     return float(getattr(fit, by, np.nan))
 
 
-def _check_values(fits: dict[str, Any], values: dict[str, float], by: str) -> None:
+def _values(fits: dict[str, Any], by: str) -> Array:
+    """The number of every fit."""
+    values = {name: read_value(fit, by) for name, fit in fits.items()}
     lacking = [name for name, value in values.items() if np.isnan(value)]
     if lacking:
         had = [b for b in CRITERIA if all(np.isfinite(read_value(fit, b)) for fit in fits.values())]
@@ -168,10 +168,14 @@ def _check_values(fits: dict[str, Any], values: dict[str, float], by: str) -> No
             f"by={by!r} is not available for {', '.join(map(repr, lacking))}: {CRITERIA[by].where}. "
             f"All of these fits have {', '.join(map(repr, had)) or 'nothing in common'}."
         )
+    return np.array(list(values.values()))
 
 
 def _warn_columns(subjects: dict[str, Subject]) -> None:
-    columns = differing_columns(subjects)
+    """Say so where some models have linear columns that others have not."""
+    every = [subject.columns for subject in subjects.values()]
+    somewhere = dict.fromkeys(name for columns in every for name in columns)
+    columns = [name for name in somewhere if not all(name in columns for columns in every)]
     if columns:
         warnings.warn(
             f"The linear columns differ ({', '.join(columns)}), and the priors of their coefficients enter the "
@@ -179,19 +183,6 @@ def _warn_columns(subjects: dict[str, Subject]) -> None:
             UserWarning,
             stacklevel=user_level(),
         )
-
-
-def _table(
-    fits: dict[str, Any],
-    value: Array,
-    by: str,
-    kinds: Sequence[str],
-    errors: Array | None = None,
-    weight: Array | None = None,
-) -> pd.DataFrame:
-    n = np.array([fit.nobs for fit in fits.values()], dtype=np.float64)
-    converged = [bool(fit.converged) for fit in fits.values()]
-    return rank_table(pd.Index(list(fits), dtype=object), value, kinds, n, converged, by, errors, weight)
 
 
 def rank_table(
@@ -204,43 +195,46 @@ def rank_table(
     errors: Array | None = None,
     weight: Array | None = None,
 ) -> pd.DataFrame:
-    """Table of models, best first, as :func:`compare` gives it.
-
-    Shapes: value, n, errors of differences, weight (m,).
-    """
+    """Table of models, best first, as :func:`compare` gives it, from numbers (m,) of each."""
     criterion = CRITERIA[by]
     gain = criterion.sign * value
     if weight is None:
         weight = np.exp(criterion.scale * (gain - gain.max()))
         weight /= weight.sum()
-    diff = value - value[np.argmax(gain)]
-    errors = np.full(len(value), np.nan) if errors is None else errors
-    columns = (value, diff, errors, weight, list(kinds), _integers(n), list(converged))
-    table = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)), index=index)
+    table = pd.DataFrame(
+        {
+            "value": value,
+            "diff": value - value[np.argmax(gain)],
+            "se_diff": np.full(len(value), np.nan) if errors is None else errors,
+            "weight": weight,
+            "kind": list(kinds),
+            "n": n.astype(np.intp) if (n == n.round()).all() else n,
+            "converged": list(converged),
+        },
+        index=index,
+    )
     return table.iloc[np.argsort(-gain, kind="stable")]
 
 
-def _compare_by_row(fits: dict[str, Any], by: str) -> pd.DataFrame:
-    """Table of models by ``"loo"`` or ``"waic"``, best first; see `compare`."""
-    found = {name: _elpd_of(fit, name, by) for name, fit in fits.items()}
-    check_same_rows({name: subject_of(fit) for name, fit in fits.items()})
+def _by_row(fits: dict[str, Any], subjects: dict[str, Subject], by: str) -> tuple[Array, list[str], Array, Array]:
+    """Values by ``"loo"`` or ``"waic"``, their kinds, standard errors of their differences, and stacking weights."""
+    found = {}
+    for name, fit in fits.items():
+        try:
+            found[name] = elpd_of(fit, by)
+        except SpecError as error:
+            raise SpecError(f"by={by!r} is not available for {name!r}: {error}") from None
+    check_same_rows(subjects)
     for name, elpd in found.items():
         warn_of(elpd, f" of {name!r}")
-    used = next(iter(found.values())).pointwise["elpd"].notna().to_numpy()
-    weight = next(iter(found.values())).pointwise["weight"].to_numpy()[used]
-    rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in found.values()])
-    value = np.array([elpd.elpd for elpd in found.values()])
+    elpds = list(found.values())
+    used = elpds[0].pointwise["elpd"].notna()
+    weight = elpds[0].pointwise["weight"][used].to_numpy()
+    rows = np.column_stack([elpd.pointwise["elpd"].dropna().to_numpy() for elpd in elpds])
+    value = np.array([elpd.elpd for elpd in elpds])
     best = rows[:, np.argmax(value)]
     errors = np.array([spread(column - best, weight) for column in rows.T])
-    kinds = [elpd.kind for elpd in found.values()]
-    return _table(fits, value, by, kinds, errors, stacking_weights(rows, weight))
-
-
-def _elpd_of(fit: Any, name: str, by: str) -> Elpd:
-    try:
-        return elpd_of(fit, by)
-    except SpecError as error:
-        raise SpecError(f"by={by!r} is not available for {name!r}: {error}") from None
+    return value, [elpd.kind for elpd in elpds], errors, stacking_weights(rows, weight)
 
 
 def stacking_weights(log_density: Array, weight: Array) -> Array:
@@ -248,8 +242,6 @@ def stacking_weights(log_density: Array, weight: Array) -> Array:
 
     They maximise :math:`\sum_n c_n \log \sum_k w_k p_{nk}` over the simplex, which is concave: (CHK9) of the theory
     pages.
-
-    Shapes: log_density (n, K), weight (n,); gives (K,).
     """
     from scipy.optimize import minimize
 
@@ -275,8 +267,3 @@ def stacking_weights(log_density: Array, weight: Array) -> Array:
     )
     w = np.clip(found.x, 0.0, None)
     return np.asarray(w / w.sum())
-
-
-def _integers(n: Array) -> Array:
-    """Sums of frequency weights, as integers where they all are."""
-    return n.astype(np.intp) if (n == n.round()).all() else n

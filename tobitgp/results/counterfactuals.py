@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,7 @@ from tobitgp.errors import SpecError, user_level
 from tobitgp.results.rows import Limits, ask, mean_limits, no_limits
 from tobitgp.results.terms import curve_levels, keep_intercepts
 from tobitgp.results.views import Source
-from tobitgp.typing import Array, Frame
-
-if TYPE_CHECKING:
-    pass
+from tobitgp.typing import Array
 
 STEP = 1e-4
 SLOPE = "dy/dx"
@@ -54,27 +52,21 @@ def rows_at(parts: Source, at: Any, *, need_limits: bool) -> Rows:
     if isinstance(at, str) and at == "overall":
         if parts.covariates is None:
             raise SpecError(f"{NO_ROWS}: give at='mean', or at= a DataFrame of rows.")
-        n, weight = parts.facts.n, parts.rows.response.weight
-        limits = ask(parts).limits() if need_limits else no_limits(n)
-        return Rows(parts.covariates, weight / weight.sum(), limits)
-    if isinstance(at, str) and at == "mean":
-        columns = parts.facts.columns.items()
-        frame = pd.DataFrame(
-            {
-                name: constant_column(parts.state, x, name, x.example if x.typical is None else x.typical, 1)
-                for name, x in columns
-            }
-        )
-        return Rows(frame, np.ones(1), mean_limits(parts) if need_limits else no_limits(1))
-    if isinstance(at, (pd.DataFrame, dict)):
+        frame, weight, limits = parts.covariates, parts.rows.response.weight, ask(parts).limits
+    elif isinstance(at, str) and at == "mean":
+        typical = {name: x.example if x.typical is None else x.typical for name, x in parts.facts.columns.items()}
+        frame = pd.DataFrame({name: _constant(parts, name, value, 1) for name, value in typical.items()})
+        weight, limits = np.ones(1), partial(mean_limits, parts)
+    elif isinstance(at, (pd.DataFrame, dict)):
         asked = ask(parts, at)
         frame = at if isinstance(at, pd.DataFrame) else pd.DataFrame(at)
         frame = in_days(frame.loc[asked.usable, names])
         if not len(frame):
             raise SpecError("at= has no row without missing values.")
-        n = len(frame)
-        return Rows(frame, np.full(n, 1.0 / n), asked.limits() if need_limits else no_limits(n))
-    raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
+        weight, limits = np.ones(len(frame)), asked.limits
+    else:
+        raise SpecError(f"at={at!r}: 'overall', 'mean', of a regression 'design', or a DataFrame of rows is needed.")
+    return Rows(frame, weight / weight.sum(), limits() if need_limits else no_limits(len(frame)))
 
 
 def _levels(parts: Source, name: str) -> list[Any] | None:
@@ -97,12 +89,11 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
     names = dict.fromkeys((*parts.spec.names("linear", "gp", "by"), *scale))
     dates = [name for name in names if parts.facts.columns[name].kind == "date"]
     if dates:
-        listed = f"{', '.join(map(repr, dates))} hold{'s' * (len(dates) == 1)} dates"
-        message = (
-            f"{listed}, along which no effect is formed; make years of {'it' if len(dates) == 1 else 'them'} first"
-        )
+        one, listed = len(dates) == 1, ", ".join(map(repr, dates))
+        holds, them = ("holds", "it") if one else ("hold", "them")
+        message = f"{listed} {holds} dates, along which no effect is formed; make years of {them} first"
         if len(dates) == len(names):
-            raise SpecError(f"Column{'s' * (len(dates) > 1)} {message}.")
+            raise SpecError(f"Column{'s' * (not one)} {message}.")
         warnings.warn(f"Left out: {message}", UserWarning, stacklevel=user_level())
     for name in names:
         if name in dates:
@@ -111,9 +102,9 @@ def changes(parts: Source, frame: pd.DataFrame) -> Iterator[Change]:
         if levels is None:
             yield _slope(parts, frame, name)
             continue
-        base = _replay(parts, frame, name, _constant(parts, name, levels, 0, len(frame)))
-        for k, level in enumerate(levels[1:], start=1):
-            other = _replay(parts, frame, name, _constant(parts, name, levels, k, len(frame)))
+        base = _replay(parts, frame, name, _constant(parts, name, levels[0], len(frame)))
+        for level in levels[1:]:
+            other = _replay(parts, frame, name, _constant(parts, name, level, len(frame)))
             shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in (level, levels[0])]
             yield Change(name, " - ".join(shown), other, base, np.ones(len(frame)))
 
@@ -128,13 +119,13 @@ def _slope(parts: Source, frame: pd.DataFrame, name: str) -> Change:
     return Change(name, SLOPE, _replay(parts, frame, name, high), _replay(parts, frame, name, low), high - low)
 
 
-def _constant(parts: Source, name: str, levels: list[Any], k: int, n: int) -> Any:
-    """Column that holds one level."""
-    return constant_column(parts.state, parts.facts.columns[name], name, levels[k], n)
+def _constant(parts: Source, name: str, value: Any, n: int) -> Any:
+    """Column that holds one value."""
+    return constant_column(parts.state, parts.facts.columns[name], name, value, n)
 
 
-def _replay(parts: Source, frame: Frame, name: str, values: Any) -> Design:
-    assert isinstance(frame, pd.DataFrame)
+def _replay(parts: Source, frame: pd.DataFrame, name: str, values: Any) -> Design:
+    """Design of rows with other values in one column; each keeps its random intercepts."""
     design = parts.state.replay(frame.assign(**{name: values}))[0]
     if name not in parts.spec.names("re"):
         return design

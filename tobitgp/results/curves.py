@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import pandas as pd
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.results.survival import curve_table, read_times, refuse_dask, rows_of, seen_times
+from tobitgp.results.predict import check_level
+from tobitgp.results.survival import STATISTICS, read_times, refuse_dask, rows_of
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def predict_survival_function(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> pd.DataFrame:
-    r"""Probability that the response before censoring lies above each time.
+    r"""Probability that the response before censoring lies above each time: (SUR1) and (SUR3) of the theory pages.
 
     Of a process and a mixture that of the predictive distribution, in which f, the noise and the hyper-parameters are
     integrated over their posterior; of a regression that at the estimates. Rows that entered late are given the
@@ -38,18 +39,16 @@ def predict_survival_function(
     Parameters
     ----------
     df : DataFrame or dict of columns, optional
-        Rows to give curves for, by default those of the training data. The rows of a mixture are all the same;
-        without ``df`` it gives one curve, called 0.
+        By default the training data; of a mixture, whose rows are all the same, one row called 0.
     times : list of float, optional
-        On the scale of the response as written; the distinct training durations by default.
+        On the scale of the response; the distinct training durations by default.
     conditional_after : float, or one for each row (a Series by its labels), optional
         Time survived already, on the scale of the response, a; ``times`` are then remaining times, and survival
         is :math:`S(a + t) / S(a)`.
     interval : float, optional
         Probability of pointwise bands, which say how well the curve given the parameters is known. Of a process
-        they hold quantiles over the posterior of :math:`S(t | f, \sigma)`, or of
-        :math:`S(a + t | f, \sigma) / S(a | f, \sigma)`; of a regression and a mixture they are normal in the
-        logit of survival, by the delta method.
+        they hold posterior quantiles of :math:`S(t | f, \sigma)`, or of its ratio, (SUR8) and (SUR10); else they are
+        normal in the logit, by the delta method (SUR7).
     exclude : str or list of str
         Terms to set to zero.
 
@@ -63,15 +62,9 @@ def predict_survival_function(
     Raises
     ------
     SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
-        rows.
+        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training rows.
     DataError, UnseenLevelError
         If the rows cannot be used.
-
-    References
-    ----------
-    (SUR1) and (SUR3) of the theory pages; bands of processes (SUR8) and (SUR10), of regressions and mixtures
-    (SUR7).
 
     Examples
     --------
@@ -82,11 +75,6 @@ def predict_survival_function(
                0      1
     100.0  0.803  0.673
     365.0  0.295  0.202
-    >>> mixture = tg.fit("Surv(time, event) ~ mixture(2)", lung, family="weibull")
-    >>> mixture.predict_survival_function(times=[100, 365], interval=0.95)[0].round(3)
-    statistic   mean  median  lower  upper
-    100.0      0.856   0.855  0.814  0.889
-    365.0      0.434   0.432  0.376  0.491
     """
     return _curve(results, "survival", df, times, conditional_after, interval, exclude)
 
@@ -102,39 +90,23 @@ def predict_cumulative_hazard(
 ) -> pd.DataFrame:
     r"""Cumulative hazard :math:`\Lambda(t) = -\log S(t)` of the response before censoring, S its survival function.
 
-    With ``conditional_after`` a it is :math:`\Lambda(a + t) - \Lambda(a)`.
+    (SUR2) of the theory pages; with ``conditional_after`` a it is :math:`\Lambda(a + t) - \Lambda(a)`, (SUR3). Bands by
+    the delta method are normal in its logarithm.
 
     Parameters
     ----------
-    df : DataFrame or dict of columns, optional
-        Rows to give curves for, by default those of the training data.
-    times : list of float, optional
-        On the scale of the response as written; the distinct training durations by default.
-    conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response, from which the times count.
-    interval : float, optional
-        Probability of pointwise bands: quantiles over the posterior of what the cumulative hazard is given the
-        parameters; those by the delta method are normal in its logarithm.
-    exclude : str or list of str
-        Terms to set to zero.
+    df, times, conditional_after, interval, exclude
+        As of :meth:`predict_survival_function`.
 
     Returns
     -------
     DataFrame
-        In no units: times in the index, a column for each row, NaN where inputs are missing; with ``interval`` the
-        columns are ``(row, mean|median|lower|upper)``, as of :meth:`predict_survival_function`.
+        In no units, with the index and the columns of :meth:`predict_survival_function`.
 
     Raises
     ------
-    SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
-        rows.
-    DataError, UnseenLevelError
-        If the rows cannot be used.
-
-    References
-    ----------
-    (SUR2) and (SUR3) of the theory pages; bands (SUR7), (SUR8) and (SUR10).
+    SpecError, DataError, UnseenLevelError
+        As of :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -158,43 +130,26 @@ def predict_hazard(
     interval: float | None = None,
     exclude: Excluded = (),
 ) -> pd.DataFrame:
-    """Hazard :math:`p(t) / S(t)` of the response before censoring: its density over survival.
+    """Hazard :math:`p(t) / S(t)` of the response before censoring, density over survival: (SUR2) of the theory pages.
 
-    Of a new response whose parameters are uncertain it weights them by survival, so that at late times it may lie
-    below the band, which says how well the hazard given the parameters is known.
+    That of a new response whose parameters are uncertain weights them by survival, so that at late times it may lie
+    below the band of the hazard given the parameters, in which every draw of them counts the same at all times. Bands
+    by the delta method are normal in its logarithm.
 
     Parameters
     ----------
-    df : DataFrame or dict of columns, optional
-        Rows to give curves for, by default those of the training data.
-    times : list of float, optional
-        On the scale of the response as written; the distinct training durations by default.
-    conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response, from which the times count.
-    interval : float, optional
-        Probability of pointwise bands: quantiles over the posterior of the hazard given the parameters, every draw
-        of which counts the same at all times; those by the delta method are normal in the logarithm.
-    exclude : str or list of str
-        Terms to set to zero.
+    df, times, conditional_after, interval, exclude
+        As of :meth:`predict_survival_function`.
 
     Returns
     -------
     DataFrame
-        Per unit of time: times in the index, a column for each row, NaN where inputs are missing; with ``interval``
-        the columns are ``(row, mean|median|lower|upper)``: the mean is the hazard of a new response, the median has
-        the band around it.
+        Per unit of time, with the index and the columns of :meth:`predict_survival_function`.
 
     Raises
     ------
-    SpecError
-        For times that are no finite numbers, an interval outside (0, 1), a dask DataFrame, or lacking training
-        rows.
-    DataError, UnseenLevelError
-        If the rows cannot be used.
-
-    References
-    ----------
-    (SUR2) of the theory pages; bands of processes (SUR10), of regressions and mixtures (SUR7).
+    SpecError, DataError, UnseenLevelError
+        As of :meth:`predict_survival_function`.
 
     Examples
     --------
@@ -259,10 +214,7 @@ def plot_survival(
     """
     from tobitgp.report.plots import plot_survival
 
-    grid = None if times is None else read_times(times)
-    ends = _ends_or_none(results)
-    label = "fit" if results.parts.spec.mixture is None else "mixture"
-    return plot_survival(results, ends, label, ax, df=df, times=grid, interval=interval, center=center)
+    return _plot(plot_survival, results, ax, times, df=df, interval=interval, center=center)
 
 
 def plot_hazard(
@@ -281,17 +233,8 @@ def plot_hazard(
 
     Parameters
     ----------
-    ax : matplotlib axes, optional
-        To draw on; new ones without.
-    df : DataFrame or dict of columns, optional
-        Up to eight rows.
-    times : list of float, optional
-        On the scale of the response; by default up to the last time seen.
-    interval : float or None
-        Probability of the bands.
-    center : {"median", "mean"}
-        The curve drawn with a band: that of the band's own quantities, or the predictive one, which may leave the
-        band. Without ``interval`` the predictive one.
+    ax, df, times, interval, center
+        As of :meth:`plot_survival`.
 
     Returns
     -------
@@ -300,8 +243,7 @@ def plot_hazard(
     Raises
     ------
     SpecError
-        If ``center`` is another word, ``ax`` is no matplotlib axes, there are more than eight rows, or the fit
-        holds no training rows and no ``df`` is given.
+        As of :meth:`plot_survival`.
 
     Examples
     --------
@@ -314,30 +256,40 @@ def plot_hazard(
     """
     from tobitgp.report.plots import plot_hazard
 
-    grid = None if times is None else read_times(times)
-    ends = _ends_or_none(results)
+    return _plot(plot_hazard, results, ax, times, df=df, interval=interval, center=center)
+
+
+def _plot(draw: Callable[..., Any], results: Results, ax: Any, times: Any, **options: Any) -> Any:
+    """Axes with curves, and what is known of the training rows where they are held."""
+    grid, seen = None if times is None else read_times(times), None
+    if results.parts.training is not None:
+        seen = (*results._training_ends(), results.parts.rows.response.entry)
     label = "fit" if results.parts.spec.mixture is None else "mixture"
-    return plot_hazard(results, ends, label, ax, df=df, times=grid, interval=interval, center=center)
+    return draw(results, seen, label, ax, times=grid, **options)
 
 
 def _curve(
     results: Results, of: str, df: Frame | None, times: Any, after: Any, interval: float | None, exclude: Excluded
 ) -> pd.DataFrame:
+    """A curve over time for each row, with a level its band."""
     refuse_dask(df, f"predict_{of}{'_function' * (of == 'survival')}", 'predict(what="prob", above=[...])')
     if times is not None:
         grid = read_times(times)
     elif results.parts.training is None:
         raise SpecError(f"{NO_ROWS}: give times=...")
     else:
-        grid = seen_times(*results._training_ends()[:2])
-    return curve_table(rows_of(results, df, exclude, bands=interval is not None), of, grid, after, interval)
-
-
-def _ends_or_none(results: Results) -> tuple[Array, Array, Array, Array] | None:
-    """Ends, weights and entries of the training rows, where they are held."""
-    if results.parts.training is None:
-        return None
-    return *results._training_ends(), results.parts.rows.response.entry
+        ends = np.concatenate(results._training_ends()[:2])
+        grid = np.unique(ends[np.isfinite(ends)])
+    rows = rows_of(results, df, exclude, bands=interval is not None)
+    level = check_level(interval)
+    made = rows.times.curve(of, grid, rows.after(after), level)
+    names, header = ["mean"], rows.index
+    if level is not None:
+        names = list(STATISTICS)
+        labels = rows.index.repeat(len(names))
+        header = pd.MultiIndex.from_arrays([labels, names * len(rows.index)], names=["row", "statistic"])
+    values = np.stack([rows.spread(made[name]) for name in names], axis=1).reshape(-1, len(grid)).T
+    return pd.DataFrame(values, index=pd.Index(grid), columns=header)
 
 
 def average_curve(results: Results, of: str, grid: Array) -> Array:
@@ -347,10 +299,9 @@ def average_curve(results: Results, of: str, grid: Array) -> Array:
     # A few times of all rows in one go, since rows are not all alike.
     each = max(_AVERAGED // len(weight), 1)
     for times in np.array_split(grid, -(-len(grid) // each)):
-        alive = known.curve("survival", times, None, None)["mean"]
-        if of == "survival":
-            out.append(weight @ alive / weight.sum())
-        else:
-            hazard = known.curve(of, times, None, None)["mean"]
-            out.append(weight @ (alive * hazard) / (weight @ alive))
+        share = weight[:, None]
+        if of != "survival":
+            share = share * known.curve("survival", times, None, None)["mean"]
+        values = known.curve(of, times, None, None)["mean"]
+        out.append((share * values).sum(axis=0) / share.sum(axis=0))
     return np.concatenate(out)

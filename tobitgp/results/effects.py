@@ -1,9 +1,8 @@
 r"""Marginal effects: how a prediction changes with a column of the data.
 
 An effect is :math:`\sum_n \omega_n [Q_n^+ - Q_n^-] / \mathrm{width}_n`, Q the prediction asked for at two values of
-the column: a narrow step on either side for a slope, two levels for a contrast. Its variance is by the delta method: of
-a regression in the estimates, (REG14) and (REG15) of the theory pages; of a process in the weights of its features,
-with the gradient averaged over f, at every node of the hyper-parameters.
+the column. Its variance is by the delta method, of a regression in the estimates, (REG14) and (REG15) of the theory
+pages; of a process in the weights of its features, with the gradient averaged over f, at every node.
 """
 
 from __future__ import annotations
@@ -52,41 +51,6 @@ class Effect(NamedTuple):
     intensive: Array  # change of the mean between the limits times the probability of lying there; NaN if not asked
 
 
-def effects_table(parts: Any, what: str, at: Any, *, below: Any, above: Any, alpha: float) -> pd.DataFrame:
-    """Effects of all columns; see `marginal_effects`."""
-    alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
-    regression, split = isinstance(parts, RegressionParts), what == "observed"
-    averaged = regression and isinstance(at, str) and at == "design"
-    rows = rows_at(parts, "overall" if averaged else at, need_limits=split)
-    if averaged and split:
-        rows = replace(rows, limits=mean_limits(parts))
-    found, labels = [], []
-    with single_blas_thread():
-        for change in changes(parts, rows.frame):
-            if regression:
-                found.append(_regression_effect(parts, change, rows, ask, averaged=averaged, split=split))
-            else:
-                found.append(_process_effect(parts, change, rows, ask, split=split))
-            labels.append((change.variable, change.contrast))
-    if not found:
-        raise SpecError(_no_effects(parts))
-    weight = np.ones(1) if regression else parts.fitted.weights
-    value, variance, intensive = (
-        np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
-    )
-    lost = np.diag([one.lost for one in found])
-    known = Linear(
-        weight, value, np.einsum("jk,kl->jkl", variance, np.eye(len(found))), np.zeros(len(found), dtype=bool), lost
-    )
-    effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
-    z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
-    columns = {"dydx": effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
-    columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
-    if split:
-        columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
-    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))
-
-
 def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
     if what not in WHATS:
         raise SpecError(f"what={what!r} has no marginal effects; choose one of {', '.join(map(repr, WHATS))}.")
@@ -99,12 +63,6 @@ def _read(positive: bool, what: str, below: Any, above: Any) -> Ask:
         return lambda limits: questions.observed(positive, *limits)
     limit = float(next(iter(asks)))
     return lambda limits: questions.probability(positive, np.full(len(limits.lower), limit), above=above is not None)
-
-
-def _no_effects(parts: Any) -> str:
-    what = "This model has no column whose effect could be formed"
-    names = ", ".join(term.name for term in parts.spec.gps if not term.factors)
-    return f"{what}: {names} is left to group_effects()." if names else f"{what}."
 
 
 # -- regressions ------------------------------------------------------------------------------------------------------
@@ -203,16 +161,12 @@ def _process_effect(parts: Parts, change: Change, rows: Rows, ask: Ask, *, split
 
 def _inside(nodes: Nodes, limits: Limits) -> tuple[Array, Array]:
     """Probability of lying between the limits given the window, and the mean there; (J, n) each."""
-    truncated = bool((np.isfinite(limits.entry) | np.isfinite(limits.exit)).any())
-    if nodes.normal and not truncated:
-        pairs = [part.inside(*limits) for part in nodes.new.parts]
-    else:
-        low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
-        pairs = []
-        for j, noise in enumerate(nodes.noises):
-            sigma = np.broadcast_to(nodes.sigma[j], low.shape)
-            rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
-            pairs.append((np.exp(log_evidence(rows)), imputed_mean(rows)))
+    low, high, entry, exit = (nodes.new.modelled(end) for end in (*limits.ends, limits.entry, limits.exit))
+    pairs = []
+    for j, noise in enumerate(nodes.noises):
+        sigma = np.broadcast_to(nodes.sigma[j], low.shape)
+        rows = Component(noise, nodes.mean[j], nodes.sd[j], sigma, low, high, entry, exit, nodes.log)
+        pairs.append((np.exp(log_evidence(rows)), imputed_mean(rows)))
     mass, mean = zip(*pairs, strict=True)
     return np.stack(mass), np.stack(mean)
 
@@ -228,13 +182,10 @@ def marginal_effects(
 ) -> pd.DataFrame:
     """How predictions change with each column: derivatives for numbers, differences from the base for factors.
 
-    A column that has a curve for each level by ``by=`` counts as a factor; random intercepts have no effects here,
-    but in :meth:`tobitgp.GPResults.group_effects`, and each row keeps its own.
-
-    Effects are those of ``predict``, averaged over rows. Of a regression their standard errors are those of the delta
-    method; of a process standard deviations, p-values and intervals come from the posterior, the effect linearised in
-    the weights of the features at every design point; on the latent scale nothing is lost by that. An effect is in the
-    units of the prediction per unit of the column.
+    Effects are those of ``predict``, averaged over rows, in its units per unit of the column. A column that has a curve
+    for each level by ``by=`` counts as a factor; for random intercepts see :meth:`tobitgp.GPResults.group_effects`.
+    Standard errors of a regression are by the delta method, of a process from its posterior, the effect linearised in
+    the weights of the features at every design point, by which nothing is lost on the latent scale.
 
     Parameters
     ----------
@@ -243,9 +194,8 @@ def marginal_effects(
         limit.
     at : {"overall", "mean", "design"}, or DataFrame
         Average over the training rows with their weights, at the mean of numbers and the most frequent level of
-        factors and groups, at the mean of all columns of a regression's design, dummies among them, or over the rows of
-        a DataFrame. At ``"design"`` a level has the derivative in its dummy, which is what R's ``censReg::margEff``
-        prints.
+        factors and groups, at the mean of all columns of a regression's design, dummies among them (a level then has
+        the derivative in its dummy, as R's ``censReg::margEff``), or over the rows of a DataFrame.
     below, above : float, optional
         With ``"prob"``, one of the two, on the scale of the response.
     alpha : float
@@ -261,8 +211,7 @@ def marginal_effects(
     Raises
     ------
     SpecError
-        For another ``what``, one that lacks its limits or has limits it does not take, an ``alpha`` outside (0, 1),
-        or if the fit holds no training rows to average over.
+        For another ``what``, lacking or needless limits, an ``alpha`` outside (0, 1), or lacking training rows.
     DataError, UnseenLevelError
         If the rows of ``at`` cannot be used.
 
@@ -286,4 +235,37 @@ def marginal_effects(
     extensive   -0.036
     Name: (age, dy/dx), dtype: float64
     """
-    return effects_table(results.parts, what, at, below=below, above=above, alpha=alpha)
+    parts = results.parts
+    alpha, ask = check_alpha(alpha), _read(parts.family.log_time, what, below, above)
+    regression, split = isinstance(parts, RegressionParts), what == "observed"
+    averaged = regression and isinstance(at, str) and at == "design"
+    rows = rows_at(parts, "overall" if averaged else at, need_limits=split)
+    if averaged and split:
+        rows = replace(rows, limits=mean_limits(parts))
+    found, labels = [], []
+    with single_blas_thread():
+        for change in changes(parts, rows.frame):
+            if regression:
+                found.append(_regression_effect(parts, change, rows, ask, averaged=averaged, split=split))
+            else:
+                found.append(_process_effect(parts, change, rows, ask, split=split))
+            labels.append((change.variable, change.contrast))
+    if not found:
+        names = ", ".join(term.name for term in parts.spec.gps if not term.factors)
+        left = f": {names} is left to group_effects()" if names else ""
+        raise SpecError(f"This model has no column whose effect could be formed{left}.")
+    weight = np.ones(1) if regression else parts.fitted.weights
+    value, variance, intensive = (
+        np.column_stack([getattr(one, name) for one in found]) for name in ("value", "variance", "intensive")
+    )
+    lost = np.diag([one.lost for one in found])
+    known = Linear(
+        weight, value, np.einsum("jk,kl->jkl", variance, np.eye(len(found))), np.zeros(len(found), dtype=bool), lost
+    )
+    effect, se, ends = known.coefficients(), known.errors(), known.interval(alpha)
+    z = np.divide(effect, se, out=np.full_like(se, np.nan), where=se > 0.0)
+    columns = {"dydx": effect, "se": se, "z": z, "p": np.where(se > 0.0, known.p_values(), np.nan)}
+    columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+    if split:
+        columns |= {"intensive": weight @ intensive, "extensive": effect - weight @ intensive}
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(labels, names=["variable", "contrast"]))

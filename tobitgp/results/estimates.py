@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
-
-from tobitgp.results.predict import check_alpha
-from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
-
-if TYPE_CHECKING:
-    from tobitgp.results.results import Results
-
-
-from dataclasses import dataclass
-
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from tobitgp.inference.fitted import FittedGP
 from tobitgp.inference.model import GPModel
 from tobitgp.numerics.normal import normal_quantile, total_sd
 from tobitgp.regression.maximum import hide
+from tobitgp.results.predict import check_alpha
+from tobitgp.results.views import FRAME_COLUMNS, RATIO_COLUMNS
 from tobitgp.typing import Array, BoolArray
+
+if TYPE_CHECKING:
+    from tobitgp.results.results import Results
 
 CovKind = Literal["linear_response", "vb"]
 _MOST_SKEW = 1.0  # beyond it the expansion of a quantile turns back within three standard deviations
@@ -179,32 +175,27 @@ def hyper_estimates(fitted: FittedGP) -> Transformed:
 def conf_int(results: Results, alpha: float = 0.05, kind: CovKind | None = None) -> pd.DataFrame:
     """Intervals of probability ``1 - alpha``.
 
-    ``coef +- z se`` of a regression's coefficients; posterior quantiles of those under a prior (of the mixture
-    where hyper-parameters were integrated); ``exp(log value +- z se)`` for hyper-parameters, sigma and df, se being
-    that of the logarithm. A fixed parameter has both ends at its value. Of a mixture by the posterior of each
-    parameter.
+    ``coef +- z se`` of a regression's coefficients, posterior quantiles of those under a prior; ``exp(log value +- z
+    se)``, se being that of the logarithm, for hyper-parameters, sigma and df; of a mixture by the posterior of each
+    parameter: (REG8), (PRE3), (HYP12), (LR6) and (LR7) of the theory pages.
 
     Parameters
     ----------
     alpha : float
         Probability left out of the intervals, between 0 and 1.
-    kind : {"linear_response", "vb"}, optional
-        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+    kind
+        As of :meth:`cov_params`.
 
     Returns
     -------
     DataFrame
-        A row for each parameter, columns 0 and 1, in the user's units; NaN where the rows do not determine it.
+        A row for each parameter, columns 0 and 1, in the user's units, equal where it is fixed; NaN where the rows do
+        not determine it.
 
     Raises
     ------
     SpecError
         If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
-
-    References
-    ----------
-    (REG8) of the theory pages for regressions; under a prior quantiles by (PRE3) for coefficients, (HYP12)
-    for hyper-parameters; (LR6) and (LR7) for mixtures.
 
     Examples
     --------
@@ -229,9 +220,8 @@ def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
     Parameters
     ----------
     kind : {"linear_response", "vb"}, optional
-        Of a mixture: ``"linear_response"``, its default, of the posterior with what censoring hides allowed for, by
-        maximum likelihood the inverse of the observed information; or of the variational posterior itself, which takes
-        censored rows for seen ones.
+        Of a mixture: with what censoring hides allowed for, its default, by maximum likelihood the inverse of the
+        observed information; or of the variational posterior itself, which takes censored rows for seen ones.
 
     Returns
     -------
@@ -246,9 +236,8 @@ def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
 
     References
     ----------
-    (REG8) of the theory pages for regressions; under a prior (FEA3) and (PRE2) for coefficients, (HYP12) or
-    the curvature (HYP2) for hyper-parameters. Of mixtures (LR2), and Giordano, Broderick and Jordan (2018),
-    Covariances, robustness, and variational Bayes, *JMLR* 19(51).
+    Of the theory pages (REG8) for regressions; under a prior (FEA3), (PRE2), and (HYP12) or (HYP2); (LR2) for mixtures.
+    Giordano, Broderick and Jordan (2018), Covariances, robustness, and variational Bayes, *JMLR* 19(51).
 
     Examples
     --------
@@ -259,11 +248,6 @@ def cov_params(results: Results, kind: CovKind | None = None) -> pd.DataFrame:
     Intercept      81.78 -1.70    0.0
     age            -1.70  0.04    0.0
     sigma           0.00  0.00    0.0
-    >>> data = tg.datasets.load("lung")
-    >>> res = tg.fit("Surv(time, event) ~ mixture(1)", data, family="exponential")
-    >>> ratio = res.cov_params("vb") / res.cov_params()
-    >>> print(f"{ratio.loc['rate[1]', 'rate[1]']:.3f} of the variance: {data['event'].mean():.3f} were seen")
-    0.726 of the variance: 0.724 were seen
     """
     (linear, rest), names = results._estimates(kind), results._names
     p = len(names) - len(rest.value)
@@ -280,23 +264,21 @@ def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = 
 
     Parameters
     ----------
-    alpha : float
-        Probability left out of the intervals, between 0 and 1.
-    kind : {"linear_response", "vb"}, optional
-        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+    alpha, kind
+        As of :meth:`conf_int`.
 
     Returns
     -------
     DataFrame
         A row for each parameter, columns ``coef, std err, z, P>|z|, lower, upper``: in the user's units, but for z
         and its tail probability, which are NaN where zero is no value to test. Of a regression with a log-time family
-        also ``exp(coef)``, the factor by which a coefficient multiplies times, with its ends ``exp(coef) lower`` and
-        ``exp(coef) upper``, NaN for the parameters of the noise.
+        also ``exp(coef)``, by which a coefficient multiplies times, and its ends ``exp(coef) lower`` and ``exp(coef)
+        upper``, NaN for the parameters of the noise.
 
     Raises
     ------
     SpecError
-        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+        As of :meth:`conf_int`.
 
     Examples
     --------
@@ -307,13 +289,6 @@ def summary_frame(results: Results, alpha: float = 0.05, kind: CovKind | None = 
     Intercept  5.12     9.04  0.57   0.57 -12.61  22.84
     age       -0.14     0.19 -0.74   0.46  -0.51   0.23
     sigma      5.00     0.00   NaN    NaN   5.00   5.00
-    >>> data = {"days": [2.0, 3.0, 5.0, 8.0, 9.0], "seen": [1, 1, 0, 1, 0], "dose": [0.0, 1.0, 1.0, 2.0, 3.0]}
-    >>> res = tg.fit("Surv(days, seen) ~ dose", data, family="weibull")
-    >>> res.summary_frame()[["coef", "exp(coef)", "exp(coef) lower", "exp(coef) upper"]].round(2)
-               coef  exp(coef)  exp(coef) lower  exp(coef) upper
-    Intercept   0.8       2.22             1.45             3.40
-    dose        0.7       2.02             1.41             2.89
-    sigma       0.2        NaN              NaN              NaN
     """
     alpha, (linear, rest) = check_alpha(alpha), results._estimates(kind)
     rows = [
@@ -335,10 +310,8 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) 
 
     Parameters
     ----------
-    alpha : float
-        Probability left out of the intervals.
-    kind : {"linear_response", "vb"}, optional
-        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+    alpha, kind
+        As of :meth:`conf_int`.
 
     Returns
     -------
@@ -348,7 +321,7 @@ def summary(results: Results, alpha: float = 0.05, kind: CovKind | None = None) 
     Raises
     ------
     SpecError
-        If ``alpha`` does not lie between 0 and 1, or for another ``kind``.
+        As of :meth:`conf_int`.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 
 from tobitgp.data.training_summary import NO_ROWS
 from tobitgp.errors import SpecError
-from tobitgp.results.comparable import check_same_rows, held_rows, subject_of
+from tobitgp.results.comparable import check_same_rows, subject_of
 from tobitgp.results.estimates import CovKind, Linear
 from tobitgp.results.predict import check_alpha
 from tobitgp.results.regression.parts import RegressionParts
@@ -39,11 +39,6 @@ class ContrastResults:
         Values under the hypotheses, in the units of the combinations.
     posterior : Linear
         Of the combinations less these values.
-
-    Raises
-    ------
-    SpecError
-        By ``conf_int`` and ``summary_frame`` if ``alpha`` does not lie between 0 and 1.
     """
 
     names: list[str]
@@ -63,8 +58,7 @@ class ContrastResults:
     @property
     def tvalue(self) -> Array:
         """Distances from the hypotheses in standard deviations, (k,); NaN where a combination is fixed."""
-        sd = self.sd
-        return np.divide(self.posterior.coefficients(), sd, out=np.full_like(sd, np.nan), where=sd > 0)
+        return self.posterior.z_values()
 
     @property
     def pvalue(self) -> Array:
@@ -111,31 +105,12 @@ class WaldResults:
         return f"chi2({self.df}) = {self.statistic:.4g}, p = {self.pvalue:.4g}"
 
 
-def contrast(linear: Linear, columns: Sequence[str], hypotheses: Any) -> ContrastResults:
-    """Each hypothesis on its own; see ``GPResults.t_test``."""
-    R, null, names = read_constraints(columns, hypotheses)
-    return ContrastResults(names, null, linear.combine(R, null))
-
-
-def wald(linear: Linear, columns: Sequence[str], hypotheses: Any) -> WaldResults:
-    """All hypotheses together; see ``GPResults.wald_test``."""
-    R, null, _ = read_constraints(columns, hypotheses)
-    V = linear.combine(R, null).total_covariance()
-    if np.isnan(V).any():
-        return WaldResults(float("nan"), len(V), float("nan"))
-    size = np.sqrt(np.maximum(np.diag(V), 0.0))
-    if (size == 0.0).any() or np.linalg.matrix_rank(V / np.outer(size, size), hermitian=True) < len(V):
-        raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
-    gap = (R @ linear.coefficients() - null) / size
-    statistic = float(gap @ np.linalg.solve(V / np.outer(size, size), gap))
-    return WaldResults(statistic, len(V), float(chdtrc(len(V), statistic)))
+def _chi_squared(statistic: float, df: int) -> WaldResults:
+    return WaldResults(statistic, df, float(chdtrc(df, statistic)))
 
 
 def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array, list[str]]:
-    """Matrix (k, p), values (k,) and names of linear hypotheses.
-
-    Shapes: hypotheses (k, p).
-    """
+    """Matrix (k, p), values (k,) and names of linear hypotheses."""
     if isinstance(hypotheses, str):
         parts = _split(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) and hypotheses and all(isinstance(h, str) for h in hypotheses):
@@ -161,17 +136,14 @@ def read_constraints(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Ar
 
 def _read_matrix(columns: Sequence[str], hypotheses: Any) -> tuple[Array, Array, list[str]]:
     pair = isinstance(hypotheses, tuple) and len(hypotheses) == 2
+    matrix, values = hypotheses if pair else (hypotheses, 0.0)
     try:
-        R = np.atleast_2d(np.asarray(hypotheses[0] if pair else hypotheses, dtype=float))
-        null = np.zeros(len(R)) if not pair else np.broadcast_to(np.asarray(hypotheses[1], dtype=float), len(R)).copy()
+        R = np.atleast_2d(np.asarray(matrix, dtype=float))
+        null = np.broadcast_to(np.asarray(values, dtype=float), len(R)).copy()
     except (TypeError, ValueError):
         R, null = np.empty((0, 0)), np.empty(0)
-    if (
-        R.ndim != 2
-        or R.shape[1] != len(columns)
-        or not len(R)
-        or not (np.isfinite(R).all() and np.isfinite(null).all())
-    ):
+    known = R.ndim == 2 and R.shape[1] == len(columns) and len(R) > 0
+    if not (known and np.isfinite(R).all() and np.isfinite(null).all()):
         raise SpecError(
             f"Hypotheses are text such as 'x = 0, z = 1', a finite matrix with {len(columns)} columns "
             f"({', '.join(columns)}), or a pair of such a matrix and values."
@@ -206,24 +178,22 @@ def likelihood_ratio(larger: RegressionResults, smaller: RegressionResults) -> W
     """Twice the difference of the log likelihoods; see ``RegressionResults.lr_test``."""
     if getattr(smaller, "evidence_kind", None) != "loglik":
         raise SpecError(f"lr_test() takes a fit of method='mle', not {type(smaller).__name__}.")
-    if held_rows(larger.parts) is None or held_rows(smaller.parts) is None:
-        remedy = "tg.compare(by='aic') needs none"
+    if larger.parts.training is None or smaller.parts.training is None:
         raise SpecError(
-            f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; {remedy}."
+            f"{NO_ROWS}, and lr_test() sees by the rows whether one model is a case of the other; "
+            "tg.compare(by='aic') needs none."
         )
     check_same_rows({"this model": subject_of(larger), "the other": subject_of(smaller)})
     df = int(larger.parts.maximum.free.sum() - smaller.parts.maximum.free.sum())
-    why = _why_not_nested(larger.parts, smaller.parts)
-    if why or df < 1:
-        why = why or "it has as many free parameters, or more"
+    why = _why_not_nested(larger.parts, smaller.parts) or ("it has as many free parameters, or more" if df < 1 else "")
+    if why:
         raise SpecError(f"The other model is not nested in this one: {why}. tg.compare(by='aic') ranks any two.")
     gain = larger.llf - smaller.llf
     if not (np.isfinite(gain) and larger.converged and smaller.converged):
         raise SpecError("One of the fits has not converged, and its likelihood is no maximum.")
     if gain < -_LOCAL * max(1.0, abs(larger.llf)):
         raise SpecError("The other model has the higher likelihood, so the search for this one ended short of the top.")
-    statistic = max(2.0 * gain, 0.0)
-    return WaldResults(statistic, df, float(chdtrc(df, statistic)))
+    return _chi_squared(max(2.0 * gain, 0.0), df)
 
 
 def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
@@ -232,11 +202,9 @@ def _why_not_nested(larger: RegressionParts, smaller: RegressionParts) -> str:
     same_df = larger.family.estimate_df or one.shape_name is None or one == two
     if type(one) is not type(two) or larger.family.log_time != smaller.family.log_time or not same_df:
         return f"its family is {smaller.family.name}, or has other degrees of freedom"
-    if not _spans(*_location(larger), *_location(smaller)):
-        return "its linear terms are no case of these"
-    if not _spans(*_scale(larger), *_scale(smaller)):
-        return "its noise scale is no case of this one's"
-    return ""
+    reasons = ("its linear terms are no case of these", "its noise scale is no case of this one's")
+    pairs = zip(reasons, _predictors(larger), _predictors(smaller), strict=True)
+    return next((reason for reason, whole, part in pairs if not _spans(*whole, *part)), "")
 
 
 def _spans(H: Array, offset: Array, H_part: Array, offset_part: Array) -> bool:
@@ -249,49 +217,39 @@ def _spans(H: Array, offset: Array, H_part: Array, offset_part: Array) -> bool:
     return bool((np.abs(left).max(axis=0) <= _SPANNED).all())
 
 
-def _location(parts: RegressionParts) -> tuple[Array, Array]:
-    """Free columns of the location, and its known part."""
-    design, free = parts.rows.design, parts.maximum.free[: len(parts.columns)]
-    return design.H[:, free], design.offset + design.H[:, ~free] @ parts.coefficients[~free]
-
-
-def _scale(parts: RegressionParts) -> tuple[Array, Array]:
-    """Free columns of log sigma, and its known part."""
-    p, gamma = len(parts.columns), parts.maximum.gamma
-    scale, n = parts.rows.design.scale, len(parts.rows.design.H)
-    W, offset = np.ones((n, 1)) if scale is None else scale.W, parts.rows.design.log_noise
-    free = parts.maximum.free[p : p + len(gamma)]
-    return W[:, free], offset + W[:, ~free] @ gamma[~free]
+def _predictors(parts: RegressionParts) -> Iterator[tuple[Array, Array]]:
+    """Free columns of the location and of log sigma, and their known parts."""
+    design, p = parts.rows.design, len(parts.columns)
+    W = np.ones((len(design.H), 1)) if design.scale is None else design.scale.W
+    of_location, of_scale = np.split(parts.maximum.free[: p + W.shape[1]], [p])
+    for X, offset, free, b in (
+        (design.H, design.offset, of_location, parts.coefficients),
+        (W, design.log_noise, of_scale, parts.maximum.gamma),
+    ):
+        yield X[:, free], offset + X[:, ~free] @ b[~free]
 
 
 def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> ContrastResults:
-    """Hypotheses about linear coefficients, each on its own, from their joint normal distribution or posterior.
+    """Hypotheses about linear coefficients, of a mixture about all parameters, each on its own.
 
-    Of a mixture about any of its parameters, by their normal distribution.
+    By (REG10) of the theory pages, of a mixture with the covariance (LR2); tails under a prior are those of (PRE3).
 
     Parameters
     ----------
     hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p linear coefficients, of a mixture of
-        all p parameters.
-    kind : {"linear_response", "vb"}, optional
-        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+        As ``"x = 0, z = 1"``, ``"x - 2*z"``, or rows of weights of the p parameters.
+    kind
+        As of :meth:`cov_params`.
 
     Returns
     -------
     ContrastResults
-        With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided, as in
-        ``pvalues``.
+        With ``effect, sd, tvalue, pvalue, conf_int(alpha), summary_frame(alpha)``; p-values are two-sided.
 
     Raises
     ------
     SpecError
         If a hypothesis cannot be read, or for another ``kind``.
-
-    References
-    ----------
-    (REG10) of the theory pages for one hypothesis at a time, its tail under a prior that of the mixture of (PRE3); of a
-    mixture with the covariance (LR2).
 
     Examples
     --------
@@ -301,24 +259,19 @@ def t_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> Co
                  coef  std err     z  P>|z|  lower  upper
     age = 0     -0.12     0.19 -0.61   0.54  -0.49   0.26
     age = quant -0.07     0.21 -0.34   0.73  -0.47   0.33
-    >>> res = tg.fit("Surv(time, event) ~ mixture(2)", tg.datasets.load("lung"), family="weibull")
-    >>> res.t_test("shape[2] = 1").pvalue.round(4).tolist()
-    [0.0199]
     """
-    return contrast(*results._testable(kind), hypotheses)
+    linear, columns = results._testable(kind)
+    R, null, names = read_constraints(columns, hypotheses)
+    return ContrastResults(names, null, linear.combine(R, null))
 
 
 def wald_test(results: Results, hypotheses: Any, kind: CovKind | None = None) -> WaldResults:
-    """Several hypotheses about linear coefficients, of a mixture about its parameters, together.
-
-    By their means and covariance.
+    """Several hypotheses about linear coefficients, of a mixture about all parameters, together.
 
     Parameters
     ----------
-    hypotheses : str, list of str, (k, p) array, or pair of such an array and k values
-        As in ``t_test``.
-    kind : {"linear_response", "vb"}, optional
-        Of a mixture, where the standard errors come from, as in :meth:`cov_params`.
+    hypotheses, kind
+        As of :meth:`t_test`.
 
     Returns
     -------
@@ -342,4 +295,14 @@ def wald_test(results: Results, hypotheses: Any, kind: CovKind | None = None) ->
     >>> res.wald_test("age = 0, quant = 0")
     chi2(2) = 1.316, p = 0.5179
     """
-    return wald(*results._testable(kind), hypotheses)
+    linear, columns = results._testable(kind)
+    R, null, _ = read_constraints(columns, hypotheses)
+    gap = linear.combine(R, null)
+    V = gap.total_covariance()
+    if np.isnan(V).any():
+        return WaldResults(float("nan"), len(V), float("nan"))
+    size = np.sqrt(np.maximum(np.diag(V), 0.0))
+    if (size == 0.0).any() or np.linalg.matrix_rank(V / np.outer(size, size), hermitian=True) < len(V):
+        raise SpecError("The hypotheses depend on each other, or are about coefficients that are fixed.")
+    z = gap.coefficients() / size
+    return _chi_squared(float(z @ np.linalg.solve(V / np.outer(size, size), z)), len(V))

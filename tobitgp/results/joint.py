@@ -14,7 +14,7 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.intervals import quantile_inside
 from tobitgp.errors import SpecError
 from tobitgp.numerics.sampling import generator
-from tobitgp.results.rows import Asked, Limits, ask, response_of_rows
+from tobitgp.results.rows import Asked, Limits, ask, limits_of, response_of_rows
 from tobitgp.typing import Array, Frame
 
 if TYPE_CHECKING:
@@ -67,17 +67,12 @@ class JointPosterior:
 
 
 def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()) -> Posterior:
-    """Mean and covariance of f in all rows together.
-
-    Of a process by the law of total covariance over its hyper-parameters. Of a regression, whose f is the linear
-    predictor, from the covariance of its estimates (``cov_params``).
+    """Mean and covariance of f in all rows together: (PRE1) and (PRE2) of the theory pages, of a regression (REG8).
 
     Parameters
     ----------
-    new : DataFrame or dict of columns, optional
-        By default the training data.
-    exclude : str or list of str
-        Terms to set to zero.
+    new, exclude
+        As of :meth:`predict`.
 
     Returns
     -------
@@ -93,10 +88,6 @@ def posterior(results: Results, new: Frame | None = None, *, exclude: str | Sequ
         If the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
         If the new data cannot be used.
-
-    References
-    ----------
-    (PRE1) and (PRE2) of the theory pages for processes, the covariance (REG8) of the estimates for regressions.
 
     Examples
     --------
@@ -130,27 +121,24 @@ def sample(
 ) -> pd.DataFrame:
     """Draw rows, all of a draw together: uncertainty about the model is in every draw.
 
-    A draw takes the parameters first, of a process from its posterior, of a regression (coefficients, scale and
-    degrees of freedom) from the normal distribution of its estimates; new responses add noise of the family. Of a
-    mixture with the covariance of ``cov_params()``: weights from beta distributions, rates of counts from gamma ones,
-    all else from normal ones on unbounded scales; its ``predictive.rvs`` draws single values from the exact predictive
-    distribution. Of components that are not needed ``cov_params()`` is a first approximation, so that draws vary a
-    little more than the predictive distribution; fewer components mend that.
+    A draw takes the parameters first, of a process from its posterior, of a regression from the normal distribution of
+    its estimates; new responses add noise of the family. Of a mixture with the covariance of ``cov_params()``: weights
+    from beta distributions, rates of counts from gamma ones, all else from normal ones on unbounded scales. That is a
+    first approximation where components are not needed: draws vary a little more than ``predictive.rvs``, which draws
+    single values from the exact predictive distribution.
 
     Parameters
     ----------
-    new : DataFrame or dict of columns, optional
-        By default the training data.
+    new
+        As of :meth:`predict`.
     draws : int
         How many.
     what : {"uncensored", "latent", "observed", "conditional"}
         New responses y*, f (not of a mixture), or responses inside the window, clipped at the limits.
         ``"conditional"``: what the rows' own responses may have been, as multiple imputation needs them: a value that
         was seen, and for a censored row f, then y* given f inside what is known of the row. Of a process the rows are
-        those of the fit, whose censoring its posterior holds; each row has the distribution of which
-        ``predict(what="conditional")`` is the mean, and rows are correlated as in the approximate posterior of f. Of a
-        regression or a mixture ``new`` may bring columns of response, censoring and window; a censored row of a mixture
-        draws its component first.
+        those of the fit, each with the distribution of which ``predict(what="conditional")`` is the mean, correlated as
+        in the posterior of f. Of others ``new`` may bring columns of response, censoring and window.
     exclude : str or list of str
         Terms to set to zero; none with ``"conditional"``.
     rng : int or numpy Generator, optional
@@ -164,9 +152,9 @@ def sample(
     Raises
     ------
     SpecError
-        For another ``what``, more draws than can be held, limits that are unknown, a regression without a maximum,
-        parameters of a mixture that the rows do not determine,
-        or ``"conditional"`` with ``exclude``, without what was seen of new rows, or of new rows of a process.
+        For another ``what``, more draws than can be held, unknown limits, a regression without a maximum, parameters of
+        a mixture that the rows do not determine, or ``"conditional"`` with ``exclude``, without what was seen of new
+        rows, or of new rows of a process.
     DataError, UnseenLevelError
         If the new data cannot be used, or what was seen of a row is impossible under the family.
 
@@ -179,9 +167,6 @@ def sample(
     --------
     >>> import tobitgp as tg
     >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-    >>> y = res.sample({"age": [30.0, 60.0]}, draws=4000, what="observed", rng=1)
-    >>> y.shape, bool((y >= 0).all(axis=None))
-    ((2, 4000), True)
     >>> res.sample(what="conditional", draws=2, rng=1).head(3).round(1)  # the second was seen, at 0.7
     draw    0    1
     0    -1.2 -5.3
@@ -228,11 +213,9 @@ def draw_rows(
 
 def draw_inside(results: Results, draws: int, rng: int | np.random.Generator | None) -> Array:
     """New responses (n, draws) of the training rows inside their windows, before censoring."""
-    seen = results.parts.rows.response
-    window = _window(results, Limits(seen.limit_lower, seen.limit_upper, seen.entry, seen.exit))
-    return _on_scale(
-        results, results._joint.draw(ask(results.parts), draws, noise=True, rng=generator(rng), window=window)
-    )
+    window = _window(results, limits_of(results.parts.rows.response))
+    y = results._joint.draw(ask(results.parts), draws, noise=True, rng=generator(rng), window=window)
+    return _on_scale(results, y)
 
 
 def _on_scale(results: Results, y: Array) -> Array:

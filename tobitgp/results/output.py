@@ -6,15 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+import pandas as pd
+
 from tobitgp.errors import DataError, SpecError
 from tobitgp.results.terms import term_columns
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
-from typing import TYPE_CHECKING
-
-import numpy as np
-import pandas as pd
 
 
 def plot(results: Any, ax: Any = None, *, x: str | None = None, interval: float | None = 0.95) -> Any:
@@ -55,8 +54,8 @@ def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
     """Each term of f along each of its columns, with its band.
 
     A column of numbers gives a curve over ticks at the data, a factor or a group a point for each level, a process
-    of two columns a surface. What else a term depends on is held at its median, or most frequent level, which a
-    line above the panel says.
+    of two columns a surface. What else a term depends on is held at its median, or most frequent level, as a line
+    above the panel says.
 
     Parameters
     ----------
@@ -65,8 +64,7 @@ def plot_terms(results: Any, *, interval: float | None = 0.95) -> Any:
 
     Returns
     -------
-    matplotlib axes, or an array of them
-        One for each panel.
+    matplotlib axes, or an array of them, one for each panel
 
     Raises
     ------
@@ -92,8 +90,7 @@ def plot_residuals(results: Any) -> Any:
 
     Returns
     -------
-    array of matplotlib axes
-        Two.
+    array of two matplotlib axes
 
     Raises
     ------
@@ -153,9 +150,8 @@ PAGES = (".html", ".htm")
 def save(results: Results, path: str | os.PathLike[str]) -> None:
     """Write the fit to one file, without its training rows; :func:`tobitgp.load` reads it.
 
-    What new rows are asked works on the loaded fit as on this one: every number is kept bit for bit. What needs the
-    training rows themselves, as ``residuals()`` or ``predict()`` without new data, does not. The same fit always
-    gives the same bytes.
+    The loaded fit answers about new rows as this one, bit for bit; what needs the training rows themselves, as
+    ``residuals()``, does not work there. The same fit always gives the same bytes.
 
     Parameters
     ----------
@@ -188,8 +184,7 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
 def report(results: Results, path: str | os.PathLike[str], *, title: str | None = None) -> None:
     """Write one page of HTML: what was modelled, tables, figures, diagnostics, versions.
 
-    The page needs no other file and no network, and reads well on a phone. Names from the data are escaped. Of a
-    fit without training rows it says what it cannot show.
+    The page needs no other file and no network. Of a fit without training rows it says what it cannot show.
 
     Parameters
     ----------
@@ -236,11 +231,12 @@ def report(results: Results, path: str | os.PathLike[str], *, title: str | None 
         raise DataError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
 
 
-_CENSORED = ("left", "right", "interval")
 STAT_LABELS = {
     "N": "Observations",
     "exact": "Exact",
-    **{kind: f"{kind.capitalize()}-censored" for kind in _CENSORED},
+    "left": "Left-censored",
+    "right": "Right-censored",
+    "interval": "Interval-censored",
     "log_evidence": "Log evidence",
     "evidence_kind": "Evidence kind",
     "elbo": "ELBO",
@@ -253,7 +249,7 @@ STAT_LABELS = {
     "method": "Method",
     "se_type": "S.E. type",
 }
-_OF_ROWS = ("N", "exact", *_CENSORED)
+_OF_ROWS = ("N", "exact", "left", "right", "interval")
 
 
 def default_stats(results: Results) -> list[str]:
@@ -298,16 +294,14 @@ def coef_table(results: Results) -> pd.DataFrame:
 
 def stat(results: Results, key: str) -> float | int | str | None:
     """A number or word below the coefficients, None where there is no such thing."""
+    words = {"family": results.parts.family.name, "method": results.method, "evidence_kind": results.evidence_kind}
+    words |= {"se_type": error_type(results)["vcov_type"]}
+    if key in words:
+        return str(words[key])
     if key == "N":
         return results.nobs
-    if key == "se_type":
-        return error_type(results)["vcov_type"]
-    if key == "family":
-        return results.parts.family.name
-    if key == "exact" or key in _CENSORED:
+    if key in _OF_ROWS:
         return int(results.counts[key])
-    if key in ("evidence_kind", "method"):
-        return str(getattr(results, key))
     value = getattr(results, key, np.nan) if key in STAT_LABELS else np.nan
     return float(value) if np.isfinite(value) else None
 
@@ -315,13 +309,11 @@ def stat(results: Results, key: str) -> float | int | str | None:
 def to_maketables(results: Results) -> Any:
     """The fit as ``maketables.ETable`` shows it with its counts of censored rows and its evidence or likelihood.
 
-    ``ETable([res])`` works too, but takes whatever has ``params``, ``bse`` and ``pvalues`` for a fit of
-    statsmodels, and shows coefficients and the number of observations alone.
+    ``ETable([res])`` takes a fit for one of statsmodels, and shows coefficients and the number of observations alone.
 
     Returns
     -------
-    object with maketables' hooks
-        To be put in the list of ``ETable``.
+    object with maketables' hooks, to be put in the list of ``ETable``
 
     Examples
     --------

@@ -10,11 +10,10 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.sources import is_dask as is_dask
 from tobitgp.errors import SpecError
 from tobitgp.posterior import questions
 from tobitgp.posterior.questions import QUESTIONS, Question
-from tobitgp.results.rows import Asked, ask
+from tobitgp.results.rows import Asked, Labelled, ask
 from tobitgp.results.terms import find_terms
 from tobitgp.typing import Array, Frame
 
@@ -70,48 +69,39 @@ def predict_table(
     exclude: Any = (),
 ) -> pd.Series[float] | pd.DataFrame:
     """Predictions with the index of the data; see `tobitgp.results.prediction.predict`."""
-    parts = results.parts
+    parts, positive = results.parts, results.parts.family.log_time
     what, level, bands = check_what(what), check_level(interval), bool(se) or interval is not None
     asks, listed = read_questions(what, q, below, above)
     if what == "terms":
-        return _terms_table(results, new, exclude, level=level, se=bool(se))
+        asked = ask(parts, new, exclude, terms=True)
+        left_out, latent = {term.name for term in find_terms(parts, exclude)}, QUESTIONS["latent"](positive)
+        known = {name: posterior for name, posterior in results._terms(asked).items() if name not in left_out}
+        found = {name: posterior.statistics(latent, level, se=bool(se)) for name, posterior in known.items()}
+        return prediction_table(what, asked, found, listed=True, bands=True, of="term").astype(np.float64)
     if what == "conditional":
         if len(exclude):
             raise SpecError("what='conditional' says what the rows themselves would be; exclude= has no place in it.")
         table = results._conditional(new, level, se=bool(se))
         return table if bands else table["estimate"].rename(what)
     asked = ask(parts, new, exclude, instead="what='uncensored'")
-    positive = parts.family.log_time
     columns = results._answer(asked, [make(positive, asked) for make in asks.values()], level, se=bool(se))
     return prediction_table(what, asked, dict(zip(asks, columns, strict=True)), listed=listed, bands=bands)
 
 
 def prediction_table(
-    what: str, asked: Asked, columns: dict[Any, dict[str, Array]], *, listed: bool, bands: bool
+    name: Any, rows: Labelled, columns: dict[Any, dict[str, Array]], *, listed: bool, bands: bool, of: str = "value"
 ) -> pd.Series[float] | pd.DataFrame:
-    """A Series, a table of one question's statistics, or a column or group of columns for each question of a list."""
-    if not listed:
-        (only,) = columns.values()
-        table = asked.table(only)
-        return table if bands else table["estimate"].rename(what)
-    if bands:
-        made = [asked.table(each) for each in columns.values()]
-        return pd.concat(made, axis=1, keys=list(columns), names=["value", "statistic"])
-    return pd.DataFrame({key: asked.spread(each["estimate"]) for key, each in columns.items()}, index=asked.index)
+    """A Series, a table of one question's statistics, or a column or group of columns for each question of a list.
 
-
-def _terms_table(results: Results, new: Frame | None, exclude: Any, *, level: float | None, se: bool) -> pd.DataFrame:
-    """Partial effects, a group of columns for each term that is not excluded."""
-    parts = results.parts
-    asked = ask(parts, new, exclude, terms=True)
-    left_out = {term.name for term in find_terms(parts, exclude)}
-    latent = QUESTIONS["latent"](parts.family.log_time)
-    tables = {
-        name: asked.table(posterior.statistics(latent, level, se=se))
-        for name, posterior in results._terms(asked).items()
-        if name not in left_out
-    }
-    return pd.concat(tables.values(), axis=1, keys=list(tables), names=["term", "statistic"]).astype(np.float64)
+    Of the statistics the first is given where no ``bands`` are asked for.
+    """
+    tables = {key: rows.table(each) for key, each in columns.items()}
+    if not bands:
+        first = {key: table.iloc[:, 0].rename(key if listed else name) for key, table in tables.items()}
+        return pd.DataFrame(first, index=rows.index) if listed else next(iter(first.values()))
+    if listed:
+        return pd.concat(tables.values(), axis=1, keys=list(tables), names=[of, "statistic"])
+    return next(iter(tables.values()))
 
 
 def read_questions(what: str, q: Any, below: Any, above: Any) -> tuple[dict[float | str, Ask], bool]:
@@ -174,13 +164,21 @@ def check_what(what: str | None, offered: tuple[str, ...] | None = None, of: str
     return what
 
 
+def check_probability(name: str, value: Any, what: str = "a probability", example: float = 0.95) -> float:
+    """A number strictly between 0 and 1."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, _NUMBER) or not 0 < value < 1:
+        raise SpecError(f"{name}={value!r}: {what} strictly between 0 and 1 is needed, as {name}={example}.")
+    return float(value)
+
+
 def check_level(interval: Any) -> float | None:
     """Probability of an interval, or None."""
-    if interval is None:
-        return None
-    if isinstance(interval, (bool, np.bool_)) or not isinstance(interval, _NUMBER) or not 0 < interval < 1:
-        raise SpecError(f"interval={interval!r}: a probability strictly between 0 and 1 is needed, as interval=0.95.")
-    return float(interval)
+    return None if interval is None else check_probability("interval", interval)
+
+
+def check_alpha(alpha: Any) -> float:
+    """Probability left out of an interval."""
+    return check_probability("alpha", alpha, example=0.05)
 
 
 def check_flag(name: str, value: Any) -> bool:
@@ -188,10 +186,3 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise SpecError(f"{name}={value!r}: True or False is needed.")
     return bool(value)
-
-
-def check_alpha(alpha: Any) -> float:
-    """Probability left out of an interval."""
-    if isinstance(alpha, (bool, np.bool_)) or not isinstance(alpha, _NUMBER) or not 0 < alpha < 1:
-        raise SpecError(f"alpha={alpha!r}: a probability strictly between 0 and 1 is needed, as alpha=0.05.")
-    return float(alpha)

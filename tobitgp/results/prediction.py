@@ -32,11 +32,6 @@ class PredictionResults:
         Rows that are predicted; None for those of the training data.
     exclude : str or sequence of str
         Terms that are set to zero.
-
-    Raises
-    ------
-    SpecError
-        By ``conf_int`` and ``summary_frame`` if ``alpha`` does not lie between 0 and 1.
     """
 
     predict: Callable[..., Any]
@@ -66,11 +61,7 @@ class PredictionResults:
         return table.set_axis([0, 1], axis=1)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """A row for each row of the data, in statsmodels' columns.
-
-        They are ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper``, all on the scale of the
-        response.
-        """
+        """Columns ``mean, mean_se, mean_ci_lower, mean_ci_upper, obs_ci_lower, obs_ci_upper`` by row, in its units."""
         alpha = check_alpha(alpha)
         mean = self._mean(1.0 - alpha)
         obs = self.predict(self.new, "quantile", q=[0.5 * alpha, 1.0 - 0.5 * alpha], exclude=self.exclude)
@@ -90,9 +81,7 @@ def predict(
     above: float | Sequence[float] | None = None,
     exclude: str | Sequence[str] = (),
 ) -> pd.Series[float] | pd.DataFrame:
-    r"""Predict at new rows, or at those of the training data.
-
-    A question is of a quantity :math:`g(f, \sigma)` of the distribution of the response in a row:
+    r"""Predict a number of the distribution of the response in new rows, or in those of the training data.
 
     =============  =====================================  ==========================================
     ``what``       value                                  quantity that ``se`` and ``interval`` are of
@@ -107,60 +96,51 @@ def predict(
     "terms"        mean of each term of f                 the term
     =============  =====================================  ==========================================
 
-    A term is a summand of f. A process beside an intercept is measured from its average over the training rows,
-    and the term ``Intercept`` takes that average up, because the data tell only their sum; ``params["Intercept"]``
-    is the coefficient of the model as written, whose standard deviation holds the level of the processes too.
+    A term is a summand of f. A process beside an intercept is measured from its average over the training rows, which
+    the term ``Intercept`` takes up; ``params["Intercept"]`` is the coefficient of the model as written.
 
-    Of a process, values average over f, the noise and the hyper-parameters: the posterior of f in a row is a mixture of
-    normals :math:`\sum_j w_j N(m_j, v_j)`, a component with noise :math:`\sigma_j` for each design point of the
-    hyper-parameters. Of a regression they are those at the estimates, f being the linear predictor. A mixture has
-    ``"uncensored"`` (the default), ``"median"``, ``"observed"``, ``"conditional"``, ``"quantile"`` and ``"prob"`` of
-    its predictive distribution, and ``"component"``, the probability of each component given what was seen, columns 1
-    to K; no column tells one row of it from another. For log-time families ``"latent"`` and ``"terms"``
-    are on the log scale, all others on the scale of the response. ``"conditional"`` is the response itself where
-    it was seen, and elsewhere the mean of y* truncated to what is known of it, inside the row's window, under the
-    posterior without the row itself (new rows: under the predictive distribution, given their own columns of
+    Of a process, values average over f, the noise and the hyper-parameters; of a regression they are those at the
+    estimates, f being the linear predictor. A mixture has no ``"latent"`` and ``"terms"``, but ``"component"``, the
+    probability of each component given what was seen, columns 1 to K; no column tells one row of it from another. For
+    log-time families ``"latent"`` and ``"terms"`` are on the log scale, all others on the scale of the response.
+    ``"conditional"`` is the response itself where it was seen, and elsewhere the mean of y* truncated to what is known
+    of it, inside the row's window, under the posterior without the row itself (new rows: given their own columns of
     response, censoring and window). ``"observed"`` is what is shown: y* clipped at the limits and, of a model with
-    ``truncate()``, inside its window, :math:`E[y | \mathrm{entry} < y^* < \mathrm{exit}, f, \sigma]` averaged over
-    the posterior. Means are infinite or NaN where the noise has none, as Student's with one degree of freedom.
+    ``truncate()``, given that it lies in its window. Means are infinite or NaN where the noise has none.
 
     Parameters
     ----------
     new : DataFrame or dict of columns, optional
-        With the columns right of ``~``, for ``"observed"`` those of the limits and the window, and for
-        ``"conditional"`` those of response, censoring and window; by default the training data. Of a dask DataFrame
-        the result is one, too: its partitions are predicted when they are asked for.
+        With the columns right of ``~``, for ``"observed"`` also those of the limits and the window, for
+        ``"conditional"`` those of the response too; by default the training data. Of a dask DataFrame the result is
+        one, too, whose partitions are predicted when they are asked for.
     what : str, optional
         A row of the table; ``"median"`` by default, of a mixture ``"uncensored"``.
     interval : float, optional
         Probability of an equal-tailed interval of the quantity, as 0.95; never an interval for a new observation. Of a
-        process quantiles of its posterior; of a regression and a mixture normal on the quantity's own scale: that of
-        logarithms for positive predictions of log-time families, of logits for probabilities.
+        process quantiles of its posterior; of others normal on the quantity's own scale: that of logarithms for
+        positive predictions of log-time families, of logits for probabilities.
     se : bool
-        Give the quantity's posterior standard deviation; of a regression and a mixture its standard error, by the
-        delta method from ``cov_params()``.
+        Give the quantity's posterior standard deviation, or its standard error by the delta method.
     q : float or list of float, optional
         Orders of quantiles, between 0 and 1.
     below, above : float or list of float, optional
         Limits on the scale of the response; one of the two.
     exclude : str or list of str
-        Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``: a process beside an intercept stands at its
-        average over the training rows. New data need no columns that only they use. A mixture has none.
+        Terms to set to zero, as ``"gp(x)"``, ``"z"`` or ``"offset"``; new data need no columns that only they use.
 
     Returns
     -------
     Series or DataFrame
-        A Series named after ``what``, or columns ``estimate, se[, lower, upper]``, ``lower <= estimate <= upper``; the
-        index of the data, NaN in rows with missing inputs and in training rows that were dropped. A list in ``q``,
-        ``below`` or ``above`` gives a column for each value, with ``se`` or ``interval`` columns
-        ``(value, statistic)``. ``"terms"`` always gives columns ``(term, statistic)``, the intercept and all
-        offsets together among them: their estimates add up to ``"latent"``.
+        A Series named after ``what``, or columns ``estimate, se[, lower, upper]``; the index of the data, NaN in rows
+        with missing inputs and in training rows that were dropped. A list in ``q``, ``below`` or ``above`` gives a
+        column for each value, with ``se`` or ``interval`` columns ``(value, statistic)``. ``"terms"`` always gives
+        columns ``(term, statistic)``, whose estimates, ``Intercept`` and ``offset`` among them, add up to ``"latent"``.
 
     Raises
     ------
     SpecError
-        For an unknown ``what``, an interval outside (0, 1), arguments that do not go with it, or ``"observed"``
-        where the limits are unknown.
+        For an unknown ``what``, an interval outside (0, 1), arguments that do not go with it, or unknown limits.
     DataError, UnseenLevelError
         If the new data cannot be used.
 
@@ -188,11 +168,9 @@ def predict(
          0.1   0.9
     0  -6.92  8.76
     1 -10.96  3.81
-    >>> res.predict({"age": [30.0]}, what="terms")["age"].round(2)
-    statistic  estimate
-    0             -4.49
     """
-    options = {"interval": interval, "se": se, "q": q, "below": below, "above": above, "exclude": exclude}
+    options: dict[str, Any] = {"interval": interval, "se": se, "q": q, "below": below, "above": above}
+    options["exclude"] = exclude
     if is_dask(new):
         return predict_lazily(results._without_rows, new, {"what": what, **options})
     return results._predict(new, what, **options)
@@ -201,17 +179,14 @@ def predict(
 def get_prediction(
     results: Results, new: Frame | None = None, *, exclude: str | Sequence[str] = ()
 ) -> PredictionResults:
-    """Mean of y*, its interval, and an interval for a new y*, in statsmodels' columns.
+    """Mean of y*, its interval, and an interval for a new y* between its quantiles, in statsmodels' columns.
 
-    The interval for a new y* goes from one quantile of ``predict(what="quantile")`` to another: under a process
-    those of the predictive distribution, in a regression those at the estimates.
+    Of the theory pages by (PRE2) and (PRE3) for processes, (REG8) for regressions and (LR2) for mixtures.
 
     Parameters
     ----------
-    new : DataFrame or dict of columns, optional
-        By default the training data.
-    exclude : str or list of str
-        Terms to set to zero.
+    new, exclude
+        As of :meth:`predict`.
 
     Returns
     -------
@@ -224,11 +199,6 @@ def get_prediction(
         If the fit holds no training rows and ``new`` is not given.
     DataError, UnseenLevelError
         If the new data cannot be used; both when numbers are asked for.
-
-    References
-    ----------
-    (PRE2) and (PRE3) of the theory pages for processes; the delta method from (REG8) for regressions, from (LR2)
-    for mixtures.
 
     Examples
     --------
@@ -252,14 +222,13 @@ def residuals(
     """Residuals of the training rows, censored ones included.
 
     ``"quantile"``: normal scores of the predictive distribution at the response, and at a random point of its mass
-    between the ends where a row is censored; standard normal if the model is right, but for the row's own part in the
-    posterior. ``"response"``: response, or its mean given what was seen, less ``predict(what="uncensored")``.
-    ``"pearson"``: response, or its mean given what was seen, less the predictive mean, over the predictive standard
-    deviation (of a regression that of the noise), on the log scale for log-time families; NaN where the noise has no
-    variance; not of a mixture. ``"deviance"``, of a regression: signed roots of deviances, as survreg has them.
-    ``"cox_snell"``: minus the log of the predictive probability of a larger response, at the end of right-censored
-    rows, its expectation given the row on left-censored and interval ones. ``"martingale"``: events, none on
-    right-censored rows, less that. Truncated rows are judged by what could have been seen of them.
+    between the ends where a row is censored. ``"response"``: response, or its mean given what was seen, less
+    ``predict(what="uncensored")``. ``"pearson"``, not of a mixture: the same over the predictive standard deviation (of
+    a regression that of the noise), on the log scale for log-time families; NaN where the noise has no variance.
+    ``"deviance"``, of a regression: signed roots of deviances, as survreg has them. ``"cox_snell"``: minus the log of
+    the predictive probability of a larger response, its expectation given the row on left-censored and interval ones.
+    ``"martingale"``: events, none on right-censored rows, less that. Truncated rows are judged by what could have been
+    seen of them.
 
     Parameters
     ----------

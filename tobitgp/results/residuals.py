@@ -1,12 +1,7 @@
 r"""Residuals of the training rows, censored ones included, of fits of every kind.
 
-Truncated rows are judged by what could have been seen of them: of rows with a window everything is conditional on it.
-
-References
-----------
-Dunn and Smyth (1996), Randomized quantile residuals, *Journal of Computational and Graphical Statistics* 5, 236-244.
-Therneau, Grambsch and Fleming (1990), Martingale-based residuals for survival models, *Biometrika* 77, 147-160.
-Farrington (2000), Residuals for proportional hazards models with interval-censored survival data, *Biometrics* 56.
+Of rows with a window everything is conditional on it. Of interval-censored rows Farrington (2000), Residuals for
+proportional hazards models with interval-censored survival data, *Biometrics* 56.
 """
 
 from __future__ import annotations
@@ -26,6 +21,7 @@ from tobitgp.errors import SpecError
 from tobitgp.mixture import impute
 from tobitgp.numerics.normal import average, total_sd
 from tobitgp.numerics.sampling import random_points
+from tobitgp.numerics.truncated import share
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.seen import conditional_mean
 from tobitgp.regression.residuals import deviance
@@ -34,12 +30,8 @@ from tobitgp.results.mixture.predict import finite_mean
 from tobitgp.results.process.posterior import nodes_of, seen_in_training
 from tobitgp.results.regression.parts import RegressionParts, rows_at
 from tobitgp.results.rows import Asked, ask
+from tobitgp.results.views import Parts
 from tobitgp.typing import Array, BoolArray
-
-_OF_PROCESSES = ("quantile", "pearson", "response", "cox_snell", "martingale")
-_OF_REGRESSIONS = ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale")
-_OF_MIXTURES = ("quantile", "cox_snell", "martingale", "response")
-_SHORT = 0.05
 
 # Log probability that the response of each row lies between two ends, given its window.
 LogProbability = Callable[[Array, Array], Array]
@@ -47,13 +39,7 @@ LogProbability = Callable[[Array, Array], Array]
 
 def residual_series(parts: Any, kind: str, rng: int | np.random.Generator | None) -> pd.Series[float]:
     """Residuals with the index of the training data; see `tobitgp.results.prediction.residuals`."""
-    of: Callable[[Any, Asked, str, Array], Array]
-    offered: tuple[str, ...]
-    of, offered = _residuals_of_processes, _OF_PROCESSES
-    if isinstance(parts, RegressionParts):
-        of, offered = _residuals_of_regressions, _OF_REGRESSIONS
-    if isinstance(parts, MixtureParts):
-        of, offered = _residuals_of_mixtures, _OF_MIXTURES
+    of, offered = _OF[type(parts)]
     if not isinstance(kind, str) or kind not in offered:
         raise SpecError(f"kind={kind!r} is not supported; choose one of {', '.join(map(repr, offered))}.")
     asked = ask(parts)
@@ -81,9 +67,8 @@ def _residuals_of_regressions(parts: RegressionParts, asked: Asked, kind: str, u
         return deviance(y, known)
     if kind == "pearson":
         latent = LocationScale(y.noise, y.location, y.scale).conditional_mean(known.lower, known.upper)
-        return pearson(
-            Nodes(np.ones(1), y.location[None], 0.0 * y.location[None], y.scale[None], noises=(y.noise,)), latent
-        )
+        one = y.location[None]
+        return pearson(Nodes(np.ones(1), one, 0.0 * one, y.scale[None], noises=(y.noise,)), latent)
     if kind == "response":
         with np.errstate(invalid="ignore", over="ignore"):
             return y.conditional_mean(known.lower, known.upper) - y.mean()
@@ -112,6 +97,16 @@ def _residuals_of_mixtures(parts: MixtureParts, asked: Asked, kind: str, uniform
     return _of_tails(kind, of, lower, upper, -free, free, uniform)
 
 
+_OF: dict[type, tuple[Callable[[Any, Asked, str, Array], Array], tuple[str, ...]]] = {
+    Parts: (_residuals_of_processes, ("quantile", "pearson", "response", "cox_snell", "martingale")),
+    RegressionParts: (
+        _residuals_of_regressions,
+        ("response", "quantile", "pearson", "deviance", "cox_snell", "martingale"),
+    ),
+    MixtureParts: (_residuals_of_mixtures, ("quantile", "cox_snell", "martingale", "response")),
+}
+
+
 def _of_tails(
     kind: str, of: LogProbability, lower: Array, upper: Array, entry: Array, exit: Array, uniform: Array
 ) -> Array:
@@ -136,15 +131,10 @@ def quantile_scores(of: LogProbability, lower: Array, upper: Array, entry: Array
 
 
 def expected_hazard(A: Array, B: Array, censored: BoolArray) -> Array:
-    r"""Cumulative hazard of rows from that at both ends, A <= B: A if right-censored, else its expectation; (n,).
-
-    An exponential variable E known to lie in (A, B] has the expectation :math:`A + 1 - (B - A) / (e^{B - A} - 1)`.
-    """
+    """Cumulative hazards: A if right-censored, else the mean of an exponential variable in (A, B]; (n,)."""
     gap = np.where(censored, 0.0, B - A)
-    near = np.minimum(gap, _SHORT)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        far = 1.0 - gap / np.expm1(gap)
-    return A + np.where(gap < _SHORT, near * (0.5 - near * (1.0 / 12.0 - near * near / 720.0)), far)
+    with np.errstate(invalid="ignore"):
+        return A + np.where(np.isposinf(gap), 1.0, gap * share(gap))
 
 
 def pearson(nodes: Nodes, value: Array) -> Array:

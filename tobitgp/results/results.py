@@ -27,18 +27,8 @@ from tobitgp.results.predict import predict_table
 from tobitgp.results.rows import Asked, Scored, ask, read_scored
 from tobitgp.results.survival import TimeRows, Times
 from tobitgp.results.times import Scores
-from tobitgp.results.views import COUNTS, ModelView, view_model
+from tobitgp.results.views import COUNTS, ModelData, ModelView, plain_text
 from tobitgp.typing import Array, Frame
-
-
-def _count_infos() -> dict[str, Callable[[Any], str]]:
-    """How rows of ``summary_col`` give the number of observations and of rows of each kind."""
-
-    def counter(name: str) -> Callable[[Any], str]:
-        return lambda res: str(int(res.counts[name]))
-
-    labels = {name: name.capitalize() + ("" if name == "exact" else "-censored") for name in COUNTS[:4]}
-    return {"N": lambda res: f"{res.nobs:.10g}", **{label: counter(name) for name, label in labels.items()}}
 
 
 class Results:
@@ -158,9 +148,6 @@ class Results:
         """What is known of every term of the location in rows."""
         raise NotImplementedError
 
-    def _predict(self, new: Frame | None, what: str | None, **options: Any) -> pd.Series[float] | pd.DataFrame:
-        return predict_table(self, new, what, **options)
-
     @property
     def _drawn(self) -> tuple[str, ...]:
         """What ``sample`` draws."""
@@ -230,6 +217,7 @@ class Results:
     wald_test = hypotheses.wald_test
 
     predict = prediction.predict
+    _predict = predict_table
     sample = joint.sample
     get_prediction = prediction.get_prediction
     residuals = prediction.residuals
@@ -274,21 +262,11 @@ class Results:
 
     @property
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
-        """Rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns.
-
-        Returns
-        -------
-        dict of str to callable
-            By the label of the row, what makes its text of results.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"))
-        >>> list(res.default_model_infos)
-        ['N', 'Exact', 'Left-censored', 'Right-censored', 'Interval-censored', 'Log likelihood']
-        """
-        return {**_count_infos(), self._criterion()[0]: lambda res: str(res._criterion()[1])}
+        """What makes the rows that ``statsmodels.iolib.summary2.summary_col`` puts below its columns, by label."""
+        infos: dict[str, Callable[[Any], str]] = {"N": lambda res: f"{res.nobs:.10g}"}
+        for kind in COUNTS[:4]:
+            infos[output.STAT_LABELS[kind]] = lambda res, kind=kind: str(int(res.counts[kind]))  # type: ignore[misc]
+        return {**infos, self._criterion()[0]: lambda res: str(res._criterion()[1])}
 
     # -- the rows and the formula -------------------------------------------------------------------------------------
 
@@ -310,7 +288,9 @@ class Results:
     @property
     def model(self) -> ModelView:
         """Formula, specification and names of columns and parameters."""
-        return view_model(self._parts, self._names, self._parts.covariates)
+        spec, columns = self._parts.spec, list(self._parts.state.linear.columns)
+        data = ModelData(self._names, self._parts.covariates)
+        return ModelView(spec.formula, spec, plain_text(spec.response.label), columns, data)
 
     @property
     def df_resid(self) -> float:
@@ -350,18 +330,7 @@ class Results:
 
     @property
     def params(self) -> pd.Series[float]:
-        """Linear coefficients, then hyper-parameters or parameters of the noise; natural scale, the user's units.
-
-        Examples
-        --------
-        >>> import tobitgp as tg
-        >>> res = tg.fit("durable ~ age | censor(0)", tg.datasets.load("tobin"), fixed={"sigma": 5.0})
-        >>> res.params.round(2)
-        Intercept    5.12
-        age         -0.14
-        sigma        5.00
-        dtype: float64
-        """
+        """Linear coefficients, then hyper-parameters or parameters of the noise, by name; in the user's units."""
         return self._series(self._linear.coefficients(), self._rest.value)
 
     @property

@@ -21,12 +21,12 @@ from tobitgp.typing import Array, BoolArray, Frame
 
 
 class Limits(NamedTuple):
-    """What becomes of values in n rows: the limits at which they are clipped, the window outside which none is seen."""
+    """Limits at which values are clipped in n rows, and the window outside which none is seen, infinite without."""
 
-    lower: Array  # (n,), on the scale of the response, infinite where there is none
-    upper: Array  # (n,), on the scale of the response, infinite where there is none
-    entry: Array  # (n,), on the scale of the response, infinite where there is none
-    exit: Array  # (n,), on the scale of the response, infinite where there is none
+    lower: Array  # (n,) each, on the scale of the response
+    upper: Array
+    entry: Array
+    exit: Array
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -45,14 +45,11 @@ def no_limits(n: int) -> Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Rows of new or training data."""
+class Labelled:
+    """Rows of new or training data, n of which can be used."""
 
-    design: Design  # of the n usable rows, excluded terms set to zero
-    usable: BoolArray  # (n_data,)
     index: pd.Index
-    limits: Callable[[], Limits]  # gives the limits and the window of the usable rows, or says why they are unknown
-    skip: frozenset[int]  # blocks of features that are zero
+    usable: BoolArray  # (n_data,)
 
     def spread(self, values: Array) -> Array:
         """Values (n, ...) of the usable rows among all rows, NaN elsewhere."""
@@ -64,16 +61,25 @@ class Asked:
         """Columns (n,) of the usable rows under the labels of all, NaN elsewhere."""
         return pd.DataFrame({name: self.spread(values) for name, values in columns.items()}, index=self.index)
 
+    @property
+    def labels(self) -> pd.Index:
+        """Labels of the usable rows."""
+        return self.index[self.usable]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Labelled):
+    """Rows and their design."""
+
+    design: Design  # of the n usable rows, excluded terms set to zero
+    limits: Callable[[], Limits]  # gives the limits and the window of the usable rows, or says why they are unknown
+    skip: frozenset[int]  # blocks of features that are zero
+
     def among(self, known: BoolArray) -> Asked:
         """Some of the n usable rows; the others count as not usable."""
         usable = self.usable.copy()
         usable[usable] = known
         return replace(self, design=self.design.rows(known), usable=usable)
-
-    @property
-    def labels(self) -> pd.Index:
-        """Labels of the usable rows."""
-        return self.index[self.usable]
 
 
 def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: str = "", terms: bool = False) -> Asked:
@@ -91,15 +97,19 @@ def ask(parts: Source, new: Frame | None = None, exclude: Any = (), *, instead: 
         if not terms:
             check_levels(parts, excluded)
         design, skip = without(design, excluded)
-    return Asked(design, usable, index, partial(_limits, parts, new, usable, instead), skip)
+    return Asked(index, usable, design, partial(_limits, parts, new, usable, instead), skip)
+
+
+def limits_of(response: CensoredResponse) -> Limits:
+    """Limits and windows of training rows."""
+    return Limits(response.limit_lower, response.limit_upper, response.entry, response.exit)
 
 
 def _limits(parts: Source, new: Frame | None, usable: BoolArray, instead: str) -> Limits:
     """Limits and windows of the usable rows of new data, or without any of the training data."""
     _check_known(parts, instead)
     if new is None:
-        response = parts.rows.response
-        return Limits(response.limit_lower, response.limit_upper, response.entry, response.exit)
+        return limits_of(parts.rows.response)
     return Limits(*parts.state.limits(new, usable), *parts.state.window(new, usable))
 
 
@@ -114,32 +124,14 @@ def mean_limits(parts: Source) -> Limits:
     return Limits(*(np.full(1, end) for end in (*parts.facts.mean_limits, *parts.facts.mean_window)))
 
 
-SEEN_ROLES = ("response", "event", "bound", "limit", "window")
-
-
-def with_response(parts: Source, new: Frame, asked: Asked) -> Asked:
-    """Rows of new data in which something is known of the response."""
-    table = what_was_seen(parts, new)
-    return asked.among(~unknown_rows(parts.spec, table)[asked.usable])
-
-
 def what_was_seen(parts: Source, new: Frame, asked: str = "what='conditional'") -> Table:
     """Columns of the response, the censoring and the window, which what is ``asked`` needs."""
-    names = parts.spec.names(*SEEN_ROLES)
+    names = parts.spec.names("response", "event", "bound", "limit", "window")
     lacking = [name for name in names if name not in set(column_names(new))]
     if lacking:
         raise SpecError(f"{asked} needs what was seen of each row; the new data lack {', '.join(map(repr, lacking))}.")
     spelled = spell_numbers(new, parts.spec.names("response")) if parts.spec.response.kind == "text" else new
     return read_table(spelled, names)
-
-
-def response_of_rows(parts: Source, new: Frame | None, asked: Asked) -> tuple[Asked, CensoredResponse]:
-    """Rows of whose response something is known, those of the training data by default, and what that is."""
-    if new is None:
-        return asked, parts.rows.response
-    asked = with_response(parts, new, asked)
-    table = what_was_seen(parts, new).take(asked.usable)
-    return asked, build_response(parts.spec, table, np.ones(table.n))
 
 
 class Scored(NamedTuple):
@@ -149,11 +141,20 @@ class Scored(NamedTuple):
     response: CensoredResponse  # of these
 
 
+def response_of_rows(parts: Source, new: Frame | None, asked: Asked, needed_by: str = "what='conditional'") -> Scored:
+    """Those of the usable rows of whose response something is known, and what that is."""
+    if new is None:
+        return Scored(asked, parts.rows.response)
+    table = what_was_seen(parts, new, needed_by).take(asked.usable)
+    known = ~unknown_rows(parts.spec, table)
+    table = table.take(known)
+    return Scored(asked.among(known), build_response(parts.spec, table, np.ones(table.n)))
+
+
 def read_scored(parts: Source, df: Frame) -> Scored:
     """Read what is known of new rows, their windows too."""
-    table = what_was_seen(parts, df, "score()")
-    asked = with_response(parts, df, ask(parts, df))
-    if not asked.usable.any():
+    what_was_seen(parts, df, "score()")
+    scored = response_of_rows(parts, df, ask(parts, df), "score()")
+    if not scored.asked.usable.any():
         raise SpecError("score() needs rows of which something is known, and these data have none.")
-    table = table.take(asked.usable)
-    return Scored(asked, build_response(parts.spec, table, np.ones(table.n)))
+    return scored

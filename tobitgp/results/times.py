@@ -11,43 +11,16 @@ import pandas as pd
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.sources import is_dask
 from tobitgp.errors import SpecError
-from tobitgp.results.survival import percentile_series, refuse_dask, restricted_table, rows_of
+from tobitgp.results.predict import check_level, check_probability, prediction_table
+from tobitgp.results.survival import left_area, read_times, refuse_dask, rows_of
 from tobitgp.typing import Array, BoolArray, Frame
 
 if TYPE_CHECKING:
     from tobitgp.results.results import Results
 
+Excluded = str | Sequence[str]
 SCORES = ("log_likelihood", "concordance_index")
 NO_ORDER = "A mixture predicts the same for every row, so that there is no order to score."
-
-
-class Scores(NamedTuple):
-    """What rows of which something is known score."""
-
-    known: BoolArray  # (n_data,), which rows these are, m of them
-    lower: Array  # (m,), what is known of the response
-    upper: Array  # (m,), what is known of the response
-    entry: Array  # (m,), from when on it could have been seen
-    values: Array  # (m,), log likelihoods, or predicted medians
-
-
-def check_score(scoring_method: Any) -> str:
-    """Name of a score."""
-    if not isinstance(scoring_method, str) or scoring_method not in SCORES:
-        raise SpecError(
-            f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
-        )
-    return scoring_method
-
-
-def concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:
-    """Share of the pairs of rows, followed at one time, whose order is known that predicted medians put in order."""
-    from tobitgp.metrics import concordance_index
-
-    return concordance_index(None, median, lower=lower, upper=upper, entry=entry, weights=weight)
-
-
-Excluded = str | Sequence[str]
 
 
 def predict_percentile(
@@ -55,12 +28,12 @@ def predict_percentile(
 ) -> pd.Series[float]:
     """Times at which survival falls to ``p``, as lifelines has it: ``p=0.9`` is the time that 90% survive.
 
-    Without ``conditional_after`` that is ``predict(what="quantile", q=1 - p)``, which has bands.
+    They are (SUR4) of the theory pages; ``predict(what="quantile", q=1 - p)`` has bands for them.
 
     Parameters
     ----------
     df : DataFrame or dict of columns, optional
-        Rows to give times for, by default those of the training data.
+        By default the training data.
     p : float
         Survival at the time that is asked for, between 0 and 1.
     conditional_after : float, or one for each row (a Series by its labels), optional
@@ -80,10 +53,6 @@ def predict_percentile(
     DataError, UnseenLevelError
         If the rows cannot be used.
 
-    References
-    ----------
-    (SUR4) of the theory pages.
-
     Examples
     --------
     >>> import tobitgp as tg
@@ -95,38 +64,30 @@ def predict_percentile(
     Name: 0.9, dtype: float64
     """
     refuse_dask(df, "predict_percentile", 'predict(what="quantile", q=...)')
-    return percentile_series(rows_of(results, df, exclude), p, conditional_after)
+    rows = rows_of(results, df, exclude)
+    p = check_probability("p", p, "a probability of survival", 0.5)
+    return pd.Series(rows.spread(rows.times.percentile(p, rows.after(conditional_after))), index=rows.index, name=p)
 
 
 def predict_median(
     results: Results, df: Frame | None = None, *, conditional_after: Any = None, exclude: Excluded = ()
 ) -> pd.Series[float]:
-    """Median survival time: the time at which survival falls to one half.
+    """Median survival time: the time at which survival falls to one half, (SUR4) of the theory pages.
 
     Parameters
     ----------
-    df : DataFrame or dict of columns, optional
-        Rows to give medians for, by default those of the training data.
-    conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response; then the median of the time that remains.
-    exclude : str or list of str
-        Terms to set to zero.
+    df, conditional_after, exclude
+        As of :meth:`predict_percentile`.
 
     Returns
     -------
     Series
-        A median for each row, on the scale of the response.
+        A median for each row, on the scale of the response; of the time that remains ``conditional_after`` another.
 
     Raises
     ------
-    SpecError
-        For times that are not finite, a dask DataFrame, or lacking training rows.
-    DataError, UnseenLevelError
-        If the rows cannot be used.
-
-    References
-    ----------
-    (SUR4) of the theory pages with p = 1/2.
+    SpecError, DataError, UnseenLevelError
+        As of :meth:`predict_percentile`.
 
     Examples
     --------
@@ -144,14 +105,13 @@ def predict_median(
 def predict_expectation(results: Results, df: Frame | None = None, *, exclude: Excluded = ()) -> pd.Series[float]:
     """Mean survival time, ``predict(what="uncensored")``.
 
-    It rests on the tail beyond the last time seen; :meth:`predict_restricted_mean` does not.
+    The mean of (SUR1) of the theory pages rests on the tail beyond the last time seen; that of
+    :meth:`predict_restricted_mean` does not.
 
     Parameters
     ----------
-    df : DataFrame or dict of columns, optional
-        Rows to give means for, by default those of the training data.
-    exclude : str or list of str
-        Terms to set to zero.
+    df, exclude
+        As of :meth:`predict_percentile`.
 
     Returns
     -------
@@ -160,14 +120,8 @@ def predict_expectation(results: Results, df: Frame | None = None, *, exclude: E
 
     Raises
     ------
-    SpecError
-        For terms that are not in the model, a dask DataFrame, or lacking training rows.
-    DataError, UnseenLevelError
-        If the rows cannot be used.
-
-    References
-    ----------
-    The mean of the distribution (SUR1) of the theory pages; of a regression that of its table of scales, above (REG12).
+    SpecError, DataError, UnseenLevelError
+        As of :meth:`predict_percentile`.
 
     Examples
     --------
@@ -195,19 +149,20 @@ def predict_restricted_mean(
 ) -> pd.Series[float] | pd.DataFrame:
     r"""Restricted mean survival time :math:`\int_0^t S(u)\,du`: the mean of a time that is cut at t.
 
+    Of rows that have survived a time a already it is :math:`\int_0^t S(a + u)\,du / S(a)`.
+
     Parameters
     ----------
-    df : DataFrame or dict of columns, optional
-        By default the training data.
+    df
+        As of :meth:`predict_percentile`.
     t : float or list of float
         Positive, on the scale of the response.
     conditional_after : float, or one for each row (a Series by its labels), optional
-        Time survived already, on the scale of the response, a; then :math:`\int_0^t S(a + u)\,du / S(a)`, which
-        has no bands.
+        The time a, on the scale of the response; it goes without bands.
     interval : float, optional
         Probability of bands, as of :meth:`predict_survival_function`.
-    exclude : str or list of str
-        Terms to set to zero.
+    exclude
+        As of :meth:`predict_percentile`.
 
     Returns
     -------
@@ -218,8 +173,8 @@ def predict_restricted_mean(
     Raises
     ------
     SpecError
-        For lacking or bad ``t``, an interval outside (0, 1) or beside ``conditional_after``, a dask DataFrame, or
-        lacking training rows.
+        As of :meth:`predict_percentile`, for lacking or bad ``t``, and for an interval outside (0, 1) or beside
+        ``conditional_after``.
     DataError, UnseenLevelError
         If the rows cannot be used.
 
@@ -241,7 +196,17 @@ def predict_restricted_mean(
     if t is None:
         raise SpecError("predict_restricted_mean() needs t=, a time or a list of times, as t=365.")
     rows = rows_of(results, df, exclude, bands=interval is not None)
-    return restricted_table(rows, t, conditional_after, interval)
+    level, grid = check_level(interval), read_times(t, "t")
+    if (grid <= 0.0).any():
+        raise SpecError(f"t={t!r}: a positive time, or a list of them, is needed, as t=365.")
+    after = rows.after(conditional_after)
+    if level is not None and after is not None:
+        raise SpecError("interval= does not go with conditional_after= in predict_restricted_mean().")
+    made = {
+        time: rows.times.clipped(time, level) if after is None else {"mean": left_area(rows.times, time, after)}
+        for time in grid.tolist()
+    }
+    return prediction_table(grid[0], rows, made, listed=np.ndim(t) > 0, bands=level is not None, of="time")
 
 
 def concordance_index(results: Results) -> float:
@@ -254,11 +219,21 @@ def concordance_index(results: Results) -> float:
     if results.parts.spec.mixture is not None:
         raise SpecError(NO_ORDER)
     entry = results.parts.rows.response.entry
-    return concordance(rows_of(results, None).times.percentile(0.5, None), *results._training_ends(), entry)
+    return _concordance(rows_of(results, None).times.percentile(0.5, None), *results._training_ends(), entry)
+
+
+class Scores(NamedTuple):
+    """What rows of which something is known score."""
+
+    known: BoolArray  # (n_data,), which rows these are, m of them
+    lower: Array  # (m,), what is known of the response
+    upper: Array  # (m,), what is known of the response
+    entry: Array  # (m,), from when on it could have been seen
+    values: Array  # (m,), log likelihoods, or predicted medians
 
 
 def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *, weights: Any = None) -> float:
-    """Score new rows, as lifelines' fitters do.
+    """Score new rows, as lifelines' fitters do: minus (MET12), or (MET2) of the theory pages.
 
     Parameters
     ----------
@@ -266,8 +241,8 @@ def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *
         With the columns of the model, response, censoring and truncation included.
     scoring_method : {"log_likelihood", "concordance_index"}
         Mean over the rows of the log predictive density of exact ones and the log probability of what was seen of
-        the others, in the units of the response; or the concordance of predicted medians with the rows. A mixture
-        predicts the same for every row and has no concordance.
+        the others, in the units of the response; or the concordance of predicted medians with the rows, which a
+        mixture has not.
     weights : str, (n,) array or Series, optional
         Frequency weights of the rows, or the column that holds them.
 
@@ -283,11 +258,6 @@ def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *
     DataError
         If the rows or weights cannot be used.
 
-    References
-    ----------
-    Minus (MET12) of the theory pages with the predictive distribution in place of the normal one; (MET2) for the
-    concordance.
-
     Examples
     --------
     >>> import tobitgp as tg
@@ -296,11 +266,21 @@ def score(results: Results, df: Frame, scoring_method: str = "log_likelihood", *
     >>> round(res.score(lung[1::2]), 3)
     -5.045
     """
-    method = check_score(scoring_method)
+    if not isinstance(scoring_method, str) or scoring_method not in SCORES:
+        raise SpecError(
+            f"scoring_method={scoring_method!r} is not supported; choose one of {', '.join(map(repr, SCORES))}."
+        )
     if is_dask(df):
         raise SpecError("score() takes rows in memory: give df.compute().")
-    found = results._scores(df, method)
+    found = results._scores(df, scoring_method)
     weight = read_weights(weights, df, len(found.known))[found.known]
-    if method == "concordance_index":
-        return concordance(found.values, found.lower, found.upper, weight, found.entry)
+    if scoring_method == "concordance_index":
+        return _concordance(found.values, found.lower, found.upper, weight, found.entry)
     return float(np.average(found.values, weights=weight))
+
+
+def _concordance(median: Array, lower: Array, upper: Array, weight: Array, entry: Array) -> float:
+    """Share of the pairs of rows, followed at one time, whose order is known that predicted medians put in order."""
+    from tobitgp.metrics import concordance_index
+
+    return concordance_index(None, median, lower=lower, upper=upper, entry=entry, weights=weight)

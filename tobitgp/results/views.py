@@ -114,12 +114,6 @@ class ModelView:
     data: ModelData
 
 
-def view_model(parts: Source, names: list[str], frame: pd.DataFrame | None) -> ModelView:
-    """Put formula, specification and names side by side."""
-    spec, columns = parts.spec, list(parts.state.linear.columns)
-    return ModelView(spec.formula, spec, plain_text(spec.response.label), columns, ModelData(names, frame))
-
-
 def keep_covariates(spec: ModelSpec, training: TrainingData, data: Frame) -> pd.DataFrame:
     """Copy of the covariates in the rows used, durations in days."""
     names = list(training.state.input_names)

@@ -14,7 +14,6 @@ from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.numerics.truncated import interval
-from tobitgp.posterior.nodes import smoothed_variance
 from tobitgp.posterior.seen import (
     Component,
     Seen,
@@ -22,7 +21,6 @@ from tobitgp.posterior.seen import (
     conditional_statistics,
     imputed_mean,
     log_evidence,
-    truncated_mean,
 )
 from tobitgp.results.residuals import log_probability, pearson, quantile_scores
 
@@ -129,17 +127,15 @@ def test_the_normal_distribution_is_its_closed_form(rng, log_time, spread):
     """The general functions, handed normal noise."""
     spread = min(spread, 1.5) if log_time else spread
     q = mixture(rng, (Normal(),) * 3, log_time, spread)
-    S, sigma, question = np.hypot(q.sd, q.sigma), q.sigma, asked("observed", log_time, LOWER, UPPER)
-    mean, variance = (np.stack(values) for values in zip(*(q._moments(question, j) for j in range(3)), strict=True))
+    S, question = np.hypot(q.sd, q.sigma), asked("observed", log_time, LOWER, UPPER)
+    mean = np.stack([q._moments(question, j)[0] for j in range(3)])
     closed = LocationScale(Normal(), q.mean, S, log_time).clipped_mean(LOWER, UPPER)
     assert np.allclose(mean, closed, rtol=1e-9)
-    closed = smoothed_variance(q.mean, q.sd, sigma, LOWER, UPPER, log_time=log_time)
-    assert np.allclose(variance, closed, rtol=1e-2 if spread > 1.0 else 1e-9)  # a series, which converges as rho^33
     lower, upper = np.array([0.1, -INF, -0.4, 0.0]), np.array([INF, -0.5, 0.6, 1e-6])
     inf = np.full(4, INF)
     for j in range(3):
         rows = Component(Normal(), q.mean[j], q.sd[j], q.sigma[j] + np.zeros(4), lower, upper, -inf, inf, log_time)
-        closed = truncated_mean(q.mean[j], S[j], lower, upper, log_time=log_time)
+        closed = LocationScale(Normal(), q.mean[j], S[j], log_time).conditional_mean(lower, upper)
         assert np.allclose(imputed_mean(rows), closed, rtol=1e-9, atol=1e-9)
         mass = interval((lower - q.mean[j]) / S[j], (upper - q.mean[j]) / S[j], (upper - lower) / S[j]).log_mass
         assert np.allclose(log_evidence(rows), mass, rtol=1e-9, atol=1e-8)
@@ -190,6 +186,15 @@ def test_imputation_against_weighted_draws(rng, case, windowed):
         assert abs(table["se"][i] - spread) < 3 * slack
         for end, p in (("lower", 0.05), ("upper", 0.95)):
             assert abs(w[g < table[end][i]].sum() - p) < 5 * np.sqrt(np.sum(w * w))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_rows_have_no_statistics(rng, case):
+    """As the first look of dask at a prediction."""
+    distributions, log_time = CASES[case]
+    question = asked("observed", log_time, LOWER, UPPER).take(slice(0, 0))
+    table = mixture(rng, distributions, log_time).take(slice(0, 0)).statistics(question, 0.9, se=True)
+    assert {name: values.shape for name, values in table.items()} == dict.fromkeys(table, (0,))
 
 
 def test_distributions_without_a_mean():

@@ -5,7 +5,8 @@ import pytest
 
 import tobitgp as tg
 from tobitgp.errors import SpecError
-from tobitgp.results.compare import COLUMNS
+
+COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
 
 RBF = "y ~ gp(x) | censor(lower)"
 ROUGH = "y ~ gp(x, kernel='matern32') | censor(lower)"

@@ -7,7 +7,9 @@ from support.arviz import legacy, quietly
 
 import tobitgp as tg
 from tobitgp.errors import ApproximationWarning, SpecError
-from tobitgp.results.compare import COLUMNS, stacking_weights
+from tobitgp.results.compare import stacking_weights
+
+COLUMNS = ["value", "diff", "se_diff", "weight", "kind", "n", "converged"]
 
 
 @pytest.fixture(scope="module")

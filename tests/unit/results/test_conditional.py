@@ -11,11 +11,12 @@ from scipy.stats import norm
 
 import tobitgp as tg
 from tobitgp.distributions.gumbel import Gumbel
+from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 from tobitgp.errors import DataError, SpecError
-from tobitgp.posterior.seen import Component, latent_quantiles, truncated_mean
+from tobitgp.posterior.seen import Component, latent_quantiles
 from tobitgp.results.process.posterior import nodes_of, seen_in_rows, seen_in_training
 from tobitgp.results.rows import ask
 
@@ -49,7 +50,7 @@ def test_against_draws(request, rng, fixture, size):
         y = np.exp(y) if seen.log else y
         mine = table.iloc[row]
         assert abs(y.mean() - mine["estimate"]) < 5 * y.std() / np.sqrt(size)
-        g = truncated_mean(f, sigma, seen.lower[row], seen.upper[row], log_time=seen.log)
+        g = LocationScale(Normal(), f, sigma, seen.log).conditional_mean(seen.lower[row], seen.upper[row])
         assert abs(g.mean() - mine["estimate"]) < 5 * g.std() / np.sqrt(size) + 1e-6
         assert np.isclose(g.std(), mine["se"], rtol=0.05 if seen.log else 0.02)
         for end, p in (("lower", 0.05), ("upper", 0.95)):
@@ -135,7 +136,7 @@ def test_dropped_rows_are_missing(mixed):
 def test_truncated_means_far_out(log_time):
     mean, sd = np.array([0.0, 0.0, 0.0, 1e3]), np.ones(4)
     lower, upper = np.array([30.0, -np.inf, 1.0, -np.inf]), np.array([np.inf, -30.0, 1.0 + 1e-12, 0.0])
-    value = truncated_mean(mean, sd, lower, upper, log_time=log_time)
+    value = LocationScale(Normal(), mean, sd, log_time).conditional_mean(lower, upper)
     value = np.log(value) if log_time else value
     near = np.array([30.0, -30.0, 1.0, 0.0])
     assert (np.abs(value - near) < 0.05).all()

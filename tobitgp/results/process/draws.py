@@ -120,9 +120,9 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
 
 
 def _draw_part(rows: Seen, j: int, scores: Array, uniform: Array) -> Array:
-    if rows.closed:
-        return normal_draws(rows, j, scores, uniform)
     at = rows.component(j)
+    if at.closed:
+        return normal_draws(at, scores, uniform)
     return draw_within(at.noise, latent_quantiles(at, scores), at.sigma[:, None], at.lower, at.upper, uniform)
 
 
