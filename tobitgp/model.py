@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tobitgp.data.outcome import warn_outlier
-from tobitgp.data.partitions import PartitionedData, prepare_partitions
-from tobitgp.data.prepare import TrainingData, prepare
+from tobitgp.data.prepare import PartitionedData, TrainingData, prepare, prepare_partitions
 from tobitgp.data.response import warn_unmet_limits
 from tobitgp.data.row_warnings import warn_fractions, warn_split_subjects
 from tobitgp.data.sources import open_source

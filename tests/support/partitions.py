@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partitions import prepare_partitions
-from tobitgp.data.prepare import join, prepare
+from tobitgp.data.arrays import join
+from tobitgp.data.prepare import prepare, prepare_partitions
 from tobitgp.data.sources import Given, Source
 from tobitgp.engines import LocalPartitions
 from tobitgp.formula import parse_formula

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from functools import reduce
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -17,23 +18,61 @@ Item = TypeVar("Item")
 
 def take(value: Item, at: slice | BoolArray | IntArray) -> Item:
     """Some rows of a value: its arrays are indexed, those of dataclasses and tuples in it too; all else stays."""
-    taken: Item = _take(value, at)
-    return taken
+    return _combine([value], lambda arrays: arrays[0][at])
 
 
-def _take(value: Any, at: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value[at]
-    if hasattr(value, "__dataclass_fields__"):
-        return type(value)(*(_take(getattr(value, name), at) for name in value.__dataclass_fields__))
-    if isinstance(value, tuple):
-        items = [_take(item, at) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    return value
+def join(values: Sequence[Item]) -> Item:
+    """Equal dataclasses or tuples with their arrays after one another; what is no array is the first's."""
+    return values[0] if len(values) == 1 else _combine(values, np.concatenate)
+
+
+def _combine(values: Sequence[Any], arrays: Any) -> Any:
+    first = values[0]
+    if isinstance(first, np.ndarray):
+        return arrays(values)
+    if hasattr(first, "__dataclass_fields__"):
+        parts = ([getattr(value, name) for value in values] for name in first.__dataclass_fields__)
+        return type(first)(*(_combine(part, arrays) for part in parts))
+    if isinstance(first, tuple):
+        return _tuple(first, [_combine(part, arrays) for part in zip(*values, strict=True)])
+    return first
+
+
+def _tuple(like: Any, items: Sequence[Any]) -> Any:
+    return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
+
+
+def merge(values: Sequence[Item]) -> Item:
+    """What several sets of rows tell together: numbers add up, truth values by ``or``, others by ``merge``."""
+    return reduce(_merge, values)
+
+
+def _merge(a: Any, b: Any) -> Any:
+    if hasattr(a, "merge"):
+        return a.merge(b)
+    if hasattr(a, "__dataclass_fields__"):
+        return type(a)(*(_merge(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__))
+    if isinstance(a, tuple):
+        return _tuple(a, [_merge(*pair) for pair in zip(a, b, strict=True)])
+    if isinstance(a, dict):
+        return {key: _merge(a[key], b[key]) if key in a and key in b else (a | b)[key] for key in a | b}
+    if a is None or isinstance(a, bool):
+        return a or b
+    return a + b
+
+
+class HasRows:
+    """What holds an entry for each of some rows."""
+
+    __slots__ = ()
+
+    def rows(self, at: slice | BoolArray | IntArray) -> Self:
+        """Some of the rows."""
+        return take(self, at)
 
 
 @dataclass(frozen=True, slots=True)
-class CensoredResponse:
+class CensoredResponse(HasRows):
     """What is known of each row's y, in the user's units."""
 
     lower: Array  # (n,), y lies in (lower, upper]
@@ -44,10 +83,6 @@ class CensoredResponse:
     exit: Array  # (n,), window outside which the row could not have been seen; ``-inf`` and ``inf`` without truncation
     weight: Array  # (n,), frequency weights, > 0
 
-    def rows(self, at: BoolArray | IntArray) -> CensoredResponse:
-        """Some of the rows."""
-        return take(self, at)
-
 
 class Groups(NamedTuple):
     """Group of each row."""
@@ -57,20 +92,16 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleDesign:
+class ScaleDesign(HasRows):
     """Covariates of log sigma in n rows, ``log(sigma) = W gamma + offset``."""
 
     W: Array  # (n, q)
     columns: tuple[str, ...]  # names of the parameters, ``log(sigma)[z]``
     offset: Array  # (n,)
 
-    def rows(self, at: slice | BoolArray | IntArray) -> ScaleDesign:
-        """Some of the rows."""
-        return take(self, at)
-
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Design(HasRows):
     """Covariates of n rows, in the user's units."""
 
     H: Array  # (n, p), linear design, the intercept among its columns where there is one
@@ -90,10 +121,6 @@ class Design:
         """Known part (n,) of log sigma."""
         known = np.zeros(len(self.H)) if self.scale is None else self.scale.offset
         return known if self.spread is None else known + np.log(self.spread)
-
-    def rows(self, at: slice | BoolArray | IntArray) -> Design:
-        """Some of the rows."""
-        return take(self, at)
 
 
 RowKind = Literal["exact", "one-sided", "interval"]
@@ -185,14 +212,11 @@ class Problem:
 
     def subset(self, size: int, rng: int | np.random.Generator | None = None) -> tuple[Problem, IntArray]:
         """About ``size`` rows, every kind in proportion, and their positions in this problem."""
-        parts, positions, start = [], [], 0
-        for rows, take in zip(self.rows, draw_rows([len(rows) for rows in self.rows], size, rng), strict=True):
-            parts.append(rows[take])
-            positions.append(start + take)
-            start += len(rows)
-        at = np.concatenate(positions)
-        X, code = tuple(X[at] for X in self.X), tuple(None if c is None else c[at] for c in self.code)
-        return Problem(tuple(parts), self.order[at], self.H[at], X, code, self.units), at
+        counts = [len(rows) for rows in self.rows]
+        drawn = draw_rows(counts, size, rng)
+        rows = tuple(rows[at] for rows, at in zip(self.rows, drawn, strict=True))
+        at = np.concatenate([start + at for start, at in zip(np.cumsum([0, *counts]), drawn, strict=False)])
+        return Problem(rows, *take((self.order, self.H, self.X, self.code), at), self.units), at
 
 
 def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator | None = None) -> list[IntArray]:
@@ -202,23 +226,21 @@ def draw_rows(counts: Sequence[int], size: int, rng: int | np.random.Generator |
     return [np.sort(rng.choice(count, k, replace=False)) for count, k in zip(counts, keep, strict=True)]
 
 
+_NEED = "bound='karlova' takes the limits of the instrument in every row"
+
+
 def with_limits(problem: Problem, response: CensoredResponse, known_mean: Array) -> Problem:
     """The problem with the limits of every row, standardised as its ends are; known_mean (n,)."""
+    limits = np.stack([response.limit_lower, response.limit_upper])
     if any(rows.window is not None or rows.kind == "interval" for rows in problem.rows):
         raise SpecError(f"{_NEED}; it has no formula for rows that are truncated or known to an interval.")
-    if np.isnan(response.limit_lower).any() or np.isnan(response.limit_upper).any():
+    if np.isnan(limits).any():
         raise SpecError(f"{_NEED}, and here they are unknown; write them as censor(lower, upper).")
-    ends = []
-    for limit in (response.limit_lower, response.limit_upper):
+    if problem.units.log_time:
         with np.errstate(divide="ignore"):
-            end = np.log(np.maximum(limit, 0.0)) if problem.units.log_time else limit
-        ends.append(((end - known_mean) / problem.units.scale)[problem.order])
-    out, start = [], 0
-    for rows in problem.rows:
-        span = slice(start, start + len(rows))
-        out.append(replace(rows, instrument=Instrument(ends[0][span], ends[1][span])))
-        start += len(rows)
-    return replace(problem, rows=tuple(out))
-
-
-_NEED = "bound='karlova' takes the limits of the instrument in every row"
+            limits = np.log(np.maximum(limits, 0.0))
+    ends = ((limits - known_mean) / problem.units.scale)[:, problem.order]
+    places = np.cumsum([len(rows) for rows in problem.rows])[:-1]
+    pieces = np.split(ends, places, axis=1)
+    rows = (replace(rows, instrument=Instrument(*part)) for rows, part in zip(problem.rows, pieces, strict=True))
+    return replace(problem, rows=tuple(rows))

@@ -13,7 +13,7 @@ from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, nearest
 from tobitgp.formula.spec import Expression, GPFactor, GPTerm, LinearPart, ModelSpec
-from tobitgp.formula.syntax import Syntax, read_expression
+from tobitgp.formula.syntax import Syntax, called, read_expression
 from tobitgp.formula.terms import spelled
 from tobitgp.typing import Array, BoolArray, Frame
 
@@ -50,7 +50,7 @@ def bare_column(expression: Expression, table: Table) -> Column | None:
     """Find the column that an expression consists of, None for anything more."""
     syntax = read_expression(expression.text)
     if isinstance(syntax.tree, ast.Name):
-        return table.columns.get(syntax.name(syntax.tree))
+        return table.columns.get(syntax.tree.id)
     return None
 
 
@@ -68,7 +68,7 @@ def finite(values: Array, table: Table, what: str) -> Array:
     return values
 
 
-def call_own(name: str, call: Callable[..., Any], args: Iterable[Any], table: Table) -> Array:
+def call_own(name: str, call: Callable[..., Any], table: Table, *args: Any) -> Array:
     """Call a user's own function on copies of its arguments; args (n,); gives (n,)."""
     if table.n == 0:
         return np.empty(0)
@@ -99,27 +99,23 @@ def _value(syntax: Syntax, node: ast.expr, table: Table) -> Any:
             return _BINARY[type(node.op)](_value(syntax, node.left, table), _value(syntax, node.right, table))
         case ast.Compare():
             return _compare(syntax, node, table)
-        case ast.Call(func=ast.Name() as function):
-            return _call_value(syntax, node, function, table)
+        case ast.Call():
+            name, args = called(node), [_value(syntax, arg, table) for arg in node.args]
+            own = dict(syntax.functions)
+            if name in own:
+                return call_own(name, own[name], table, *args)
+            call = FUNCTIONS[name].call
+            assert call is not None
+            return call(*args)
     raise AssertionError(ast.dump(node))
 
 
-def _call_value(syntax: Syntax, node: ast.Call, function: ast.Name, table: Table) -> Any:
-    name, args = syntax.name(function), [_value(syntax, arg, table) for arg in node.args]
-    own = dict(syntax.functions).get(name)
-    if own is not None:
-        return call_own(name, own, args, table)
-    call = FUNCTIONS[name].call
-    assert call is not None
-    return call(*args)
-
-
 def _name_value(syntax: Syntax, node: ast.Name, table: Table) -> Any:
-    name = syntax.name(node)
-    if name in CONSTANTS and not syntax.is_quoted(node):
+    name = node.id
+    if syntax.is_constant(node):
         return np.float64(CONSTANTS[name])
     column = table.columns[name]
-    if column.kind == "factor":
+    if column.levels is not None:
         raise DataError(f"Column {name!r} holds text where a number is needed, in {_examples(column, table)}")
     return column.values
 
@@ -129,7 +125,7 @@ def _compare(syntax: Syntax, node: ast.Compare, table: Table) -> Any:
     sides = (node.left, node.comparators[0])
     compare = _COMPARE[type(node.ops[0])]
     for side, other in (sides, sides[::-1]):
-        column = table.columns.get(syntax.name(side)) if isinstance(side, ast.Name) else None
+        column = table.columns.get(side.id) if isinstance(side, ast.Name) else None
         if column is None or column.levels is None or not isinstance(other, ast.Constant):
             continue
         if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
@@ -158,7 +154,7 @@ def check_inputs(names: Iterable[str], table: Table) -> None:
     """Refuse infinite inputs."""
     for name in names:
         column = table.columns[name]
-        if column.kind == "number":
+        if column.levels is None:
             finite(np.asarray(column.values, dtype=np.float64), table, f"Column {name!r}")
 
 
@@ -175,13 +171,14 @@ def check_dates(spec: LinearPart, table: Table, roles: tuple[str, ...] = ()) -> 
             continue
         column = table.columns[variable.name]
         beside = table.columns.get(variable.beside)
-        if column.dates == variable.date or column.missing.all() or (beside is not None and beside.dates):
+        dates = column.kind == "date"
+        if dates == variable.date or column.missing.all() or (beside is not None and beside.kind == "date"):
             continue
         name = spelled(variable.name)
-        if column.dates and variable.role in ("by", "re"):
+        if dates and variable.role in ("by", "re"):
             remedy = f"make text of it: df[{variable.name!r}] = df[{variable.name!r}].astype(str)"
             raise DataError(f"Column {variable.name!r} holds dates, which make no groups; {remedy}")
-        if column.dates:
+        if dates:
             other = f", or make dates of {variable.beside!r} too" if variable.beside else ""
             raise DataError(f"Column {variable.name!r} holds dates; write decimal_year({name}) in the formula{other}")
         remedy = f"make dates of it by pd.to_datetime(df[{variable.name!r}]), or write {name} alone"
@@ -196,9 +193,8 @@ def require_columns(data: Frame, names: Iterable[str]) -> None:
     lacking = [name for name in names if name not in known]
     if lacking:
         listed = ", ".join(repr(name) for name in lacking)
-        raise DataError(
-            f"The new data lack the column{'s' * (len(lacking) > 1)} {listed}{nearest(lacking[0], present)}"
-        )
+        plural = "s" * (len(lacking) > 1)
+        raise DataError(f"The new data lack the column{plural} {listed}{nearest(lacking[0], present)}")
 
 
 def process_inputs(term: GPTerm, table: Table) -> Array:
@@ -206,22 +202,20 @@ def process_inputs(term: GPTerm, table: Table) -> Array:
     X = np.empty((table.n, len(term.inputs)))
     for j, (factor, item) in enumerate(_pairs(term)):
         column = bare_column(item, table)
-        if factor.kernel == "linear" and column is not None and column.kind == "factor":
-            raise DataError(
-                f"Column {column.name!r} holds text, and {term.name} has a slope of it; {_remedy(term, item)}"
-            )
+        if factor.kernel == "linear" and column is not None and column.levels is not None:
+            what = f"Column {column.name!r} holds text, and {term.name} has a slope of it"
+            raise DataError(f"{what}; {_remedy(term, item)}")
         X[:, j] = finite(evaluate(item, table), table, f"The input {item.text} of {term.name}")
     return X
 
 
-def check_slopes(spec: ModelSpec, X: tuple[Array, ...]) -> None:
-    """Refuse a linear kernel of an input that is always 0; X (n, d_t)."""
-    for term, inputs in zip(spec.gps, X, strict=True):
-        for (factor, item), values in zip(_pairs(term), inputs.T, strict=True):
-            if factor.kernel == "linear" and not values.any():
-                raise DataError(
-                    f"The input {item.text} of {term.name} is 0 in every row and has no slope; leave it out"
-                )
+def check_slopes(spec: ModelSpec, slopes: tuple[BoolArray, ...]) -> None:
+    """Refuse a linear kernel of an input that is always 0; slopes (d_t,)."""
+    for term, inputs in zip(spec.gps, slopes, strict=True):
+        for (factor, item), there in zip(_pairs(term), inputs, strict=True):
+            if factor.kernel == "linear" and not there:
+                what = f"The input {item.text} of {term.name} is 0 in every row"
+                raise DataError(f"{what} and has no slope; leave it out")
 
 
 def _pairs(term: GPTerm) -> list[tuple[GPFactor, Expression]]:

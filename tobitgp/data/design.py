@@ -13,13 +13,12 @@ from tobitgp.data.columns import (
     bare_column,
     check_dates,
     check_inputs,
-    check_slopes,
     evaluate,
     finite,
     process_inputs,
     require_columns,
 )
-from tobitgp.data.linear import LinearState, check_rank, learn_linear, replay_linear
+from tobitgp.data.linear import LinearState, learn_linear, replay_linear, row_wise
 from tobitgp.data.response import read_limits
 from tobitgp.data.row_arguments import read_weights
 from tobitgp.data.spellings import open_far, read_window
@@ -35,32 +34,17 @@ MAX_NUMBERS = 20
 MAX_WHOLE = 2.0**53
 
 
-def group_levels(spec: ModelSpec, table: Table) -> tuple[tuple[Level, ...] | None, ...]:
-    """Levels of the group of each process."""
-    return tuple(None if term.by is None else _levels(term, _column(term, table)) for term in spec.gps)
-
-
-def find_groups(
-    spec: ModelSpec, table: Table, levels: tuple[tuple[Level, ...] | None, ...]
-) -> tuple[Groups | None, ...]:
-    """Code the group of each row, for each process."""
-    found: list[Groups | None] = []
-    for term, known in zip(spec.gps, levels, strict=True):
-        if known is None:
-            found.append(None)
-            continue
-        code, new = _code(_column(term, table), known)
-        if term.factors and new:
-            raise unseen_error(f"Column {_column(term, table).name!r}", new, known, table.rows(code < 0))
-        found.append(Groups(code, len(known)))
-    return tuple(found)
-
-
-def unseen_error(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
+def _unseen(what: str, unseen: Iterable[Any], levels: tuple[Any, ...], rows: str) -> UnseenLevelError:
     """Error for levels that the training data had not."""
     new = ", ".join(str(level) for level in list(unseen)[:5])
     seen = ", ".join(str(level) for level in levels[:12]) + (", ..." if len(levels) > 12 else "")
     return UnseenLevelError(f"{what} has levels that were not seen in training: {new} (in {rows}); seen were {seen}")
+
+
+def _other_type(column: Column, *, text_before: bool) -> DataError:
+    """Error for a column of another type than in training."""
+    was, now = ("text", "numbers") if text_before else ("numbers", "text")
+    return DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
 
 
 def _column(term: GPTerm, table: Table) -> Column:
@@ -70,20 +54,21 @@ def _column(term: GPTerm, table: Table) -> Column:
     return column
 
 
-def _levels(term: GPTerm, column: Column) -> tuple[Level, ...]:
-    """Levels of one column; many numbers make no curves."""
+def _group_levels(term: GPTerm, table: Table) -> tuple[Level, ...] | None:
+    """Levels of the group of a process; many numbers make no curves."""
+    if term.by is None:
+        return None
+    column = _column(term, table)
     values, _ = _distinct(column)
-    if column.kind == "factor" or column.boolean or not term.factors:
+    if column.kind in ("factor", "boolean") or not term.factors:
         return values
-    assert term.by is not None
     slope = f"{term.by.text}:gp({', '.join(item.text for item in term.inputs)})"
     if term.written.partition("(")[0].strip() == "s":
         other = f"a curve at each of its values is {term.read_as}"
         raise SpecError(f"By a column of numbers {term.written} is a varying slope in mgcv: write {slope}; {other}")
     if len(values) > MAX_NUMBERS:
-        what = (
-            f"{term.name} has a curve for each number in column {column.name!r}: {len(values)}, at most {MAX_NUMBERS}"
-        )
+        numbers = f"each number in column {column.name!r}: {len(values)}, at most {MAX_NUMBERS}"
+        what = f"{term.name} has a curve for {numbers}"
         remedy = f"make text of them: df[{column.name!r}] = df[{column.name!r}].astype(str)"
         raise SpecError(f"{what}; a varying slope is written {slope}; where the numbers name groups, {remedy}")
     return values
@@ -97,7 +82,7 @@ def _distinct(column: Column) -> tuple[tuple[Level, ...], IntArray]:
     if len(used) and np.abs(used).max() >= MAX_WHOLE:
         remedy = f"make text of it: df[{column.name!r}] = df[{column.name!r}].astype(str)"
         raise DataError(f"Column {column.name!r} holds numbers too large to tell groups apart; {remedy}")
-    kind = bool if column.boolean else _plain
+    kind = bool if column.kind == "boolean" else _plain
     return tuple(kind(value) for value in used), position.astype(np.intp)
 
 
@@ -113,9 +98,9 @@ def _plain(level: Any) -> Level:
 def _code(column: Column, known: tuple[Level, ...]) -> tuple[IntArray, list[Level]]:
     """Code of each row, and the levels that are not known."""
     values, position = _distinct(column)
-    if values and any(isinstance(level, str) for level in values) != any(isinstance(level, str) for level in known):
-        was, now = ("text", "numbers") if isinstance(known[0], str) else ("numbers", "text")
-        raise DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
+    text, text_before = (any(isinstance(level, str) for level in levels) for levels in (values, known))
+    if values and text != text_before:
+        raise _other_type(column, text_before=text_before)
     places = {level: i for i, level in enumerate(known)}
     new = [level for level in values if level not in places]
     places |= {level: -1 - i for i, level in enumerate(new)}
@@ -133,14 +118,12 @@ class PartState:
     def replay(self, table: Table) -> Array:
         """Build the same columns on other rows; gives (n, p)."""
         for coding, seen in zip(self.spec.codings, self.coded, strict=True):
-            if len(seen) == 0:
-                continue
-            values = evaluate(coding, table)
+            values = evaluate(coding, table) if len(seen) else np.empty(0)
             unseen = ~np.isin(values, seen)
             if unseen.any():
                 shown = dict.fromkeys(f"{value:g}" for value in values[unseen])
                 levels = tuple(f"{value:g}" for value in seen)
-                raise unseen_error(f"C({coding.text})", shown, levels, table.rows(unseen))
+                raise _unseen(f"C({coding.text})", shown, levels, table.rows(unseen))
         return replay_linear(self.linear, self.spec, table)
 
     def offset(self, table: Table) -> Array:
@@ -151,30 +134,16 @@ class PartState:
         return offset
 
 
-def fit_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
-    """Build the columns of the training rows and remember how; see :func:`learn_part`."""
-    H, state = learn_part(spec, table)
-    check_rank(H, state.linear.columns, spec.part)
-    return H, state
+def learn_part(spec: LinearPart, table: Table) -> PartState:
+    """Remember how the columns of some rows are made."""
+    coded = tuple(_coded_values(coding, table) for coding in spec.codings)
+    return PartState(spec, coded, learn_linear(spec, table))
 
 
-def learn_part(spec: LinearPart, table: Table) -> tuple[Array, PartState]:
-    """Build the columns of some rows and remember how; gives H (n, p)."""
-    coded = tuple(coded_values(coding, table) for coding in spec.codings)
-    H, linear = learn_linear(spec, table)
-    return H, PartState(spec, coded, linear)
-
-
-def scale_design(state: PartState, W: Array, table: Table) -> ScaleDesign:
-    """Covariates of log sigma, its columns under the names of their parameters."""
-    columns = tuple(f"log(sigma)[{name}]" for name in state.linear.columns)
-    return ScaleDesign(W, columns, state.offset(table))
-
-
-def coded_values(coding: Expression, table: Table) -> Array:
+def _coded_values(coding: Expression, table: Table) -> Array:
     """Distinct values of a ``C(...)`` of numbers; empty for a factor."""
     column = bare_column(coding, table)
-    if column is not None and column.kind == "factor":
+    if column is not None and column.levels is not None:
         return np.empty(0)
     return np.unique(evaluate(coding, table))
 
@@ -215,26 +184,39 @@ class DesignState:
         usable = ~table.missing(names)
         table = table.take(usable)
         check_inputs(names, table)
-        groups = find_groups(self.spec, table, self.group_levels)
-        return replace(self._build(table, groups), spread=self._spread(new_data, usable)), usable
-
-    def _spread(self, new_data: Frame, usable: BoolArray) -> Array | None:
-        """Noise of rows in units of sigma, where the data hold their weights; of others it is sigma."""
+        design = self.build(table)
         name, mean = self.var_weight or ("", 1.0)
-        if not name or name not in column_names(new_data):
-            return None
-        return np.sqrt(mean / read_weights(name, new_data, len(usable), "var_weights")[usable])
+        if name and name in column_names(new_data):  # without its weight the noise of a row is sigma
+            w = read_weights(name, new_data, len(usable), "var_weights")[usable]
+            design = replace(design, spread=np.sqrt(mean / w))
+        return design, usable
 
     def build(self, table: Table) -> Design:
-        """Build the same covariates of other training rows."""
-        return self._build(table, find_groups(self.spec, table, self.group_levels))
-
-    def _build(self, table: Table, groups: tuple[Groups | None, ...]) -> Design:
-        parts = self.parts
+        """Build the same covariates of typed columns without missing values."""
+        parts, groups = self.parts, self._groups(table)
         numeric = dict.fromkeys(name for part in parts for name in part.spec.names(*NUMERIC_ROLES))
         table = self.recode(Table({name: table.columns[name] for name in numeric}, table.index))
-        H = tuple(part.replay(table) for part in parts)
-        return _assemble(self.spec, table, parts, H, groups)
+        H, *W = (part.replay(table) for part in parts)
+        X = tuple(process_inputs(term, table) for term in self.spec.gps)
+        offset, *scale_offset = (part.offset(table) for part in parts)
+        scale = None
+        if self.scale is not None:
+            columns = tuple(f"log(sigma)[{name}]" for name in self.scale.linear.columns)
+            scale = ScaleDesign(W[0], columns, scale_offset[0])
+        return Design(H, self.linear.columns, X, offset, groups, scale)
+
+    def _groups(self, table: Table) -> tuple[Groups | None, ...]:
+        """Code the group of each row, for each process; groups of ``re()`` that were not seen have codes below 0."""
+        found: list[Groups | None] = []
+        for term, known in zip(self.spec.gps, self.group_levels, strict=True):
+            if known is None:
+                found.append(None)
+                continue
+            code, new = _code(_column(term, table), known)
+            if term.factors and new:
+                raise _unseen(f"Column {_column(term, table).name!r}", new, known, table.rows(code < 0))
+            found.append(Groups(code, len(known)))
+        return tuple(found)
 
     def limits(self, new_data: Frame, usable: BoolArray | None = None) -> tuple[Array, Array]:
         """Limits of the instrument on new data, for predictions on the observed scale.
@@ -267,20 +249,17 @@ class DesignState:
         """Give a column of new data the codes of the training levels."""
         levels = self.levels[column.name]
         if len(column.values) == 0:
-            return Column(column.name, np.empty(0), column.missing, levels)
+            return replace(column, values=np.empty(0), levels=levels)
         if (levels is None) != (column.levels is None):
-            was, now = ("numbers", "text") if levels is None else ("text", "numbers")
-            raise DataError(f"Column {column.name!r} held {was} in training and holds {now} now")
+            raise _other_type(column, text_before=levels is not None)
         if levels is None or column.levels is None:
             return column
-        position = {level: i for i, level in enumerate(levels)}
-        codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[
-            column.values.astype(np.intp)
-        ]
+        position, old = {level: i for i, level in enumerate(levels)}, column.values.astype(np.intp)
+        codes = np.array([position.get(level, -1) for level in column.levels], dtype=np.intp)[old]
         if (codes < 0).any():
-            unseen = dict.fromkeys(column.levels[i] for i in column.values[codes < 0].astype(np.intp))
-            raise unseen_error(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
-        return Column(column.name, codes, column.missing, levels)
+            unseen = dict.fromkeys(column.levels[i] for i in old[codes < 0])
+            raise _unseen(f"Column {column.name!r}", unseen, levels, table.rows(codes < 0))
+        return replace(column, values=codes, levels=levels)
 
 
 def input_names(spec: ModelSpec, scale: LinearPart | None = None) -> tuple[str, ...]:
@@ -289,27 +268,38 @@ def input_names(spec: ModelSpec, scale: LinearPart | None = None) -> tuple[str, 
     return tuple(dict.fromkeys((*spec.names(*INPUT_ROLES), *own)))
 
 
-def fit_design(spec: ModelSpec, table: Table, scale: ScaleSpec | None = None) -> tuple[Design, DesignState]:
-    """Build the covariates of the training rows and remember how."""
-    names = input_names(spec, scale)
-    table = Table({name: _used_levels(table.columns[name]) for name in names}, table.index)
-    check_inputs(names, table)
-    H, parts = zip(*(fit_part(item, table) for item in (spec, scale) if item is not None), strict=True)
-    levels = {name: column.levels for name, column in table.columns.items()}
-    groups = group_levels(spec, table)
-    design = _assemble(spec, table, parts, H, find_groups(spec, table, groups))
-    check_slopes(spec, design.X)
-    state = DesignState(spec, levels, parts[0].coded, parts[0].linear, groups, parts[1] if scale is not None else None)
-    return design, state
+def learn_design(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> DesignState:
+    """Remember how the covariates of all rows are made, from :func:`representatives` of them or all."""
+    columns = {name: _used_levels(table.columns[name]) for name in input_names(spec, scale)}
+    table = Table(columns, table.index)
+    part, *of_scale = (learn_part(item, table) for item in (spec, scale) if item is not None)
+    levels = {name: column.levels for name, column in columns.items()}
+    groups = tuple(_group_levels(term, table) for term in spec.gps)
+    return DesignState(spec, levels, part.coded, part.linear, groups, of_scale[0] if of_scale else None)
 
 
-def _assemble(
-    spec: ModelSpec, table: Table, parts: tuple[PartState, ...], H: tuple[Array, ...], groups: tuple[Groups | None, ...]
-) -> Design:
-    """Covariates from the columns of the linear part, and of the noise scale where there is one."""
-    X = tuple(process_inputs(term, table) for term in spec.gps)
-    scale = scale_design(parts[1], H[1], table) if len(parts) > 1 else None
-    return Design(H[0], parts[0].linear.columns, X, parts[0].offset(table), groups, scale)
+def representatives(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> BoolArray:
+    """Rows with every level of the factors and groups, and the ends of what splines are of; gives (n,).
+
+    Those of the representatives of several partitions put together are representatives of them all.
+    """
+    chosen = np.zeros(table.n, dtype=bool)
+    if table.n == 0:
+        return chosen
+    chosen[0] = True
+    grouped = [_column(term, table) for term in spec.gps if term.by is not None]
+    factors = [table.columns[name] for name in input_names(spec, scale) if table.columns[name].levels is not None]
+    for column in (*grouped, *factors):
+        chosen[np.unique(column.values, return_index=True)[1]] = True
+    for part in (spec,) if scale is None else (spec, scale):
+        for coding in part.codings:
+            coded = bare_column(coding, table)
+            if coded is None or coded.levels is None:
+                chosen[np.unique(evaluate(coding, table), return_index=True)[1]] = True
+        for item in row_wise(part):
+            values = evaluate(item, table)
+            chosen[[int(np.argmin(values)), int(np.argmax(values))]] = True
+    return chosen
 
 
 def _used_levels(column: Column) -> Column:
@@ -317,4 +307,4 @@ def _used_levels(column: Column) -> Column:
     if column.levels is None:
         return column
     used, codes = np.unique(column.values.astype(np.intp), return_inverse=True)
-    return Column(column.name, codes.astype(np.intp), column.missing, tuple(column.levels[i] for i in used))
+    return replace(column, values=codes.astype(np.intp), levels=tuple(column.levels[i] for i in used))

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.columns import bare_column, call_own, check_size, evaluate
+from tobitgp.data.columns import call_own, check_size
 from tobitgp.data.table import Column, Table
 from tobitgp.errors import DataError, SpecError, TobitGPError, UnseenLevelError, user_level
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.spec import Expression, LinearPart
 from tobitgp.formula.syntax import Syntax, read_expression
-from tobitgp.typing import Array, BoolArray
+from tobitgp.typing import Array
 
 RANK_TOLERANCE = 1e-12
 
@@ -46,26 +46,28 @@ class Independence:
     @classmethod
     def of(cls, H: Array) -> Independence:
         """Of columns (n, p)."""
-        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), _triangle(H))
+        return cls(len(H), np.abs(H).max(axis=0, initial=0.0), np.asarray(np.linalg.qr(H, mode="r")))
 
     def merge(self, other: Independence) -> Independence:
         """Of both sets of rows together."""
-        triangle = _triangle(np.concatenate([self.triangle, other.triangle]))
+        triangle = np.asarray(np.linalg.qr(np.concatenate([self.triangle, other.triangle]), mode="r"))
         return Independence(self.n + other.n, np.maximum(self.largest, other.largest), triangle)
 
 
-def learn_linear(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
-    """Build the linear design and remember how; nothing is said of its rank; gives H (n, p)."""
-    if spec.plain is not None and all(table.columns[name].kind == "number" for name in spec.plain):
-        columns = ("Intercept",) * spec.intercept + spec.plain
-        state = LinearState(columns, spec.plain, {}, None)
-        H = replay_linear(state, spec, table)
+def learn_linear(spec: LinearPart, table: Table) -> LinearState:
+    """Remember how the linear columns of some rows are made, by formulaic on names that cannot clash with functions."""
+    if spec.plain is not None and all(table.columns[name].levels is None for name in spec.plain):
+        state = LinearState(("Intercept",) * spec.intercept + spec.plain, spec.plain, {}, None)
     else:
-        H, state = _fit_formulaic(spec, table)
-    if len(set(state.columns)) < len(state.columns):
-        twice = next(name for name in state.columns if state.columns.count(name) > 1)
+        text, aliases, restore = alias_text(spec)
+        H, model_spec = _materialise(text, spec, table, aliases)
+        state = LinearState(tuple(restore(name) for name in model_spec.column_names), None, aliases, model_spec)
+        _check_finite(H, state.columns, table, spec.part)
+        _warn_single_levels(spec, table)
+    twice = next((name for name in state.columns if state.columns.count(name) > 1), None)
+    if twice is not None:
         raise DataError(f"Two columns of the {spec.part} are called {twice!r}; rename the column in the data")
-    return H, state
+    return state
 
 
 def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
@@ -84,13 +86,8 @@ def replay_linear(state: LinearState, spec: LinearPart, table: Table) -> Array:
     return H
 
 
-def check_rank(H: Array, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
-    """Refuse linear terms in which one column is determined by others; H (n, p)."""
-    check_independence(Independence.of(H), columns, part)
-
-
 def check_independence(found: Independence, columns: tuple[str, ...], part: str = LinearPart.part) -> None:
-    """Refuse linear terms in which one column is determined by others; see :func:`check_rank`."""
+    """Refuse linear terms in which one column is determined by others."""
     n, p = found.n, len(columns)
     for name, size in zip(columns, found.largest, strict=True):
         if size == 0.0:
@@ -114,10 +111,6 @@ def check_independence(found: Independence, columns: tuple[str, ...], part: str 
     raise DataError(f"Column {columns[j]!r} of the {part} is determined by {quoted(others)}; {remedy}")
 
 
-def _triangle(H: Array) -> Array:
-    return np.asarray(np.linalg.qr(H, mode="r"))
-
-
 def quoted(names: tuple[str, ...]) -> str:
     """The first six of some names, in quotes."""
     listed = ", ".join(repr(name) for name in names[:6])
@@ -130,16 +123,6 @@ def _check_finite(H: Array, columns: tuple[str, ...], table: Table, part: str) -
     j = int(np.flatnonzero(~np.isfinite(H).all(axis=0))[0])
     wrong = ~np.isfinite(H[:, j])
     raise DataError(f"{columns[j]} of the {part} is not a finite number in {table.rows(wrong)}")
-
-
-def _fit_formulaic(spec: LinearPart, table: Table) -> tuple[Array, LinearState]:
-    """Build the columns by formulaic, on names that cannot clash with functions."""
-    text, aliases, restore = alias_text(spec)
-    H, model_spec = _materialise(text, spec, table, aliases)
-    columns = tuple(restore(name) for name in model_spec.column_names)
-    _check_finite(H, columns, table, spec.part)
-    _warn_single_levels(spec, table)
-    return H, LinearState(columns, None, aliases, model_spec)
 
 
 def alias_text(spec: LinearPart) -> tuple[str, dict[str, str], Callable[[str], str]]:
@@ -157,8 +140,9 @@ def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[s
     from formulaic import Formula
     from formulaic.errors import DataMismatchWarning
 
-    frame = _frame(spec, table, aliases)
-    context = formulaic_context({name: partial(_call_own, name, call, table) for name, call in spec.functions})
+    columns = {aliases.get(name, name): _as_pandas(table.columns[name]) for name in spec.names("linear")}
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(table.n), copy=False)
+    context = formulaic_context({name: partial(call_own, name, call, table) for name, call in spec.functions})
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", DataMismatchWarning)
@@ -175,8 +159,7 @@ def _materialise(source: Any, spec: LinearPart, table: Table, aliases: Mapping[s
             remedy = " (write extrapolation='extend' in the spline)" if "extrapolation" in str(error) else ""
             cause = re.sub(r"Value `(.*)` for `\w+\.base` is.*", r"there is no level \1", _restore(str(error), aliases))
             raise DataError(f"The {spec.part} {spec.linear!r} cannot be computed: {cause}{remedy}") from error
-    H = np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
-    return H, matrix.model_spec
+    return np.ascontiguousarray(np.asarray(matrix), dtype=np.float64), matrix.model_spec
 
 
 def _own_words(error: BaseException | None) -> TobitGPError | None:
@@ -184,12 +167,6 @@ def _own_words(error: BaseException | None) -> TobitGPError | None:
     while error is not None and not isinstance(error, TobitGPError):
         error = error.__cause__ or error.__context__
     return error
-
-
-def _frame(spec: LinearPart, table: Table, aliases: Mapping[str, str]) -> pd.DataFrame:
-    """Clean columns under the names formulaic sees."""
-    columns = {aliases.get(name, name): _as_pandas(table.columns[name]) for name in spec.names("linear")}
-    return pd.DataFrame(columns, index=pd.RangeIndex(table.n), copy=False)
 
 
 def _as_pandas(column: Column) -> Any:
@@ -213,10 +190,6 @@ def formulaic_context(own: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
 
     known = {name: row.call for name, row in FUNCTIONS.items() if row.call is not None}
     return {**known, **own, **CONSTANTS, "C": factor}
-
-
-def _call_own(name: str, call: Callable[..., Any], table: Table, *args: Any) -> Array:
-    return call_own(name, call, args, table)
 
 
 def _restore(name: str, aliases: Mapping[str, str]) -> str:
@@ -246,7 +219,7 @@ def row_wise(part: LinearPart) -> list[Expression]:
     for node in ast.walk(syntax.tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        name = syntax.name(node.func)
+        name = node.func.id
         if name in own or name not in FUNCTIONS or FUNCTIONS[name].kind != "basis":
             continue
         remedy = _remedy(syntax, node, name)
@@ -256,28 +229,6 @@ def row_wise(part: LinearPart) -> list[Expression]:
         if name in _SPLINES:
             ranges.append(Expression(syntax.text(node.args[0]), 0, part.functions))
     return ranges
-
-
-def representatives(part: LinearPart, table: Table) -> BoolArray:
-    """Rows with every level of the factors in a linear part, and the ends of what its splines are of; gives (n,).
-
-    Those of the representatives of several partitions put together are representatives of them all.
-    """
-    chosen = np.zeros(table.n, dtype=bool)
-    if table.n == 0:
-        return chosen
-    chosen[0] = True
-    for name in part.names("linear"):
-        if table.columns[name].levels is not None:
-            chosen[np.unique(table.columns[name].values, return_index=True)[1]] = True
-    for coding in part.codings:
-        column = bare_column(coding, table)
-        if column is None or column.levels is None:
-            chosen[np.unique(evaluate(coding, table), return_index=True)[1]] = True
-    for item in row_wise(part):
-        values = evaluate(item, table)
-        chosen[[int(np.argmin(values)), int(np.argmax(values))]] = True
-    return chosen
 
 
 def _remedy(syntax: Syntax, node: ast.Call, name: str) -> str:

@@ -30,10 +30,10 @@ class Moments:
         minimum, maximum = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
         if total <= 0.0:
             return cls(0.0, np.zeros(d), np.zeros(d), np.zeros(d), minimum, maximum)
-        mean = np.average(X, axis=0, weights=weight) if d else np.zeros(0)
+        mean = np.average(X, axis=0, weights=weight)
         mean = np.where(minimum == maximum, minimum, mean)
         rest = X - mean
-        tail = np.average(rest, axis=0, weights=weight) if d else np.zeros(0)
+        tail = np.average(rest, axis=0, weights=weight)
         spread = root_mean_square(rest - tail, weight)
         return cls(total, mean + tail, (mean - (mean + tail)) + tail, spread, minimum, maximum)
 
@@ -70,8 +70,6 @@ class Moments:
 
 def root_mean_square(X: Array, weight: Array) -> Array:
     """Weighted root mean square of columns, (d,); squares neither overflow nor underflow; X (n, d), weight (n,)."""
-    if not X.shape[1]:
-        return np.zeros(0)
     largest = np.abs(X).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     return np.asarray(unit * np.sqrt(np.average((X / unit) ** 2, axis=0, weights=weight)))
@@ -118,21 +116,10 @@ class ResponseMoments:
         """Of values and limits as if they were one and the same."""
         return self.seen.merge(self.below).merge(self.above)
 
-    def merge(self, other: ResponseMoments) -> ResponseMoments:
-        """Moments of both sets of rows together."""
-        return ResponseMoments(
-            self.seen.merge(other.seen),
-            self.below.merge(other.below),
-            self.above.merge(other.above),
-            self.width.merge(other.width),
-            self.apart or other.apart,
-        )
-
     def rounded(self) -> ResponseMoments:
         """As `Moments.rounded`."""
-        return ResponseMoments(
-            self.seen.rounded(), self.below.rounded(), self.above.rounded(), self.width.rounded(), self.apart
-        )
+        seen, below, above, width = (part.rounded() for part in (self.seen, self.below, self.above, self.width))
+        return ResponseMoments(seen, below, above, width, self.apart)
 
     def mean_and_sd(self) -> tuple[float, float]:
         """Mean and sd of a normal response, censored rows taken as such, half of a side a spread off its mean limit.

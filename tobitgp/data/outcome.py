@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.arrays import CensoredResponse, take
+from tobitgp.data.arrays import CensoredResponse, HasRows
+from tobitgp.data.table import MAX_ROWS_NAMED, RowNames
 from tobitgp.errors import DataError, user_level
-from tobitgp.typing import Array, BoolArray, IntArray
+from tobitgp.typing import Array, BoolArray
 
-_SHOWN = 5
 _LONE = 0.999  # of the sum of squares about the median; ten rows or more
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(HasRows):
     """What is known of y, or of log y, row by row."""
 
     lower: Array  # (n,), y lies in (lower, upper]
@@ -44,10 +44,6 @@ class Outcome:
         there = np.isfinite(self.entry) | np.isfinite(self.exit)
         return (self.entry, self.exit) if there.any() else None
 
-    def rows(self, at: IntArray | BoolArray) -> Outcome:
-        """Some of the rows; ``log_jacobian`` stays that of all."""
-        return take(self, at)
-
 
 def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.NDArray[Any] | None = None) -> Outcome:
     """Intersect each row with its window, on the scale of the response or of its logarithm; labels (n,)."""
@@ -64,8 +60,9 @@ def outcome(response: CensoredResponse, *, log_time: bool = False, labels: npt.N
     width, span = _log_width(lower, upper), _log_width(entry, exit)
     log_y = np.log(lower[exact])
     jacobian = -float(response.weight[exact] @ log_y)
-    ends = [_log(end) for end in (lower, upper, entry, exit)]
-    return Outcome(ends[0], ends[1], width, ends[2], ends[3], span, response.weight, jacobian)
+    with np.errstate(divide="ignore"):
+        lower, upper, entry, exit = (np.log(np.maximum(end, 0.0)) for end in (lower, upper, entry, exit))
+    return Outcome(lower, upper, width, entry, exit, span, response.weight, jacobian)
 
 
 def warn_outlier(response: CensoredResponse, *, log_time: bool, labels: npt.NDArray[Any]) -> None:
@@ -103,9 +100,8 @@ def _check(lower: Array, upper: Array, entry: Array, exit: Array, weight: Array,
     refuse_rows(np.isnan(lower + np.where(np.isinf(upper), 0.0, upper)) | infinite, "Ends are missing", lower, labels)
     refuse_rows(lower > upper, "A lower end lies above its upper end", lower, labels)
     refuse_rows(~(entry < exit), "Entry comes at or after exit", entry, labels)
-    refuse_rows(
-        upper <= entry, "The row ends at or before its entry, where nothing could have been seen", upper, labels
-    )
+    early = "The row ends at or before its entry, where nothing could have been seen"
+    refuse_rows(upper <= entry, early, upper, labels)
     exact = lower == upper
     refuse_rows(np.where(exact, lower > exit, lower >= exit), "The row lies beyond its exit", lower, labels)
     refuse_rows(~((weight >= 0.0) & np.isfinite(weight)), "Weights must be finite and not negative", weight, labels)
@@ -117,17 +113,10 @@ def refuse_rows(
     """Refuse rows, naming the first of them; labels (n,), None for their positions."""
     rows = np.flatnonzero(bad)
     if len(rows):
-        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-        some = rows[:_SHOWN]
-        named = ", ".join(str(row if labels is None else labels[row]) for row in some)
+        some = rows[:MAX_ROWS_NAMED]
+        names = RowNames(len(rows), tuple(map(str, some if labels is None else labels[some])))
         shown = ", ".join(f"{value:g}" for value in values[some])
-        plural = "s" * (len(rows) > 1)
-        raise DataError(f"{what}: row{plural} {named}{more} hold{'s' * (not plural)} {shown}. {remedy}")
-
-
-def _log(end: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(end, 0.0))
+        raise DataError(f"{what}: {names} hold{'s' * (len(rows) == 1)} {shown}. {remedy}")
 
 
 def _log_width(lower: Array, upper: Array) -> Array:

@@ -2,151 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tobitgp.data.arrays import CensoredResponse, Design
-from tobitgp.data.columns import bare_column, check_inputs
-from tobitgp.data.design import DesignState
-from tobitgp.data.linear import Independence, representatives
-from tobitgp.data.prepare import SIDES, Complete, Counted, complete_rows, known_response, spell_response
-from tobitgp.data.response import Censored
+from tobitgp.data.columns import check_inputs
+from tobitgp.data.design import DesignState, representatives
+from tobitgp.data.linear import Independence
+from tobitgp.data.response import (
+    Censored,
+    read_response,
+    refuse_misread_limits,
+    refuse_unknown_limits,
+    unknown_rows,
+    warn_beyond,
+)
 from tobitgp.data.row_arguments import read_weights
+from tobitgp.data.schema import Schema, conform, describe_table
 from tobitgp.data.sources import Loader
-from tobitgp.data.spellings import holds_limits
-from tobitgp.data.table import Column, RowNames, Table, read_table
+from tobitgp.data.spellings import spell_numbers
+from tobitgp.data.table import RowNames, Table, read_table
 from tobitgp.data.training_summary import RowFacts, measure_facts
 from tobitgp.engines import Store
-from tobitgp.errors import DataError, TobitGPError
+from tobitgp.errors import DataError, TobitGPError, user_level
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
-_WORDS = {"number": "numbers", "boolean": "True and False", "date": "dates", "duration": "durations", "factor": "text"}
+Missing = Literal["drop", "raise"]
+_SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnType:
-    """What a column holds."""
+class Request:
+    """What is asked of every partition."""
 
-    kind: str
-    known: bool  # false where every value is missing, so that other partitions decide
-    levels: tuple[Any, ...]  # of a factor
-    place: str  # A partition that holds this, for messages
+    spec: ModelSpec
+    scale: ScaleSpec | None
+    inputs: tuple[str, ...]  # columns right of ``~``
+    weights: Any  # a column by name; an array where there is one partition
+    var_weights: Any
+    missing: Missing
+    censored: Censored
+    log_time: bool
+    whole: bool  # whether there is one partition, of which everything may be learned
+    store: Store | None  # where arrays of partitions in this process are kept
 
-    @classmethod
-    def of(cls, column: Column, place: str, *, input_column: bool) -> ColumnType:
-        """Of one column of a partition."""
-        factor = column.levels is not None
-        kinds = {"factor": factor, "boolean": column.boolean, "date": column.dates, "duration": column.duration}
-        kind = next((kind for kind, held in kinds.items() if held), "number")
-        levels = column.levels or ()
-        return cls(kind, not column.missing.all(), levels if input_column else _witnesses(column), place)
+    @property
+    def text_names(self) -> list[str]:
+        """Columns of the response that may hold numbers and text, ``<0.5`` among it."""
+        return [name for name in self.spec.names("response") if name not in self.inputs]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the data that the formulas name."""
+        return tuple(dict.fromkeys((*self.spec.names(), *self.inputs)))
 
-Schema = dict[str, ColumnType]
-
-
-def describe_table(table: Table, place: str, inputs: Sequence[str]) -> Schema:
-    """Types of a partition's columns."""
-    return {name: ColumnType.of(column, place, input_column=name in inputs) for name, column in table.columns.items()}
-
-
-def merge_schemas(schemas: Sequence[Schema], text_names: Sequence[str]) -> Schema:
-    """Types of the columns of all partitions."""
-    return {name: _merge(name, [schema[name] for schema in schemas], name in text_names) for name in schemas[0]}
-
-
-def conform(table: Table, schema: Schema, inputs: Sequence[str]) -> Table:
-    """A partition's table with columns of the types of all, factors among the inputs with its levels."""
-    columns = {name: _conform(column, schema[name], name in inputs) for name, column in table.columns.items()}
-    return Table(columns, table.index)
-
-
-def head(schema: Schema) -> Table:
-    """A table of one row with the types of all partitions, whose columns miss what is missing in every row."""
-    columns = {}
-    for name, item in schema.items():
-        factor, absent = item.kind == "factor", np.array([not item.known])
-        values = np.zeros(1, dtype=np.intp) - absent if factor else np.where(absent, np.nan, 0.0)
-        levels = item.levels if factor else None
-        columns[name] = Column(name, values, absent, levels, *_flags(item))
-    return Table(columns, pd.RangeIndex(1))
-
-
-def recode(column: Column, levels: tuple[Any, ...]) -> Column:
-    """A factor with other levels, all of its own that occur among them."""
-    if column.levels == levels:
-        return column
-    place: Mapping[Any, int] = {level: i for i, level in enumerate(levels)}
-    codes = np.array([*(place.get(level, -1) for level in column.levels or ()), -1], dtype=np.intp)
-    return Column(column.name, codes[column.values.astype(np.intp)], column.missing, levels)
-
-
-def _witnesses(column: Column) -> tuple[Any, ...]:
-    """Levels that tell as much of a column of text as all of them: a limit and another."""
-    if column.levels is None or len(column.levels) < 2:
-        return column.levels or ()
-    found: dict[bool, Any] = {}
-    for level in column.levels:
-        found.setdefault(holds_limits(replace(column, levels=(level,))), level)
-        if len(found) == 2:
-            break
-    return tuple(found.values())
-
-
-def _merge(name: str, types: Sequence[ColumnType], may_mix: bool) -> ColumnType:
-    known = [item for item in types if item.known]
-    if not known:
-        return types[0]
-    kinds = list(dict.fromkeys(item.kind for item in known))
-    if set(kinds) == {"number", "factor"} and may_mix:
-        known = [item for item in known if item.kind == "factor"]
-    elif len(kinds) > 1:
-        a, b = (next(item for item in known if item.kind == kind) for kind in kinds[:2])
-        held = f"{_WORDS[a.kind]} in {a.place} and {_WORDS[b.kind]} in {b.place}"
-        raise DataError(f"Column {name!r} holds {held}; make it the same everywhere")
-    levels = known[0].levels
-    if any(item.levels != levels for item in known):
-        levels = _union(name, known)
-    return replace(known[0], levels=levels)
-
-
-def _union(name: str, types: Sequence[ColumnType]) -> tuple[Any, ...]:
-    try:
-        return tuple(sorted({level for item in types for level in item.levels}))
-    except TypeError:
-        kinds = ", ".join(sorted({type(level).__name__ for item in types for level in item.levels}))
-        remedy = "make text of it by .astype(str)"
-        raise DataError(f"Column {name!r} has categories of several types ({kinds}); {remedy}") from None
-
-
-def _conform(column: Column, common: ColumnType, is_input: bool) -> Column:
-    flags = _flags(common)
-    if common.kind != "factor":
-        if column.levels is None and (column.boolean, column.dates, column.duration) == flags:
-            return column
-        values = np.full(len(column.missing), np.nan)
-        return Column(column.name, values, column.missing, None, *flags)
-    if column.levels is None:
-        column = _spell(column)
-    return recode(column, common.levels) if is_input else column
-
-
-def _flags(item: ColumnType) -> tuple[bool, bool, bool]:
-    return item.kind == "boolean", item.kind == "date", item.kind == "duration"
-
-
-def _spell(column: Column) -> Column:
-    """Numbers as text, for a response that is text elsewhere."""
-    seen, codes = np.unique(column.values[~column.missing], return_inverse=True)
-    spelled = np.full(len(column.missing), -1, dtype=np.intp)
-    spelled[~column.missing] = codes
-    return Column(column.name, spelled, column.missing, tuple(str(float(value)) for value in seen))
+    def keep(self, stage: str, value: Any) -> Any:
+        """Arrays of a partition where the store keeps them."""
+        return value if self.store is None else self.store.keep(stage, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +75,8 @@ class Tabled:
     number: int
     place: str  # its name in messages
     table: Table
-    weight: Array | None  # (n,), frequencies, None: ones; and variance weights
-    precision: Array | None  # (n,), frequencies, None: ones; and variance weights
+    weight: Array  # (n,), frequencies
+    precision: Array | None  # (n,), variance weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +85,10 @@ class Kept:
 
     number: int
     place: str
+    rows: BoolArray  # (n,), which of them they are
     table: Table  # their inputs
     response: CensoredResponse
-    precision: Array | None  # (n,), variance weights
+    precision: Array | None  # variance weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,42 +103,92 @@ class DataPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the rows of a partition tell before there is a design."""
+class Complete:
+    """Which rows are complete."""
 
-    complete: Complete
-    counted: Counted
-    distinct: dict[str, Column]  # codes of factors and values of other groups that occur, each once
-    examples: Table  # representatives of the rows, for formulaic
-    precision: tuple[float, float] = (0.0, 0.0)  # sum of the variance weights
+    n: int  # rows of the data
+    weightless: int  # rows of weight 0, which may miss anything
+    incomplete: RowNames  # rows that count, and miss something
+    missing: dict[str, int]  # for each column
+
+    def inside(self, place: str) -> Complete:
+        """The same, rows named as those of a partition."""
+        return replace(self, incomplete=self.incomplete.inside(place))
+
+    def judge(self, missing: Missing) -> None:
+        """Say which rows are left out."""
+        count, counted = self.incomplete.count, self.n - self.weightless
+        listed = ", ".join(f"{name} ({number})" for name, number in self.missing.items() if number)
+        why = f"missing values in {listed or 'no column'}"
+        if count and missing == "raise":
+            raise DataError(f"{why}; first in {self.incomplete}")
+        if not counted:
+            raise DataError(f"No row is left: all {self.n} have weight 0")
+        if count == counted:
+            weightless = f", and {self.weightless} rows of weight 0" if self.weightless else ""
+            raise DataError(f"No row is left: {why}{weightless}")
+        if count:
+            dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"
+            warnings.warn(f"{dropped}: {why}", UserWarning, stacklevel=user_level())
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class Counted:
+    """Complete rows of each kind, left out or not, and those beyond their limits."""
+
+    kinds: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored
+    used: int  # rows that are not left out
+    beyond: RowNames
+    open: RowNames  # rows that say nothing of a time: it is positive
+
+    def inside(self, place: str) -> Counted:
+        """The same, rows named as those of a partition."""
+        return replace(self, beyond=self.beyond.inside(place), open=self.open.inside(place))
+
+    def judge(self, missing: Missing) -> None:
+        """Say which values were taken for others, and which rows are left out."""
+        warn_beyond(self.beyond)
+        n = sum(self.kinds.values())
+        count = self.open.count
+        says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
+        why = "the lower end is not above 0, and the upper one is open"
+        if count and missing == "raise":
+            raise DataError(f"{says}: {why}")
+        if count and not n:
+            raise DataError(f"No row is left: {says}; {why}")
+        if not self.used:
+            raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out")
+        if count:
+            dropped = "it is dropped" if count == 1 else "they are dropped"
+            warnings.warn(f"{says}, and {dropped}: {why}", UserWarning, stacklevel=user_level())
+
+
+class Seen(NamedTuple):
+    """What the rows of a partition tell before there is a design."""
+
+    counted: Counted
+    examples: Table  # rows of which the design of all is learned
+    precision: tuple[float, float] = (0.0, 0.0)  # sums of the variance weights, and of the frequencies
+
+
+class Learnt(NamedTuple):
     """What the design of a partition tells."""
 
     independence: tuple[Independence, ...]  # of the linear part, and of the noise scale where it has a formula
-    largest: tuple[Array, ...]  # (d_t,), absolute values of each process's inputs
+    slopes: tuple[BoolArray, ...]  # (d_t,), whether an input of a process is ever other than 0
     facts: RowFacts
 
 
-def read_partition(
-    partition: Loader,
-    spec: ModelSpec,
-    inputs: Sequence[str],
-    names: Sequence[str],
-    weights: str | None,
-    var_weights: str | None,
-    store: Store | None,
-) -> Tabled:
+def read_partition(partition: Loader, asked: Request) -> Tabled:
     """Read and type the columns of a partition."""
     with naming(partition.place):
         frame = partition.load()
-        table = read_table(spell_response(spec, inputs, frame), names)
-        weight = None if weights is None else read_weights(weights, frame, table.n)
-        precision = None if var_weights is None else read_weights(var_weights, frame, table.n, "var_weights")
-    tabled = Tabled(partition.number, partition.place, table, weight, precision)
-    return tabled if store is None else store.keep("tables", tabled)
+        table = read_table(spell_numbers(frame, asked.text_names, mixed_only=True), asked.names)
+        weight = read_weights(asked.weights, frame, table.n)
+        precision = asked.var_weights
+        if precision is not None:
+            precision = read_weights(precision, frame, table.n, "var_weights")
+    return asked.keep("tables", Tabled(partition.number, partition.place, table, weight, precision))
 
 
 def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
@@ -226,63 +196,78 @@ def describe(partition: Tabled, inputs: Sequence[str]) -> tuple[int, Schema]:
     return partition.table.n, describe_table(partition.table, partition.place or "some rows", inputs)
 
 
-def keep_rows(
-    partition: Tabled,
-    spec: ModelSpec,
-    scale: ScaleSpec | None,
-    inputs: Sequence[str],
-    schema: Schema,
-    missing: str,
-    censored: Censored,
-    log_time: bool,
-    store: Store | None,
-) -> tuple[Kept | None, Seen]:
-    """Find the rows that are used, and what they tell; no rows where incomplete ones are refused."""
+def keep_rows(partition: Tabled, asked: Request, schema: Schema) -> tuple[Complete, Seen | None, Kept | None]:
+    """Find the rows that are used, and what they tell; nothing where incomplete ones are refused."""
+    spec, inputs, place = asked.spec, asked.inputs, partition.place
     table = conform(partition.table, schema, inputs)
-    weight = np.ones(table.n) if partition.weight is None else partition.weight
-    with naming(partition.place):
-        rows, complete = complete_rows(spec, inputs, table, weight)
-        complete = replace(complete, incomplete=complete.incomplete.inside(partition.place))
-        if missing == "raise" and complete.incomplete.count:
-            return None, Seen(
-                complete, Counted(dict.fromkeys(SIDES, 0), 0, RowNames(0, ()), RowNames(0, ())), {}, table.pick(_NONE)
-            )
+    with naming(place):
+        rows, complete = complete_rows(spec, inputs, table, partition.weight)
+        complete = complete.inside(place)
+        if asked.missing == "raise" and complete.incomplete.count:
+            return complete, None, None
         table = table.take(rows)
-        response, used, counted = known_response(spec, table, weight[rows], censored, log_time=log_time)
-        counted = counted.inside(partition.place)
+        response, used, counted = known_response(spec, table, partition.weight[rows], asked.censored, asked.log_time)
+        if asked.whole:
+            refuse_misread_limits(spec, table)
         table = Table({name: table.columns[name] for name in inputs}, table.index).take(used)
         check_inputs(inputs, table)
-    distinct = {name: _distinct(table.columns[name]) for name in inputs if table.columns[name].levels is not None}
-    for term in spec.gps:
-        column = None if term.by is None else bare_column(term.by, table)
-        if column is not None:
-            distinct[column.name] = _distinct(column)
-    parts = [spec] if scale is None else [spec, scale]
-    examples = table.take(np.logical_or.reduce([representatives(part, table) for part in parts]))
-    precision = None if partition.precision is None else partition.precision[rows][used]
-    total = (0.0 if precision is None else float(precision @ response.weight), float(response.weight.sum()))
-    kept = Kept(partition.number, partition.place, table, response, precision)
-    return kept if store is None else store.keep("rows", kept), Seen(complete, counted, distinct, examples, total)
+    rows[rows] = used
+    precision = None if partition.precision is None else partition.precision[rows]
+    total = 0.0 if precision is None else float((precision * response.weight).sum())
+    examples = table if asked.whole else table.take(representatives(spec, asked.scale, table))
+    kept = Kept(partition.number, place, rows, table, response, precision)
+    seen = Seen(counted.inside(place), examples, (total, float(response.weight.sum())))
+    return complete, seen, asked.keep("rows", kept)
 
 
-def make_rows(partition: tuple[Kept, Seen], state: DesignState, store: Store | None) -> tuple[DataPartition, Learnt]:
+def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
+    """Rows of positive weight in which something is known of the response, and no input or code is missing.
+
+    Shapes: weight (n,); gives kept (n,).
+    """
+    counted = weight > 0
+    unknown = unknown_rows(spec, table)
+    uncoded = table.missing(spec.names("event"))
+    refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
+    incomplete = counted & (unknown | uncoded | table.missing(inputs))
+    names = dict.fromkeys((*spec.names("response", "event"), *inputs))
+    missing = {repr(name): int((table.columns[name].missing & counted).sum()) for name in names}
+    if spec.response.kind == "interval":
+        missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}
+    found = Complete(table.n, int((~counted).sum()), table.name_rows(incomplete), missing)
+    return counted & ~incomplete, found
+
+
+def known_response(
+    spec: ModelSpec, table: Table, weight: Array, censored: Censored, log_time: bool
+) -> tuple[CensoredResponse, BoolArray, Counted]:
+    """What is known of the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
+    response, kind, beyond = read_response(spec, table, weight, censored=censored)
+    says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
+    used = says & (kind == 0) if censored == "drop" else says
+    kinds = {name: int((kind[says] == side).sum()) for name, side in _SIDES.items()}
+    counted = Counted(kinds, int(used.sum()), table.name_rows(beyond & says), table.name_rows(~says))
+    return response if used.all() else response.rows(used), used, counted
+
+
+def make_rows(partition: tuple[Any, Any, Kept], asked: Request, state: DesignState) -> tuple[DataPartition, Learnt]:
     """Build the design of a partition."""
-    kept = partition[0]
+    kept = partition[2]
     with naming(kept.place):
         design = state.build(kept.table)
     if kept.precision is not None and state.var_weight is not None:
         design = replace(design, spread=np.sqrt(state.var_weight[1] / kept.precision))
     facts = measure_facts(state, kept.response, design.groups, state.recode(kept.table))
     H = [design.H] if design.scale is None else [design.H, design.scale.W]
-    largest = tuple(np.abs(X).max(axis=0, initial=0.0) for X in design.X)
+    slopes = tuple(np.any(X != 0.0, axis=0) for X in design.X)
     rows = DataPartition(kept.number, kept.place, kept.table.index, kept.response, design)
-    rows = rows if store is None else store.keep("rows", rows)
-    return rows, Learnt(tuple(map(Independence.of, H)), largest, facts)
+    return asked.keep("rows", rows), Learnt(tuple(map(Independence.of, H)), slopes, facts)
 
 
-def pick_rows(partition: tuple[Kept, Seen], positions: Sequence[IntArray]) -> Table:
+def pick_rows(partition: tuple[Any, Any, Kept], positions: Sequence[IntArray]) -> Table:
     """Inputs in the rows of a partition at some positions, given for every partition."""
-    return partition[0].table.pick(positions[partition[0].number])
+    kept = partition[2]
+    return kept.table.take(np.isin(np.arange(kept.table.n), positions[kept.number]))
 
 
 @contextmanager
@@ -294,11 +279,3 @@ def naming(place: str) -> Iterator[None]:
         if not place:
             raise
         raise type(error)(f"In {place}: {error}") from None
-
-
-_NONE = np.empty(0, dtype=np.intp)
-
-
-def _distinct(column: Column) -> Column:
-    values: Any = np.unique(column.values)
-    return replace(column, values=values, missing=np.zeros(len(values), dtype=bool))

@@ -1,184 +1,77 @@
-"""A specification and a data frame become the arrays of the training rows."""
+"""A specification and a table, or partitions of one, become the arrays of the training rows."""
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tobitgp.data.arrays import CensoredResponse, Design
-from tobitgp.data.columns import check_dates
-from tobitgp.data.design import DesignState, fit_design, input_names
-from tobitgp.data.response import (
-    Censored,
-    read_response,
-    recognise_duration,
-    recognise_text,
-    refuse_misread_limits,
-    refuse_unknown_limits,
-    unknown_rows,
-    warn_beyond,
+from tobitgp.data.arrays import CensoredResponse, Design, merge
+from tobitgp.data.columns import check_dates, check_slopes
+from tobitgp.data.design import DesignState, input_names, learn_design
+from tobitgp.data.linear import check_independence, row_wise
+from tobitgp.data.partition import (
+    Complete,
+    DataPartition,
+    Kept,
+    Learnt,
+    Missing,
+    Request,
+    Seen,
+    describe,
+    keep_rows,
+    make_rows,
+    pick_rows,
+    read_partition,
 )
-from tobitgp.data.row_arguments import read_weights
-from tobitgp.data.spellings import spell_numbers
-from tobitgp.data.table import RowNames, Table, column_names, read_table
-from tobitgp.errors import DataError, SpecError, user_level
-from tobitgp.formula.parse import refuse_response, unknown_column
+from tobitgp.data.response import Censored, recognise_duration, recognise_text
+from tobitgp.data.schema import Schema, head, merge_schemas
+from tobitgp.data.sources import Given, Source
+from tobitgp.data.table import Table, join_tables
+from tobitgp.data.training_summary import RowFacts
+from tobitgp.engines import LocalPartitions, Partitions, Store
+from tobitgp.errors import DataError, SpecError
+from tobitgp.formula.functions import nearest
 from tobitgp.formula.spec import ModelSpec, ScaleSpec
-from tobitgp.typing import Array, BoolArray, Frame
+from tobitgp.typing import BoolArray, Frame, IntArray
 
-Item = TypeVar("Item")
-
-
-def join(items: Sequence[Item]) -> Item:
-    """Put the arrays of equal dataclasses, or named tuples, after one another; what is no array is the first's."""
-    return items[0] if len(items) == 1 else _join(items)
-
-
-def _join(items: Sequence[Any]) -> Any:
-    first = items[0]
-    if isinstance(first, np.ndarray):
-        return np.concatenate(items)
-    if dataclasses.is_dataclass(first) and not isinstance(first, type):
-        names = [field.name for field in dataclasses.fields(first)]
-        return type(first)(**{name: _join([getattr(item, name) for item in items]) for name in names})
-    if isinstance(first, tuple):
-        parts = [_join(entries) for entries in zip(*items, strict=True)]
-        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
-    return first
-
-
-SIDES = {"exact": 0, "left": -1, "right": 1, "interval": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """Which rows are complete."""
-
-    n: int  # rows of the data
-    weightless: int  # rows of weight 0, which may miss anything
-    incomplete: RowNames  # rows that count, and miss something
-    missing: dict[str, int]  # for each column
-
-    def merge(self, other: Complete) -> Complete:
-        """Of both sets of rows."""
-        return Complete(
-            self.n + other.n,
-            self.weightless + other.weightless,
-            self.incomplete.merge(other.incomplete),
-            {name: count + other.missing[name] for name, count in self.missing.items()},
-        )
-
-    @property
-    def words(self) -> str:
-        """What is missing."""
-        listed = ", ".join(f"{name} ({count})" for name, count in self.missing.items() if count)
-        return f"missing values in {listed or 'no column'}"
-
-    @property
-    def _why_none(self) -> str:
-        if self.weightless == self.n:
-            return f"all {self.n} have weight 0"
-        return self.words + (f", and {self.weightless} rows of weight 0" if self.weightless else "")
-
-    def judge(self, missing: Literal["drop", "raise"]) -> None:
-        """Say which rows are left out."""
-        count, counted = self.incomplete.count, self.n - self.weightless
-        if count and missing == "raise":
-            raise DataError(f"{self.words}; first in {self.incomplete}")
-        if count == counted:
-            raise DataError(f"No row is left: {self._why_none}")
-        if count:
-            dropped = f"{count} of {self.n} rows {'is' if count == 1 else 'are'} dropped"
-            warnings.warn(f"{dropped}: {self.words}", UserWarning, stacklevel=user_level())
-
-
-class Counted(NamedTuple):
-    """Rows of each kind, left out or not, and those beyond their limits."""
-
-    kinds: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored
-    used: int  # rows that are not left out
-    beyond: RowNames
-    open: RowNames  # rows that say nothing of a time: it is positive
-
-    def merge(self, other: Counted) -> Counted:
-        """Of both sets of rows."""
-        kinds = {name: count + other.kinds[name] for name, count in self.kinds.items()}
-        return Counted(kinds, self.used + other.used, self.beyond.merge(other.beyond), self.open.merge(other.open))
-
-    def inside(self, place: str) -> Counted:
-        """The same, rows named as those of a partition."""
-        return self._replace(beyond=self.beyond.inside(place), open=self.open.inside(place))
-
-    def judge(self, missing: Literal["drop", "raise"]) -> None:
-        """Say which values were taken for others, and which rows are left out."""
-        warn_beyond(self.beyond)
-        n = sum(self.kinds.values())
-        count = self.open.count
-        says = f"{count} row{' says' if count == 1 else 's say'} nothing of a positive response ({self.open})"
-        why = "the lower end is not above 0, and the upper one is open"
-        if count and missing == "raise":
-            raise DataError(f"{says}: {why}")
-        if count and not n:
-            raise DataError(f"No row is left: {says}; {why}")
-        if not self.used:
-            raise DataError(f"No row is left: all {n} are censored, and censored='drop' leaves them out")
-        if count:
-            dropped = "it is dropped" if count == 1 else "they are dropped"
-            warnings.warn(f"{says}, and {dropped}: {why}", UserWarning, stacklevel=user_level())
-
-
-def complete_rows(spec: ModelSpec, inputs: Sequence[str], table: Table, weight: Array) -> tuple[BoolArray, Complete]:
-    """Rows of positive weight in which something is known of the response, and no input or code is missing.
-
-    Shapes: weight (n,); gives kept (n,).
-    """
-    counted = weight > 0
-    unknown = unknown_rows(spec, table)
-    uncoded = table.missing(spec.names("event"))
-    refuse_unknown_limits(spec, table, counted & unknown & ~uncoded)
-    incomplete = counted & (unknown | uncoded | table.missing(inputs))
-    names = dict.fromkeys((*spec.names("response", "event"), *inputs))
-    missing = {repr(name): int((table.columns[name].missing & counted).sum()) for name in names}
-    if spec.response.kind == "interval":
-        missing = {f"both ends of {spec.response.label}": int((unknown & counted).sum()), **missing}
-    found = Complete(table.n, int((~counted).sum()), table.name_rows(incomplete), missing)
-    return counted & ~incomplete, found
-
-
-def known_response(
-    spec: ModelSpec, table: Table, weight: Array, censored: Censored, *, log_time: bool = False
-) -> tuple[CensoredResponse, BoolArray, Counted]:
-    """What is known of the response in complete rows, and which of them are used; weight (n,); gives used (n,)."""
-    response, kind, beyond = read_response(spec, table, weight, censored=censored)
-    says = ~((kind == 1) & (response.lower <= 0.0)) if log_time else np.ones(table.n, dtype=bool)
-    used = says & (kind == 0) if censored == "drop" else says
-    kinds = {name: int((kind[says] == side).sum()) for name, side in SIDES.items()}
-    counted = Counted(kinds, int(used.sum()), table.name_rows(beyond & says), table.name_rows(~says))
-    return response if used.all() else response.rows(used), used, counted
+EXAMPLES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """Everything a fit needs from the data."""
+    """Everything a fit needs from data in memory."""
 
     response: CensoredResponse  # of the n rows that are kept
     design: Design  # of the same rows
     state: DesignState  # replays the covariates on new data
+    found: RowFacts  # what is remembered of the rows
     index: pd.Index  # row labels of the data
     kept: BoolArray  # (n_data,), rows of the data that are used
-    counts: dict[str, int]  # rows that are ``exact``
+    counts: dict[str, int]  # rows that are ``exact``, ``left``, ``right`` and ``interval`` censored, and ``dropped``
 
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Labels (n,) of the rows that are kept."""
         return self.index[self.kept].to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedData:
+    """Everything a fit needs from partitioned data."""
+
+    partitions: Partitions  # some may be without rows
+    columns: tuple[str, ...]  # of the linear part
+    state: DesignState
+    found: RowFacts
+    examples: Table  # inputs in some of the rows
+    counts: dict[str, int]  # as in ``TrainingData``
+    store: Store | None  # where arrays of partitions in this process are kept
 
 
 def prepare(
@@ -188,71 +81,133 @@ def prepare(
     scale: ScaleSpec | None = None,
     weights: str | Any | None = None,
     var_weights: str | Any | None = None,
-    missing: Literal["drop", "raise"] = "drop",
+    missing: Missing = "drop",
     censored: Censored = "model",
     log_time: bool = False,
 ) -> TrainingData:
-    """Read the training rows; weights, var_weights (n_data,)."""
-    check_request(spec, scale, column_names(data), missing, censored)
+    """Read the training rows of data in memory, which are one partition; weights, var_weights (n_data,).
+
+    The formulas were read with the names of the data's columns, and so name no others.
+    """
+    _check_options(missing, censored)
     inputs = input_names(spec, scale)
-    table = read_table(spell_response(spec, inputs, data), dict.fromkeys((*spec.names(), *inputs)))
-    index, n_data = table.index, table.n
-    if n_data == 0:
-        raise DataError("The data have no rows")
-    spec = recognise(spec, scale, table)
-    weight = read_weights(weights, data, n_data)
-    kept, complete = complete_rows(spec, inputs, table, weight)
-    complete.judge(missing)
-    table, weight = table.take(kept), weight[kept]
-    response, used, counted = known_response(spec, table, weight, censored, log_time=log_time)
-    refuse_misread_limits(spec, table)
-    counted.judge(missing)
-    if not used.all():
-        table = table.take(used)
-        kept[kept] = used
-    counts = {**counted.kinds, "dropped": n_data - sum(counted.kinds.values())}
-    design, state = fit_design(spec, table, scale)
-    if var_weights is not None:
-        w = read_weights(var_weights, data, n_data, "var_weights")[kept]
-        mean = float(np.average(w, weights=response.weight))
-        design = replace(design, spread=np.sqrt(mean / w))
-        state = replace(state, var_weight=(var_weights if isinstance(var_weights, str) else "", mean))
-    return TrainingData(response, design, state, index, kept, counts)
+    asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=True, store=None)
+    found = _read(LocalPartitions([Given(0, data)]), asked)
+    kept: Kept = found.kept.collect(itemgetter(2))[0]
+    rows: DataPartition = found.made.collect(itemgetter(0))[0]
+    index = found.tables.collect(attrgetter("table.index"))[0]
+    return TrainingData(rows.response, rows.design, found.state, found.facts, index, kept.rows, found.counts)
 
 
-def check_request(
-    spec: ModelSpec, scale: ScaleSpec | None, columns: Sequence[Any], missing: str, censored: str
-) -> None:
-    """Refuse unknown options, columns that are not there, and a noise scale that depends on the response."""
-    _check_option("missing", missing, ("drop", "raise"))
-    _check_option("censored", censored, ("model", "drop", "ignore"))
-    known = set(columns)
+def prepare_partitions(
+    spec: ModelSpec,
+    source: Source,
+    *,
+    scale: ScaleSpec | None = None,
+    weights: str | None = None,
+    var_weights: str | None = None,
+    missing: Missing = "drop",
+    censored: Censored = "model",
+    log_time: bool = False,
+    store: Store | None = None,
+) -> PartitionedData:
+    """Read the training rows where they are; see :func:`prepare`."""
+    _check_options(missing, censored)
+    beside = {"weights": weights, "var_weights": var_weights}
+    for what, name in beside.items():
+        if name is not None and not isinstance(name, str):
+            raise SpecError(f"{what}= of partitioned data is the name of one of their columns.")
+        if name is not None and name not in source.columns:
+            raise DataError(f"The data have no column {name!r} for the {what}{nearest(name, list(source.columns))}")
     for part in (spec,) if scale is None else (spec, scale):
-        for variable in sorted(part.variables, key=lambda item: item.start):
-            if variable.name not in known:
-                raise unknown_column(part.formula, variable.name, variable.start, columns)
-    if scale is not None:
-        refuse_response(scale, spec)
+        row_wise(part)
+    inputs = input_names(spec, scale)
+    asked = Request(spec, scale, inputs, weights, var_weights, missing, censored, log_time, whole=False, store=store)
+    found = _read(source.choose([*dict.fromkeys((*asked.names, *filter(None, beside.values())))]), asked)
+    examples = join_tables(found.kept.collect(pick_rows, _some([item.counted.used for item in found.seen])))
+    data = PartitionedData(
+        found.made.map(itemgetter(0)),
+        found.state.linear.columns,
+        found.state,
+        found.facts,
+        found.state.recode(examples),
+        found.counts,
+        store,
+    )
+    if store is not None:
+        store.forget("tables")
+    return data
 
 
-def recognise(spec: ModelSpec, scale: ScaleSpec | None, table: Table) -> ModelSpec:
-    """The model with what the types of its columns say of it; dates in the wrong place are refused."""
-    check_dates(spec, table)
-    if scale is not None:
-        check_dates(scale, table)
-    return recognise_duration(recognise_text(spec, table), table)
+class _Read(NamedTuple):
+    """Rows after each pass over them, and what is known of all."""
+
+    tables: Partitions  # of Tabled
+    kept: Partitions  # of (Complete, Seen, Kept)
+    made: Partitions  # of (DataPartition, Learnt)
+    seen: list[Seen]
+    state: DesignState
+    facts: RowFacts
+    counts: dict[str, int]
 
 
-def spell_response(spec: ModelSpec, inputs: Sequence[str], data: Frame) -> Frame:
-    """Data in which a response of numbers and text, ``<0.5`` among them, is all text."""
-    return spell_numbers(data, text_names(spec, inputs), mixed_only=True)
+def _read(partitions: Partitions, asked: Request) -> _Read:
+    """Type the columns of every partition, find the rows that are used, learn what is replayed, and make the arrays."""
+    tables = partitions.map(read_partition, asked)
+    spec, schema = _learn_schema(asked, tables)
+    asked = replace(asked, spec=spec)
+    kept = tables.map(keep_rows, asked, schema)
+    complete: Complete = merge(kept.collect(itemgetter(0)))
+    complete.judge(asked.missing)
+    seen: list[Seen] = kept.collect(itemgetter(1))
+    counted = merge([item.counted for item in seen])
+    counted.judge(asked.missing)
+
+    state = learn_design(spec, asked.scale, join_tables([item.examples for item in seen]))
+    if asked.var_weights is not None:
+        total, count = np.sum([item.precision for item in seen], axis=0)
+        name = asked.var_weights if isinstance(asked.var_weights, str) else ""
+        state = replace(state, var_weight=(name, float(total / count)))
+    made = kept.map(make_rows, asked, state)
+    learnt: Learnt = merge(made.collect(itemgetter(1)))
+    for part, independence in zip(state.parts, learnt.independence, strict=True):
+        check_independence(independence, part.linear.columns, part.spec.part)
+    check_slopes(spec, learnt.slopes)
+    counts = {**counted.kinds, "dropped": complete.n - sum(counted.kinds.values())}
+    return _Read(tables, kept, made, seen, state, learnt.facts, counts)
 
 
-def text_names(spec: ModelSpec, inputs: Sequence[str]) -> list[str]:
-    """Columns of the response that may hold numbers and text."""
-    return [name for name in spec.names("response") if name not in inputs]
+def _check_options(missing: str, censored: str) -> None:
+    options = (("missing", missing, ("drop", "raise")), ("censored", censored, ("model", "drop", "ignore")))
+    for name, value, allowed in options:
+        if not isinstance(value, str) or value not in allowed:
+            raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
 
 
-def _check_option(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise SpecError(f"{name}= is one of {', '.join(repr(item) for item in allowed)}, not {value!r}")
+def _learn_schema(asked: Request, tables: Partitions) -> tuple[ModelSpec, Schema]:
+    """What the columns of all partitions hold, and the formula as it reads once that is known."""
+    described = tables.collect(describe, asked.inputs)
+    if not sum(n for n, _ in described):
+        raise DataError("The data have no rows")
+    schema = merge_schemas([item for _, item in described], asked.text_names)
+    table = head(schema)
+    for part in (asked.spec, asked.scale):
+        if part is not None:
+            check_dates(part, table)
+    return recognise_duration(recognise_text(asked.spec, table), table), schema
+
+
+def _some(counts: Sequence[int]) -> tuple[IntArray, ...]:
+    """Positions in each partition of rows to take examples from: all, or some where there are many."""
+    total = sum(counts)
+    chosen = np.arange(total)
+    if total > EXAMPLES:
+        chosen = np.sort(np.random.default_rng(0).choice(total, EXAMPLES, replace=False))
+    return split_positions(chosen, counts)
+
+
+def split_positions(positions: IntArray, counts: Sequence[int]) -> tuple[IntArray, ...]:
+    """Ascending positions among all rows as positions in each partition."""
+    starts = np.cumsum([0, *counts])
+    cuts = np.split(positions, np.searchsorted(positions, starts[1:-1]))
+    return tuple(at - start for at, start in zip(cuts, starts[:-1], strict=True))

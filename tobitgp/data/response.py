@@ -14,12 +14,12 @@ from tobitgp.data.arrays import CensoredResponse
 from tobitgp.data.columns import bare_column, call_by_name, evaluate, finite
 from tobitgp.data.spellings import (
     check_ends,
-    holds_limits,
+    is_limit,
     open_far,
     open_rows,
+    read_bound,
     read_detects,
     read_end,
-    read_ends,
     read_flag,
     read_window,
 )
@@ -42,12 +42,11 @@ def warn_unmet_limits(counts: Mapping[str, int], limits: Sequence[Array | float]
         warnings.warn(_NONE_CENSORED, UserWarning, stacklevel=user_level())
 
 
-def flag_for_limit(what: str, text: str, side: str) -> str:
+def _flag_for_limit(what: str, text: str, side: str) -> str:
     """Say of a limit that it looks like a flag, and how that is written."""
-    lower = side == "lower"
-    flag = (
-        f"censor(nondetect={text}), 1 below its limit" if lower else f"censor(event={text}), 1 where the value was seen"
-    )
+    flag = f"censor(event={text}), 1 where the value was seen"
+    if side == "lower":
+        flag = f"censor(nondetect={text}), 1 below its limit"
     return f"{what}, as a flag of rows would; limits are values of the response. A flag is written {flag}"
 
 
@@ -55,37 +54,26 @@ def refuse_misread_limits(spec: ModelSpec, table: Table) -> None:
     """Refuse limits of training rows that look like a flag, or like those of the response before its transformation."""
     if spec.response.kind != "value" or spec.flag is not None or spec.censoring is None:
         return
-    y = evaluate(spec.response.value, table)
+    response = spec.response.value
+    y, names = evaluate(response, table), spec.names("response")
+    transformed = len(names) == 1 and bare_column(response, table) is None
     for side, limit in (("lower", spec.censoring.lower), ("upper", spec.censoring.upper)):
-        if limit is not None:
-            values = evaluate(limit, table)
-            _refuse_flag(limit, side, values, y, table)
-            _refuse_other_scale(spec, limit, values, y, table)
-
-
-def _refuse_flag(limit: Expression, side: str, values: Array, y: Array, table: Table) -> None:
-    """Limits of 0 and 1 are believed where values stand at them, and none beyond."""
-    if bare_column(limit, table) is None or set(np.unique(values)) != {0.0, 1.0}:
-        return
-    beyond = y < values if side == "lower" else y > values
-    if beyond.any() or not (y == values).any():
-        what = f"The {side} limit {limit.text} holds only 0 and 1"
-        rest = f"; where they are limits indeed, write 0 + {limit.text}"
-        raise DataError(flag_for_limit(what, limit.text, side) + rest)
-
-
-def _refuse_other_scale(spec: ModelSpec, limit: Expression, values: Array, y: Array, table: Table) -> None:
-    """Values stand at their limits before the response is transformed, and none after it."""
-    names, text = spec.names("response"), spec.response.value.text
-    if len(names) != 1 or bare_column(spec.response.value, table) is not None or (y == values).any():
-        return
-    at = table.columns[names[0]].values == values
-    if at.any():
-        there = re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", limit.text, text)
-        raise DataError(
-            f"{names[0]} equals its limit {limit.text} in {table.rows(at)}, and {text} nowhere does: the limits of "
-            f"{text} are on its own scale, censor({there})"
-        )
+        if limit is None:
+            continue
+        values = evaluate(limit, table)
+        met = bool((y == values).any())
+        beyond = y < values if side == "lower" else y > values
+        if bare_column(limit, table) is not None and set(np.unique(values)) == {0.0, 1.0} and (beyond.any() or not met):
+            what = f"The {side} limit {limit.text} holds only 0 and 1"
+            rest = f"; where they are limits indeed, write 0 + {limit.text}"
+            raise DataError(_flag_for_limit(what, limit.text, side) + rest)
+        at = table.columns[names[0]].values == values if transformed and not met else np.zeros(table.n, dtype=bool)
+        if at.any():
+            there = re.sub(rf"(?<!\w){re.escape(names[0])}(?!\w)", limit.text, response.text)
+            raise DataError(
+                f"{names[0]} equals its limit {limit.text} in {table.rows(at)}, and {response.text} nowhere does: the "
+                f"limits of {response.text} are on its own scale, censor({there})"
+            )
 
 
 def refuse_unknown_limits(spec: ModelSpec, table: Table, unknown: BoolArray) -> None:
@@ -121,10 +109,10 @@ def recognise_text(spec: ModelSpec, table: Table) -> ModelSpec:
 def recognise_duration(spec: ModelSpec, table: Table) -> ModelSpec:
     """Find out whether the response holds a duration: a column of them, or a difference of two columns of dates."""
     found = {
-        v.start: f"{v.name} - {v.beside}" if table.columns[v.name].dates else v.name
+        v.start: v.name if table.columns[v.name].kind == "duration" else f"{v.name} - {v.beside}"
         for v in spec.variables
         if v.role in ("response", "bound")
-        and (table.columns[v.name].duration or (v.beside and table.columns[v.name].dates))
+        and (table.columns[v.name].kind == "duration" or (v.beside and table.columns[v.name].kind == "date"))
     }
     return replace(spec, response=replace(spec.response, duration=found[min(found)])) if found else spec
 
@@ -146,7 +134,10 @@ def read_response(
     limit_lower, limit_upper = np.full(table.n, np.nan), np.full(table.n, np.nan)
     beyond = np.zeros(table.n, dtype=bool)
     if spec.response.kind == "interval":
-        lower, upper = read_ends(spec, table)
+        assert spec.response.upper is not None
+        lower = read_end(spec.response.value, "lower", -np.inf, table)
+        upper = read_end(spec.response.upper, "upper", np.inf, table)
+        check_ends(lower, upper, table)
     elif spec.flag is not None:
         lower, upper = _coded_ends(spec, spec.flag, table)
     elif spec.response.kind == "text":
@@ -162,7 +153,7 @@ def read_response(
     lower, upper = open_far(lower, upper)
     limit_lower, limit_upper = open_far(limit_lower, limit_upper)
     entry, exit = open_far(*read_window(spec, table))
-    kind = _kinds(lower, upper)
+    kind = np.select([lower == upper, np.isneginf(lower), np.isposinf(upper)], [0, -1, 1], 2)
     if censored == "ignore":
         middle = np.where(kind == 2, 0.5 * lower + 0.5 * upper, np.where(kind < 0, upper, lower))
         lower, upper = middle, middle.copy()
@@ -196,11 +187,6 @@ def read_limits(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _kinds(lower: Array, upper: Array) -> IntArray:
-    kinds = np.where(np.isneginf(lower), -1, np.where(np.isposinf(upper), 1, 2))
-    return np.where(lower == upper, 0, kinds).astype(np.intp)
-
-
 def _one_sided(y: Array, side: IntArray) -> tuple[Array, Array]:
     return np.where(side < 0, -np.inf, y), np.where(side > 0, np.inf, y)
 
@@ -230,11 +216,11 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
         column = table.columns[name]
         if column.levels is None:
             continue
-        limits = holds_limits(column)
+        limits = any(map(is_limit, column.levels))
         what = f"Column {name!r} holds text with limits such as '<0.5', which say by themselves what is censored"
         if limits and spec.response.kind != "value":
-            call = spec.response.label
-            raise FormulaError(f"{what}; write {name} ~ ... without {call}", spec.formula, _start(spec))
+            start = len(spec.formula) - len(spec.formula.lstrip())
+            raise FormulaError(f"{what}; write {name} ~ ... without {spec.response.label}", spec.formula, start)
         if limits and spec.censoring is not None:
             raise FormulaError(f"{what}; leave out '| censor(...)'", spec.formula, spec.censoring.start)
         if limits and bare_column(spec.response.value, table) is None:
@@ -242,15 +228,11 @@ def _refuse_text_limits(spec: ModelSpec, table: Table) -> None:
             raise DataError(f"{what}; they are read only where the column stands alone: {remedy}")
 
 
-def _start(spec: ModelSpec) -> int:
-    return len(spec.formula) - len(spec.formula.lstrip())
-
-
 def _read_value(spec: ModelSpec, table: Table) -> Array:
     """Evaluate the response: finite, and not negative where it is a right-censored time."""
     text = spec.response.value.text
     column = bare_column(spec.response.value, table)
-    if column is not None and column.boolean:
+    if column is not None and column.kind == "boolean":
         raise DataError(f"The response {column.name!r} holds True and False; a number is needed")
     y = finite(evaluate(spec.response.value, table), table, f"The response {text}")
     time = spec.response.flag is not None and spec.response.flag.codes == "event"
@@ -260,21 +242,14 @@ def _read_value(spec: ModelSpec, table: Table) -> Array:
 
 
 def _read_limit(limit: Expression | None, side: str, absent: float, table: Table) -> Array:
-    if limit is None:
-        return np.full(table.n, absent)
-    column = bare_column(limit, table)
-    if column is not None and column.boolean:
-        raise DataError(flag_for_limit(f"The {side} limit {limit.text} holds True and False", limit.text, side))
-    values = evaluate(limit, table)
-    wrong = np.isnan(values)
-    if wrong.any():
-        place = table.rows(wrong)
-        raise DataError(f"The {side} limit {limit.text} is missing in {place}; write {absent} where there is no limit")
+    column = None if limit is None else bare_column(limit, table)
+    if limit is not None and column is not None and column.kind == "boolean":
+        raise DataError(_flag_for_limit(f"The {side} limit {limit.text} holds True and False", limit.text, side))
+    values = read_bound(limit, absent, table, f"{side} limit", "no limit")
     wrong = values == -absent
-    if wrong.any():
-        raise DataError(
-            f"The {side} limit {limit.text} is {-absent} in {table.rows(wrong)}; no {side} limit is {absent}"
-        )
+    if limit is not None and wrong.any():
+        where = f"is {-absent} in {table.rows(wrong)}"
+        raise DataError(f"The {side} limit {limit.text} {where}; no {side} limit is {absent}")
     return values
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,6 @@ import pandas as pd
 from tobitgp.data.linear import LinearState, alias_text, formulaic_context
 from tobitgp.errors import DataError
 from tobitgp.formula.spec import LinearPart
-from tobitgp.typing import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,10 @@ def restore_linear(plain: PlainLinear, spec: LinearPart) -> LinearState:
     model_spec = _lay_out(text, plain, spec, aliases)
     if tuple(restore(name) for name in model_spec.column_names) != plain.columns:
         raise DataError(f"the columns of the {spec.part} are not those of the formula")
-    if not _same(_learned(model_spec), (plain.learned, plain.encodings)):
-        raise DataError(f"what the transforms of the {spec.part} learned is not complete")
+    try:
+        np.testing.assert_equal(_learned(model_spec), (plain.learned, plain.encodings))
+    except AssertionError:
+        raise DataError(f"what the transforms of the {spec.part} learned is not complete") from None
     return LinearState(plain.columns, None, aliases, model_spec)
 
 
@@ -63,10 +65,10 @@ def _lay_out(text: str, plain: PlainLinear, spec: LinearPart, aliases: Mapping[s
     encodings = {name: (Factor.Kind(kind), dict(state)) for name, (kind, state) in plain.encodings.items()}
     source = FormulaicSpec(
         formula=text,
-        transform_state={name: _copy(state) for name, state in plain.learned.items()},
+        transform_state=deepcopy(plain.learned),
         encoder_state=encodings,
     )
-    own = {name: _unknown for name, _ in spec.functions}
+    own = {name: lambda *args: np.full(1, np.nan) for name, _ in spec.functions}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         matrix = source.get_model_matrix(
@@ -78,36 +80,12 @@ def _lay_out(text: str, plain: PlainLinear, spec: LinearPart, aliases: Mapping[s
     return matrix.model_spec
 
 
-def _unknown(*args: Any) -> Array:
-    """Stands for a user's function on the missing row."""
-    return np.full(1, np.nan)
-
-
 def _learned(model_spec: Any) -> tuple[dict[str, Any], dict[str, tuple[str, dict[str, Any]]]]:
     """Transforms and codings by expression, in an order that does not depend on hashes."""
-    learned = {name: _copy(state) for name, state in sorted(model_spec.transform_state.items())}
+    learned = {name: deepcopy(state) for name, state in sorted(model_spec.transform_state.items())}
     # ``contrasts`` is there to be looked at; the formula says it again.
     encodings = {
-        name: (kind.value, {key: _copy(item) for key, item in state.items() if key != "contrasts"})
+        name: (kind.value, {key: deepcopy(item) for key, item in sorted(state.items()) if key != "contrasts"})
         for name, (kind, state) in sorted(model_spec.encoder_state.items())
     }
     return learned, encodings
-
-
-def _copy(value: Any) -> Any:
-    """Independent copy of nested state, dicts in the order of their keys."""
-    if isinstance(value, dict):
-        return {key: _copy(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_copy(item) for item in value]
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, dict) and isinstance(b, dict):
-        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
-    return bool(a == b) or (a != a and b != b)

@@ -13,6 +13,7 @@ from tobitgp.formula.functions import nearest
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 LEAST_WEIGHT = 1e-100
+_WRONG = {"factor": "text", "date": "dates", "duration": "durations"}
 _MEANT = {
     "weights": "a weight counts how many rows like this one were seen; 0 leaves one out",
     "var_weights": "the noise variance of a row is sigma^2 / w, infinite at 0; leave a row out by weights= of 0",
@@ -24,9 +25,8 @@ def read_weights(weights: Any, data: Frame, n: int, what: str = "weights") -> Ar
     if weights is None:
         return np.ones(n)
     column, table = _read(what, weights, data, n)
-    held = {"text": column.kind == "factor", "dates": column.dates, "durations": column.duration}
-    if any(held.values()):
-        raise DataError(f"The {what} {column.name!r} hold {max(held, key=held.__getitem__)}")
+    if column.kind in _WRONG:
+        raise DataError(f"The {what} {column.name!r} hold {_WRONG[column.kind]}")
     values = np.asarray(column.values, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tobitgp.data.table import kind_of
 from tobitgp.engines import DaskPartitions, LocalPartitions, Partitions
 from tobitgp.errors import DataError, SpecError
+from tobitgp.typing import Frame
 
 ROWS = 2**18  # of a partition, about
 
@@ -25,10 +27,10 @@ class Given:
     """A partition in memory."""
 
     number: int
-    frame: pd.DataFrame
+    frame: Frame
     place: str = ""
 
-    def load(self) -> pd.DataFrame:
+    def load(self) -> Frame:
         """The frame itself."""
         return self.frame
 
@@ -145,21 +147,20 @@ class RowGroups:
 Loader = Given | Delayed | RowGroups  # one partition of a table: its number, its name in messages, and load()
 
 
-def is_path(data: Any) -> bool:
-    """Whether data are named by a path."""
-    return isinstance(data, str | os.PathLike)
-
-
 def parquet_source(path: Any, client: Any) -> Source:
     """Files that a path, a pattern or a folder names: read here, or by the workers of a client."""
     files = find_files(path)
     opened = [_open(file) for file in files]
-    columns = opened[0].columns
-    for name, item in zip(files, opened, strict=True):
-        _check_same(files[0], columns, name, item.columns)
+    columns, _ = opened[0]
+    for name, (its, _) in zip(files, opened, strict=True):
+        for having, names, lacking, others in ((files[0], columns, name, its), (name, its, files[0], columns)):
+            odd = [name for name in names if name not in others]
+            if odd:
+                what = f"{having!r} has {odd[0]!r}, which {lacking!r} lacks"
+                raise DataError(f"The files have different columns: {what}")
 
     def choose(names: Sequence[str]) -> Partitions:
-        parts = [part for item in opened for part in _gather(item.groups)]
+        parts = [part for _, groups in opened for part in groups]
         partitions = [replace(part, columns=tuple(names), number=i) for i, part in enumerate(parts)]
         return LocalPartitions(partitions) if client is None else DaskPartitions.from_values(client, partitions)
 
@@ -186,27 +187,24 @@ def find_files(path: Any) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    columns: tuple[str, ...]
-    groups: tuple[RowGroups, ...]
-
-
 def _is_data(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and not any(part.startswith(("_", ".")) for part in file.parts)
 
 
-def _open(path: str) -> _Opened:
-    """Columns and row groups of a file."""
+def _open(path: str) -> tuple[tuple[str, ...], list[RowGroups]]:
+    """Columns of a file, and its row groups, put together until a partition has its rows."""
     with _opened(path) as file:
         names, metadata, about = file.schema_arrow.names, file.metadata, file.schema_arrow.pandas_metadata or {}
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     index = {name for name in about.get("index_columns", []) if isinstance(name, str)}
-    groups, start = [], 0
-    for i, rows in enumerate(sizes):
-        groups.append(RowGroups(path, (i,), start, rows))
-        start += rows
-    return _Opened(tuple(name for name in names if name not in index), tuple(groups or [RowGroups(path, (), 0, 0)]))
+    groups: list[RowGroups] = []
+    for i, (rows, start) in enumerate(zip(sizes, np.cumsum([0, *sizes]).tolist(), strict=False)):
+        last = groups[-1] if groups else None
+        if last is not None and last.rows + rows <= ROWS:
+            groups[-1] = replace(last, groups=(*last.groups, i), rows=last.rows + rows)
+        else:
+            groups.append(RowGroups(path, (i,), start, rows))
+    return tuple(name for name in names if name not in index), groups or [RowGroups(path, (), 0, 0)]
 
 
 @contextmanager
@@ -234,29 +232,10 @@ def _to_pandas(table: Any) -> pd.DataFrame:
     return frame
 
 
-def _check_same(first: str, columns: Sequence[str], other: str, its: Sequence[str]) -> None:
-    for having, names, lacking, others in ((first, columns, other, its), (other, its, first, columns)):
-        odd = [name for name in names if name not in others]
-        if odd:
-            raise DataError(f"The files have different columns: {having!r} has {odd[0]!r}, which {lacking!r} lacks")
-
-
-def _gather(parts: Sequence[RowGroups]) -> list[RowGroups]:
-    """Row groups of a file, put together until a partition has its rows."""
-    out: list[RowGroups] = []
-    for part in parts:
-        if out and out[-1].rows + part.rows <= ROWS:
-            last = out[-1]
-            out[-1] = RowGroups(last.path, (*last.groups, *part.groups), last.start, last.rows + part.rows)
-        else:
-            out.append(part)
-    return out
-
-
 def open_source(data: Any, engine: Any = None) -> Source | None:
     """The partitions of data that are not worked on as a whole."""
     client = find_client(engine, data)
-    if is_path(data):
+    if isinstance(data, str | os.PathLike):
         return parquet_source(data, client)
     if is_dask(data):
         return dask_source(data, client)

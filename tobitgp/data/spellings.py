@@ -15,8 +15,8 @@ import pandas as pd
 from tobitgp.data.columns import bare_column, call_by_name, evaluate
 from tobitgp.data.table import Column, Table, column_names
 from tobitgp.errors import DataError
-from tobitgp.formula.spec import CODES, STATUS_WORDS, Expression, Flag, ModelSpec
-from tobitgp.formula.syntax import read_expression, used_names
+from tobitgp.formula.spec import CODES, STATUS_WORDS, Expression, Flag, ModelSpec, TruncationSpec
+from tobitgp.formula.syntax import names_in, read_expression
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
 
 _VALUE = re.compile(r"\s*([<>]?)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
@@ -40,12 +40,9 @@ def read_detects(column: Column, table: Table) -> tuple[Array, IntArray]:
     return values, np.array([_SIDES[sign] for sign, _ in found], dtype=np.intp)[codes]
 
 
-def holds_limits(column: Column) -> bool:
-    """Tell whether a column of text holds values such as ``<0.5``."""
-    return any(
-        isinstance(level, str) and _VALUE.fullmatch(level) is not None and level.strip()[0] in "<>"
-        for level in column.levels or ()
-    )
+def is_limit(level: Any) -> bool:
+    """Tell whether a value is text such as ``<0.5``."""
+    return isinstance(level, str) and _VALUE.fullmatch(level) is not None and level.strip()[0] in "<>"
 
 
 def spell_numbers(data: Frame, names: Iterable[str], *, mixed_only: bool = False) -> Frame:
@@ -84,26 +81,16 @@ def _is_number(value: Any) -> bool:
 FAR = 1e140  # squares are formed of ends, and of their ratios to what is small
 
 
-def read_ends(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
-    """Ends of each row of ``interval(lo, hi)``; gives lower, upper (n,)."""
-    assert spec.response.upper is not None
-    lower = read_end(spec.response.value, "lower", -np.inf, table)
-    upper = read_end(spec.response.upper, "upper", np.inf, table)
-    check_ends(lower, upper, table)
-    return lower, upper
-
-
 def read_end(end: Expression, side: str, absent: float, table: Table) -> Array:
     """Values of one end, ``absent`` where it is open."""
     values = evaluate(end, table)
-    nan = np.isnan(values)
-    wrong = nan & ~_missing(end, table)
+    wrong = _broken(end, values, table)
     if wrong.any():
         raise DataError(f"The {side} end {end.text} is not a number in {table.rows(wrong)}")
     wrong = values == -absent
     if wrong.any():
         raise DataError(f"The {side} end {end.text} is {-absent} in {table.rows(wrong)}; an open end there is {absent}")
-    return np.where(nan, absent, values)
+    return np.where(np.isnan(values), absent, values)
 
 
 def check_ends(lower: Array, upper: Array, table: Table) -> None:
@@ -134,12 +121,8 @@ def open_rows(spec: ModelSpec, table: Table) -> BoolArray:
 
 def _broken(end: Expression, values: Array, table: Table) -> BoolArray:
     """Rows in which an end is no number though its columns are there; they are refused later."""
-    return np.isnan(values) & ~_missing(end, table)
-
-
-def _missing(end: Expression, table: Table) -> BoolArray:
-    """Rows in which a column of an end is missing."""
-    return table.missing(name for name in used_names(read_expression(end.text)) if name in table.columns)
+    names = {name.id for name in names_in(read_expression(end.text).tree)}
+    return np.isnan(values) & ~table.missing(names & set(table.columns))
 
 
 def read_flag(flag: Flag, spec: ModelSpec, table: Table) -> IntArray:
@@ -208,19 +191,18 @@ def _from_numbers(flag: Flag, values: Array, table: Table) -> IntArray:
 
 def read_window(spec: ModelSpec, table: Table) -> tuple[Array, Array]:
     """Ends of each row's window; gives entry, exit (n,)."""
-    window = spec.truncation
-    if window is None:
-        return np.full(table.n, -np.inf), np.full(table.n, np.inf)
-    return _end(window.lower, -np.inf, table), _end(window.upper, np.inf, table)
+    window = spec.truncation or TruncationSpec()
+    entry = read_bound(window.lower, -np.inf, table, "window end", "none")
+    return entry, read_bound(window.upper, np.inf, table, "window end", "none")
 
 
-def _end(expression: Expression | None, without: float, table: Table) -> Array:
-    if expression is None:
-        return np.full(table.n, without)
-    values = evaluate(expression, table)
-    lacking = np.isnan(values)
-    if lacking.any():
-        raise DataError(
-            f"The window end {expression.text} is missing in {table.rows(lacking)}; write {without} where there is none"
-        )
+def read_bound(bound: Expression | None, absent: float, table: Table, what: str, without: str) -> Array:
+    """A limit or the end of a window in each row, which may be open and not missing."""
+    if bound is None:
+        return np.full(table.n, absent)
+    values = evaluate(bound, table)
+    wrong = np.isnan(values)
+    if wrong.any():
+        missing = f"The {what} {bound.text} is missing in {table.rows(wrong)}"
+        raise DataError(f"{missing}; write {absent} where there is {without}")
     return values

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import KINDS, CensoredResponse, Design, Problem, Rows, Units, Window, take
+from tobitgp.data.arrays import KINDS, CensoredResponse, Design, HasRows, Problem, Rows, Units, Window, merge, take
 from tobitgp.data.moments import Moments, ResponseMoments
 from tobitgp.data.outcome import Outcome
 from tobitgp.errors import DataError
@@ -26,7 +25,7 @@ class Scaling(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownRows:
+class KnownRows(HasRows):
     """Some of the rows, in the order of the data."""
 
     response: CensoredResponse
@@ -34,22 +33,17 @@ class KnownRows:
     design: Design
     number: int = 0  # of the partition that they are
 
-    def rows(self, at: IntArray) -> KnownRows:
-        """Some of them; ``log_jacobian`` stays that of all."""
-        return take(self, at)
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What some of the rows tell of all."""
 
-    counts: IntArray  # (6,), rows of each kind: exact
-    weight: float  # sums of weights, of all rows and of exact ones
-    exact_weight: float  # sums of weights, of all rows and of exact ones
+    counts: IntArray  # (6,), rows of each kind, those of ``KINDS`` without and with a window
+    weight: float  # sum of the weights
     log_jacobian: float  # as in `Outcome`
-    sides: tuple[bool, bool]  # (2,), whether rows without a window are left-, and right-censored
+    sides: tuple[bool, bool]  # whether rows without a window are left-, and right-censored
     between: bool  # whether a value was seen between two ends
-    exact: tuple[float, float]  # least and largest exact value
+    exact: Moments  # (1,), of the exact values
     H: Moments
     X: tuple[Moments, ...]  # of each process's inputs
 
@@ -63,27 +57,13 @@ class Measured:
         """Number of exact rows."""
         return int(self.counts[0] + self.counts[len(KINDS)])
 
-    def merge(self, other: Measured) -> Measured:
-        """What both sets of rows tell together."""
-        return Measured(
-            self.counts + other.counts,
-            self.weight + other.weight,
-            self.exact_weight + other.exact_weight,
-            self.log_jacobian + other.log_jacobian,
-            (self.sides[0] or other.sides[0], self.sides[1] or other.sides[1]),
-            self.between or other.between,
-            (min(self.exact[0], other.exact[0]), max(self.exact[1], other.exact[1])),
-            self.H.merge(other.H),
-            tuple(a.merge(b) for a, b in zip(self.X, other.X, strict=True)),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Standard:
     """How rows are standardised."""
 
     units: Units
-    centre: Array  # (p,), ``(H - centre) @ mean`` is known of the response beside its offset
+    centre: Array  # (p,), of the linear columns
     mean: Array  # (p,), ``(H - centre) @ mean`` is known of the response beside its offset
     kinds: tuple[int, ...]  # kinds that occur, as :func:`row_kinds` numbers them
 
@@ -98,15 +78,13 @@ def measure_rows(partition: KnownRows) -> Measured:
     exact, open_window = known.exact, np.isinf(known.entry) & np.isinf(known.exit)
     below, above = np.isneginf(known.lower), np.isposinf(known.upper)
     between = np.isfinite(response.lower) & np.isfinite(response.upper) & (response.lower < response.upper)
-    values = response.lower[exact]
     return Measured(
         np.bincount(row_kinds(known), minlength=2 * len(KINDS)).astype(np.intp),
         float(weight.sum()),
-        float(weight[exact].sum()),
         known.log_jacobian,
         (bool((below & open_window).any()), bool((above & ~below & open_window).any())),
         bool(between.any()),
-        (float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))),
+        Moments.of(response.lower[exact, None], weight[exact]),
         Moments.of(partition.design.H, weight),
         tuple(Moments.of(X, weight) for X in partition.design.X),
     )
@@ -126,7 +104,7 @@ def measure_response(partition: KnownRows, centre: Array, mean: Array, known: tu
 
 def merge_measured(parts: Sequence[Measured]) -> Measured:
     """What all rows tell, from at least one part of them; moments are rounded."""
-    found = reduce(Measured.merge, parts)
+    found = merge(parts)
     return replace(found, H=found.H.rounded(), X=tuple(moments.rounded() for moments in found.X))
 
 
@@ -142,7 +120,7 @@ def find_units(
     shift, scale = _location_scale(response, centre)
     rules = scaling or [[Scaling(slice(None))]] * len(measured.X)
     of_x = [_input_units(moments, rule) for moments, rule in zip(measured.X, rules, strict=True)]
-    log_jacobian = measured.log_jacobian - measured.exact_weight * float(np.log(scale))
+    log_jacobian = measured.log_jacobian - measured.exact.weight * float(np.log(scale))
     return Units(shift, scale, log_time, tuple(c for c, _ in of_x), tuple(s for _, s in of_x), log_jacobian)
 
 
@@ -152,15 +130,20 @@ def scale_rows(partition: KnownRows, standard: Standard) -> Problem:
     lower, upper, offset = _shifted(partition, standard.centre, standard.mean)
     kind = row_kinds(known)
     order = np.argsort(kind, kind="stable")
-    ends = [(end - units.centre) / units.scale for end in (lower, upper, known.entry - offset, known.exit - offset)]
-    widths = [known.width / units.scale, known.span / units.scale]
+    ends = (lower, upper, known.entry - offset, known.exit - offset)
+    low, high, entry, exit = ((end - units.centre) / units.scale for end in ends)
+    is_open = np.isinf(low)
+    sign, limit = np.where(is_open, -1.0, 1.0), np.where(is_open, high, low)
+    window, width = Window(entry, exit, known.span / units.scale), known.width / units.scale
+    every = Rows("one-sided", low, high, limit, sign, known.weight, width, window, spread=design.spread)
+    rows = []
+    for code in standard.kinds:
+        some, name = take(every, np.flatnonzero(kind == code)), KINDS[code % len(KINDS)]
+        sign = some.sign if name == "one-sided" else np.zeros(len(some))
+        rows.append(replace(some, kind=name, sign=sign, window=some.window if code >= len(KINDS) else None))
     X = tuple((X - c)[order] / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True))
-    spread = None if design.spread is None else design.spread[order]
-    rows = _split(
-        standard.kinds, kind[order], *(values[order] for values in (*ends, *widths, known.weight)), spread=spread
-    )
-    code = tuple(None if g is None else g.code[order] for g in design.groups)
-    return Problem(rows, order, design.H[order], X, code, units)
+    codes = tuple(None if g is None else g.code[order] for g in design.groups)
+    return Problem(tuple(rows), order, design.H[order], X, codes, units)
 
 
 def standardise(
@@ -213,51 +196,18 @@ def _input_units(X: Moments, rules: Sequence[Scaling]) -> tuple[Array, Array]:
     centre, scale = np.zeros(len(X.mean)), np.ones(len(X.mean))
     for rule in rules:
         at = rule.columns
+        sd = (X.spread if rule.centred else X.size)[at]
+        _check_size("an input of gp()", sd)
         if rule.centred:
             centre[at] = X.mean[at]
-        scale[at] = _column_scale((X.spread if rule.centred else X.size)[at], rule.own)
+        if not rule.own and len(sd):
+            sd = np.sqrt(np.mean(sd * sd))
+        scale[at] = np.where(sd > 0, sd, 1.0)
     return centre, scale
-
-
-def _column_scale(sd: Array, own: bool) -> Array:
-    """Scales of columns from their sds, or one for all."""
-    if not len(sd):
-        return sd
-    _check_size("an input of gp()", sd)
-    if not own:
-        sd = np.full_like(sd, np.sqrt(np.mean(sd * sd)))
-    return np.where(sd > 0, sd, 1.0)
 
 
 def _check_size(what: str, sd: Array) -> None:
     """Refuse scales whose squares leave the range of floating-point numbers."""
     if ((sd > 1e140) | ((sd < 1e-140) & (sd > 0.0))).any():
-        raise DataError(
-            f"The standard deviation of {what} is {sd.max():.3g}; express it in units in which it is nearer to 1."
-        )
-
-
-def _split(
-    kinds: tuple[int, ...],
-    kind: IntArray,
-    lower: Array,
-    upper: Array,
-    entry: Array,
-    exit: Array,
-    width: Array,
-    span: Array,
-    weight: Array,
-    *,
-    spread: Array | None,
-) -> tuple[Rows, ...]:
-    """Rows of one kind each; the kinds of truncated rows count on from those of the others."""
-    out = []
-    for code in kinds:
-        at = kind == code
-        name = KINDS[code % len(KINDS)]
-        lo, up = lower[at], upper[at]
-        sign = np.where(np.isinf(lo), -1.0, 1.0) if name == "one-sided" else np.zeros(len(lo))
-        window = Window(entry[at], exit[at], span[at]) if code >= len(KINDS) else None
-        limit, noise = np.where(np.isinf(lo), up, lo), None if spread is None else spread[at]
-        out.append(Rows(name, lo, up, limit, sign, weight[at], width[at], window, spread=noise))
-    return tuple(out)
+        remedy = "express it in units in which it is nearer to 1."
+        raise DataError(f"The standard deviation of {what} is {sd.max():.3g}; {remedy}")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tobitgp.data.arrays import join
 from tobitgp.errors import DataError
 from tobitgp.formula.functions import DAY
 from tobitgp.typing import Array, BoolArray, Frame, IntArray
@@ -25,9 +26,8 @@ def days_since_1970(dates: pd.Series[Any]) -> Array:
 
 def is_duration(series: pd.Series[Any]) -> bool:
     """Whether a column holds durations, of numpy, pandas, Arrow or Python."""
-    if getattr(series.dtype, "kind", "O") != "O":
-        return getattr(series.dtype, "kind", "O") == "m"
-    return pd.api.types.infer_dtype(series, skipna=True) in ("timedelta", "timedelta64")
+    code = getattr(series.dtype, "kind", "O")
+    return code == "m" or (code == "O" and pd.api.types.infer_dtype(series) in ("timedelta", "timedelta64"))
 
 
 def days_long(durations: pd.Series[Any]) -> Array:
@@ -72,6 +72,9 @@ class RowNames:
         return f"{text} and {more} more" if more else text
 
 
+Kind = Literal["number", "boolean", "date", "duration", "factor"]
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column, as numbers or as a factor."""
@@ -79,15 +82,8 @@ class Column:
     name: str
     values: Array | IntArray  # (n,), numbers, NaN where missing; for a factor the codes of its levels, NaN-free
     missing: BoolArray  # (n,)
+    kind: Kind = "number"  # dates are numbers too, of days since 1970, and so are durations, in days
     levels: tuple[Any, ...] | None = None  # levels of a factor, codes pointing into it and -1 where missing
-    boolean: bool = False  # whether the numbers were True and False
-    dates: bool = False  # whether the numbers are dates, in days since 1970
-    duration: bool = False  # whether the numbers are durations, in days
-
-    @property
-    def kind(self) -> Literal["number", "factor"]:
-        """What the column holds."""
-        return "number" if self.levels is None else "factor"
 
     def take(self, rows: BoolArray) -> Column:
         """Keep some of the rows and all levels."""
@@ -167,25 +163,24 @@ def read_table(data: Frame, names: Iterable[str]) -> Table:
 def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     """Type one column: numbers of any width as float64, dates and durations in days, text and categories as factors."""
     dtype: Any = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        return _numbers(name, series.to_numpy(dtype=np.float64), dtype.kind == "b")
     if isinstance(dtype, pd.CategoricalDtype):
         codes: IntArray = np.asarray(series.cat.codes, dtype=np.intp)
-        return Column(name, codes, codes < 0, tuple(series.cat.categories))
+        return Column(name, codes, codes < 0, "factor", tuple(series.cat.categories))
     if isinstance(dtype, pd.SparseDtype):
         return read_column(name, pd.Series(np.asarray(series.array)), index)
-    kind = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
-    if kind in "fiub":
-        return _numbers(name, series.to_numpy(dtype=np.float64, na_value=np.nan), kind == "b")
-    if kind == "M":
-        return read_dates(name, series)
     if isinstance(dtype, pd.PeriodDtype):
         raise DataError(f"Column {name!r} holds periods ({dtype}); make dates of it by .dt.to_timestamp()")
-    if kind == "m":
-        return _read_durations(name, series)
-    if kind == "c":
+    code = "O" if pd.api.types.is_string_dtype(dtype) else getattr(dtype, "kind", "O")
+    if code in "fiub":
+        absent: dict[str, Any] = {} if isinstance(dtype, np.dtype) else {"na_value": np.nan}
+        return _numbers(name, series.to_numpy(dtype=np.float64, **absent), "boolean" if code == "b" else "number")
+    if code == "M":
+        return read_dates(name, series)
+    if code == "m":
+        return _numbers(name, days_long(series), "duration")
+    if code == "c":
         raise DataError(f"Column {name!r} holds complex numbers")
-    if kind != "O":
+    if code != "O":
         raise DataError(f"Column {name!r} has the type {dtype}, which is neither numbers nor text")
     return _read_objects(name, series, index)
 
@@ -193,19 +188,13 @@ def read_column(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
 def read_dates(name: str, series: pd.Series[Any]) -> Column:
     """Read dates in days; only ``decimal_year`` and differences of two may use them."""
     try:
-        days = days_since_1970(series)
+        return _numbers(name, days_since_1970(series), "date")
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"Column {name!r} holds dates that cannot be read: {error}") from error
-    return Column(name, days, np.isnan(days), dates=True)
 
 
-def _read_durations(name: str, series: pd.Series[Any]) -> Column:
-    days = days_long(series)
-    return Column(name, days, np.isnan(days), duration=True)
-
-
-def _numbers(name: str, values: Array, boolean: bool) -> Column:
-    return Column(name, values, np.isnan(values), None, boolean)
+def _numbers(name: str, values: Array, kind: Kind) -> Column:
+    return Column(name, values, np.isnan(values), kind)
 
 
 def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
@@ -215,31 +204,30 @@ def _read_objects(name: str, series: pd.Series[Any], index: pd.Index) -> Column:
     present = values[~missing]
     if len(present) == 0:
         return Column(name, np.full(len(values), np.nan), missing)
-    is_text = np.fromiter((isinstance(value, str) for value in present), dtype=bool, count=len(present))
-    if not is_text.all():
-        if all(isinstance(value, datetime.date) for value in present):
-            return read_dates(name, series)
-        if is_duration(series):
-            return _read_durations(name, series)
-        _refuse_objects(name, values, missing, index)
-    codes, levels = pd.factorize(values, sort=True)
-    return Column(name, codes.astype(np.intp), missing, tuple(levels))
+    if all(isinstance(value, str) for value in present):
+        codes, levels = pd.factorize(values, sort=True)
+        return Column(name, codes.astype(np.intp), missing, "factor", tuple(levels))
+    if all(isinstance(value, datetime.date) for value in present):
+        return read_dates(name, series)
+    if is_duration(series):
+        return _numbers(name, days_long(series), "duration")
+    raise _wrong_objects(name, values, missing, index)
 
 
-def _refuse_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) -> None:
+def _wrong_objects(name: str, values: Any, missing: BoolArray, index: pd.Index) -> DataError:
     """Say what an object column holds and what to do about it."""
-    types = sorted({type(value).__name__ for value in values[~missing]})
-    if any(hasattr(value, "year") for value in values[~missing]):
-        raise DataError(f"Column {name!r} holds {', '.join(types)} mixed; make all of it dates by pd.to_datetime")
+    present = values[~missing]
+    types = sorted({type(value).__name__ for value in present})
+    if any(hasattr(value, "year") for value in present):
+        return DataError(f"Column {name!r} holds {', '.join(types)} mixed; make all of it dates by pd.to_datetime")
     if "str" in types:
-        mask = np.array([isinstance(value, str) for value in values])
-        found = (
-            f"text and {', '.join(t for t in types if t != 'str')} mixed; text stands in {Table({}, index).rows(mask)}"
-        )
-        raise DataError(f"Column {name!r} holds {found}; make it all numbers or all text")
-    numbers = all(isinstance(value, Number) for value in values[~missing])
+        others = ", ".join(kind for kind in types if kind != "str")
+        rows = Table({}, index).rows(np.array([isinstance(value, str) for value in values]))
+        mixed = f"text and {others} mixed; text stands in {rows}"
+        return DataError(f"Column {name!r} holds {mixed}; make it all numbers or all text")
+    numbers = all(isinstance(value, Number) for value in present)
     remedy = f"make numbers of it: df[{name!r}] = pd.to_numeric(df[{name!r}])" if numbers else "give numbers or text"
-    raise DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}")
+    return DataError(f"Column {name!r} has the type object and holds {', '.join(types)}; {remedy}")
 
 
 def _as_series(name: str, values: Any) -> pd.Series[Any]:
@@ -274,10 +262,7 @@ def _common_index(data: Mapping[str, Any], series: Mapping[str, pd.Series[Any]])
 
 def join_tables(tables: Sequence[Table]) -> Table:
     """Rows of tables with the same columns and levels, after one another."""
-    columns = {}
-    for name, first in tables[0].columns.items():
-        values = np.concatenate([table.columns[name].values for table in tables])
-        missing = np.concatenate([table.columns[name].missing for table in tables])
-        columns[name] = replace(first, values=values, missing=missing)
-    index = pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables]))
-    return Table(columns, index)
+    if len(tables) == 1:
+        return tables[0]
+    columns = {name: join([table.columns[name] for table in tables]) for name in tables[0].columns}
+    return Table(columns, pd.Index(np.concatenate([np.asarray(table.index, dtype=object) for table in tables])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,12 @@ import pandas as pd
 from tobitgp.data.arrays import CensoredResponse, Groups
 from tobitgp.data.design import DesignState
 from tobitgp.data.moments import Moments
-from tobitgp.data.prepare import TrainingData
 from tobitgp.data.table import Column, Table, iso_date, read_table
 from tobitgp.errors import SpecError
 from tobitgp.typing import Array
+
+if TYPE_CHECKING:
+    from tobitgp.data.prepare import TrainingData
 
 NO_ROWS = "This fit holds no training rows (it was loaded from a file, or made from partitioned data)"
 
@@ -32,11 +34,11 @@ class ColumnFacts:
     """One input column in the rows used."""
 
     kind: Literal["number", "boolean", "factor", "date"]
-    minimum: float  # of numbers and truth values; NaN for the others
-    maximum: float  # of numbers and truth values; NaN for the others
-    sd: float  # of numbers and truth values; NaN for the others
-    typical: Any  # weighted mean of numbers
-    example: Any  # A value that occurs
+    minimum: float  # of numbers and truth values; NaN for the others, as the next two
+    maximum: float
+    sd: float
+    typical: Any  # weighted mean of numbers, else the value with most weight
+    example: Any  # a value that occurs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,49 +57,34 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnMeasure:
+    """One input column in some of the rows."""
+
+    weights: dict[float, float]  # weight of each value of truth values and numbers in ``C(...)``
+    weighted: Moments  # of numbers, with the weights of the rows
+    plain: Moments  # of numbers, without the weights
+
+
+@dataclass(frozen=True, slots=True)
 class RowFacts:
     """What some of the rows tell of the facts of all."""
 
     n: int
     nobs: float
     any_censored: bool
-    mean_limits: tuple[float, float]  # weighted means of their limits, and of the ends of their windows; 0 without rows
-    mean_window: tuple[float, float]  # weighted means of their limits, and of the ends of their windows; 0 without rows
+    ends: Array  # (4,), weighted sums of the limits of the instrument and of the ends of the windows
     columns: dict[str, ColumnMeasure]
     groups: tuple[Array | None, ...]  # (size,), weight of each group of each process
 
-    def merge(self, other: RowFacts) -> RowFacts:
-        """What both sets of rows tell."""
-        if self.n == 0 or other.n == 0:
-            return self if other.n == 0 else other
-        nobs = self.nobs + other.nobs
-        ends = zip((*self.mean_limits, *self.mean_window), (*other.mean_limits, *other.mean_window), strict=True)
-        low, high, entry, exit = ((self.nobs * a + other.nobs * b) / nobs for a, b in ends)
-        return RowFacts(
-            self.n + other.n,
-            nobs,
-            self.any_censored or other.any_censored,
-            (low, high),
-            (entry, exit),
-            {name: item.merge(other.columns[name]) for name, item in self.columns.items()},
-            tuple(None if a is None or b is None else a + b for a, b in zip(self.groups, other.groups, strict=True)),
-        )
+    @property
+    def mean_limits(self) -> tuple[float, float]:
+        """Weighted means of the limits of the instrument, NaN where they are unknown."""
+        return float(self.ends[0] / self.nobs), float(self.ends[1] / self.nobs)
 
-
-@dataclass(frozen=True, slots=True)
-class ColumnMeasure:
-    """One input column in some of the rows."""
-
-    weights: dict[float, float]  # weight of each value of truth values and numbers in ``C(...)``
-    weighted: Moments  # of numbers, with the weights of the rows and without
-    plain: Moments  # of numbers, with the weights of the rows and without
-
-    def merge(self, other: ColumnMeasure) -> ColumnMeasure:
-        """Of both sets of rows."""
-        weights = dict(self.weights)
-        for value, weight in other.weights.items():
-            weights[value] = weights.get(value, 0.0) + weight
-        return ColumnMeasure(weights, self.weighted.merge(other.weighted), self.plain.merge(other.plain))
+    @property
+    def mean_window(self) -> tuple[float, float]:
+        """Weighted means of the ends of the windows."""
+        return float(self.ends[2] / self.nobs), float(self.ends[3] / self.nobs)
 
 
 def remember(
@@ -112,8 +99,7 @@ def remember(
     else:
         table = read_table(covariates, [str(name) for name in covariates.columns])
     table = training.state.recode(table)
-    found = measure_facts(training.state, training.response, training.design.groups, table)
-    return make_facts(training.state, found, training.counts, names, table, together)
+    return make_facts(training.state, training.found, training.counts, names, table, together)
 
 
 def measure_facts(
@@ -122,13 +108,11 @@ def measure_facts(
     """What some rows tell of the facts of all."""
     weight = response.weight
     ends = (response.limit_lower, response.limit_upper, response.entry, response.exit)
-    low, high, entry, exit = (float(np.average(x, weights=weight)) if len(x) else 0.0 for x in ends)
     return RowFacts(
         len(weight),
         float(weight.sum()),
         bool((response.lower != response.upper).any()),
-        (low, high),
-        (entry, exit),
+        np.array([(end * weight).sum() for end in ends]),
         {name: _measure(state, column, weight) for name, column in table.columns.items()},
         group_weights(groups, weight),
     )
@@ -151,20 +135,20 @@ def make_facts(
     together: Sequence[Sequence[str]] = (),
 ) -> Facts:
     """Facts from what all rows tell."""
-    rows = _example_rows(examples, together)
     columns = {
-        name: _column_facts(state, examples.columns[name], found.columns[name], row) for name, row in rows.items()
+        name: _column_facts(examples.columns[name], found.columns[name], row)
+        for name, row in _example_rows(examples, together).items()
     }
     return Facts(
-        n=found.n,
-        nobs=found.nobs,
-        counts=dict(counts),
-        any_censored=found.any_censored,
-        limits_known=not (np.isnan(found.mean_limits[0]) or np.isnan(found.mean_limits[1])),
-        mean_limits=found.mean_limits,
-        mean_window=found.mean_window,
-        names=tuple(names),
-        columns=columns,
+        found.n,
+        found.nobs,
+        dict(counts),
+        found.any_censored,
+        not np.isnan(found.mean_limits).any(),
+        found.mean_limits,
+        found.mean_window,
+        tuple(names),
+        columns,
     )
 
 
@@ -180,25 +164,23 @@ def constant_column(state: DesignState, facts: ColumnFacts, name: str, value: An
 def _measure(state: DesignState, column: Column, weight: Array) -> ColumnMeasure:
     values = np.asarray(column.values, dtype=np.float64)
     weights: dict[float, float] = {}
-    if column.boolean or column.levels is not None or coded_values(state, column.name) is not None:
+    if column.kind in ("boolean", "factor") or coded_values(state, column.name) is not None:
         seen, codes = np.unique(values, return_inverse=True)
         weights = dict(zip(seen.tolist(), np.bincount(codes, weights=weight).tolist(), strict=True))
     numbers = values[:, None] if column.levels is None else np.empty((len(values), 0))
     return ColumnMeasure(weights, Moments.of(numbers, weight), Moments.of(numbers, np.ones(len(values))))
 
 
-def _column_facts(state: DesignState, column: Column, found: ColumnMeasure, row: int) -> ColumnFacts:
+def _column_facts(column: Column, found: ColumnMeasure, row: int) -> ColumnFacts:
     heaviest = max(sorted(found.weights), key=found.weights.__getitem__) if found.weights else None
+    example, plain, none = float(column.values[row]), found.plain, (np.nan, np.nan, np.nan)
     if column.levels is not None:
         assert heaviest is not None
-        example = column.levels[int(column.values[row])]
-        return ColumnFacts("factor", np.nan, np.nan, np.nan, column.levels[int(heaviest)], example)
-    example = float(column.values[row])
-    if column.dates:
-        return ColumnFacts("date", np.nan, np.nan, np.nan, None, iso_date(example))
-    plain = found.plain
+        return ColumnFacts("factor", *none, column.levels[int(heaviest)], column.levels[int(example)])
+    if column.kind == "date":
+        return ColumnFacts("date", *none, None, iso_date(example))
     numbers = float(plain.minimum[0]), float(plain.maximum[0]), float(plain.spread[0])
-    if column.boolean:
+    if column.kind == "boolean":
         return ColumnFacts("boolean", *numbers, bool(heaviest), bool(example))
     typical = float(found.weighted.mean[0]) if heaviest is None else heaviest
     return ColumnFacts("number", *numbers, typical, example)
@@ -220,12 +202,8 @@ def _example_rows(table: Table, together: Sequence[Sequence[str]]) -> dict[str, 
         joined = set().union(*(group[name] for name in used if name in group))
         group |= dict.fromkeys(joined, joined)
     rows: dict[str, int] = {}
-    for name in group:
-        members = sorted(group[name])
-        numbers = [item for item in members if table.columns[item].levels is None and not table.columns[item].dates]
-        row = next((rows[item] for item in members if item in rows), 0)
-        if numbers and not any(item in rows for item in members):
-            x = table.columns[numbers[0]].values
-            row = int(np.argmin(np.abs(x - np.median(x))))
-        rows[name] = row
+    for name, members in group.items():
+        numbers = sorted(item for item in members if table.columns[item].kind not in ("factor", "date"))
+        x = table.columns[numbers[0]].values if numbers else np.zeros(1)
+        rows[name] = int(np.argmin(np.abs(x - np.median(x))))
     return rows

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
-from tobitgp.formula.expressions import literal, literals, read_flag, read_group, read_inputs, read_options
-from tobitgp.formula.spec import Expression, GPFactor, GPTerm, default_label
-from tobitgp.formula.syntax import Syntax
+from tobitgp.formula.expressions import literal, literals, read_by, read_flag, read_inputs, read_options
+from tobitgp.formula.spec import GPFactor, GPTerm, default_label
+from tobitgp.formula.syntax import Syntax, called
 
 _S = ("bs", "k", "by", "m")
 _HSGP = ("m", "c", "L", "by", "cov", "share_cov", "iso", "centered", "scale", "drop_first", "k")
@@ -20,7 +19,7 @@ _BASES = {"re": "re({0})", "cc": _CYCLIC, "cp": _CYCLIC}
 
 def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
     """Read ``s(x, bs="gp", k=, by=, m=)`` or ``hsgp(x, cov=, by=, ...)``."""
-    function, notes = syntax.called(node), []
+    function, notes = called(node), []
     options = read_options(syntax, node, _S if function == "s" else _HSGP)
     if function == "s":
         _check_basis(syntax, node, options)
@@ -30,16 +29,22 @@ def read_alias(syntax: Syntax, node: ast.Call) -> GPTerm:
         if not isinstance(options.get("m"), ast.UnaryOp):  # mgcv takes the trend out where m= is negative
             notes.append(f"the linear trend that mgcv adds is written + {' + '.join(item.text for item in inputs)}")
     else:
-        kernel, isotropic = _read_covariance(syntax, options)
-    by = read_group(syntax, options["by"], "by", "by=") if "by" in options else None
+        kernel = _read_covariance(syntax, options)
+        isotropic = read_flag(syntax, options, "iso")
+    by = read_by(syntax, options)
     unused = [name for name in _UNUSED[function] if name in options]
     for name in unused:
         list(literals(syntax, options[name], f"{name}= takes plain values: numbers, True or False, or a list of them"))
     if unused:
-        notes.insert(0, _unused_words(unused))
+        *first, last = (f"{name}=" for name in unused)
+        listed = f"{', '.join(first)} and {last} set" if first else f"{last} sets"
+        notes.insert(0, f"{listed} a basis that is not used here")
     ard = not isotropic or len(inputs) == 1
-    spelling = _spell(inputs, kernel, ard, by)
-    factor = GPFactor(inputs, kernel, ard)
+    words = [item.text for item in inputs]
+    words += [] if kernel == "rbf" else [f'kernel="{kernel}"']
+    words += [] if ard else ["ard=False"]
+    words += [] if by is None else [f"by={by.text}"]
+    factor, spelling = GPFactor(inputs, kernel, ard), f"gp({', '.join(words)})"
     return GPTerm((factor,), default_label(inputs, by), by, spelling, syntax.text(node), "; ".join(notes))
 
 
@@ -67,31 +72,13 @@ def _read_correlation(syntax: Syntax, node: ast.expr | None) -> str:
     return _CORRELATIONS[abs(number)]
 
 
-def _read_covariance(syntax: Syntax, options: dict[str, ast.expr]) -> tuple[str, bool]:
-    """Kernel of ``hsgp``, and whether one length-scale serves all inputs."""
-    kernel = "rbf"
-    if "cov" in options:
-        cov = literal(options["cov"])
-        if not isinstance(cov, str) or cov not in _COVARIANCES:
-            known = ", ".join(f'"{name}"' for name in _COVARIANCES)
-            syntax.fail(options["cov"], f"cov= is one of {known}; gp(x, kernel=) has more")
-        kernel = _COVARIANCES[cov]
-    if "share_cov" in options and not read_flag(syntax, "share_cov", options["share_cov"]):
+def _read_covariance(syntax: Syntax, options: dict[str, ast.expr]) -> str:
+    """Kernel of ``hsgp``, whose hyper-parameters all levels share."""
+    cov = literal(options["cov"]) if "cov" in options else "ExpQuad"
+    if not isinstance(cov, str) or cov not in _COVARIANCES:
+        known = ", ".join(f'"{name}"' for name in _COVARIANCES)
+        syntax.fail(options["cov"], f"cov= is one of {known}; gp(x, kernel=) has more")
+    if not read_flag(syntax, options, "share_cov"):
         remedy = "by= shares them; for curves with their own write I(g == 'a'):gp(x) for each level"
         syntax.fail(options["share_cov"], f"Hyper-parameters of each level are not supported; {remedy}")
-    return kernel, read_flag(syntax, "iso", options["iso"]) if "iso" in options else True
-
-
-def _unused_words(names: Sequence[str]) -> str:
-    listed = [f"{name}=" for name in names]
-    joined = f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
-    return f"{joined} {'set' if len(listed) > 1 else 'sets'} a basis that is not used here"
-
-
-def _spell(inputs: Sequence[Expression], kernel: str, ard: bool, by: Expression | None) -> str:
-    """Write a process as a user would."""
-    words = [item.text for item in inputs]
-    words += [] if kernel == "rbf" else [f'kernel="{kernel}"']
-    words += [] if ard else ["ard=False"]
-    words += [] if by is None else [f"by={by.text}"]
-    return f"gp({', '.join(words)})"
+    return _COVARIANCES[cov]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, NOT_YET, PLACES, SPECIAL_TERMS, Function, nearest
 from tobitgp.formula.spec import Expression, Role
-from tobitgp.formula.syntax import Syntax, check_depth
+from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, names_in
 
 MAX_EXPONENT = 100
 MAX_OPTION = 100
@@ -46,8 +46,7 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.Constant():
             syntax.fail(node, f"{syntax.text(node)} cannot stand here; {_ALLOWED}")
         case ast.Name():
-            if not syntax.is_constant(node):
-                syntax.meet(node, role)
+            syntax.meet(node, role)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
             _check(syntax, node.operand, role, linear)
         case ast.BinOp(op=ast.MatMult()):
@@ -55,9 +54,8 @@ def _check(syntax: Syntax, node: ast.expr, role: Role, linear: bool = False) -> 
         case ast.BinOp(op=ast.BitOr()):
             syntax.fail(node, "'|' sets off the censoring at the end of the formula and cannot stand here")
         case ast.BinOp(op=ast.Sub(), left=ast.Name() as left, right=ast.Name() as right):
-            for side, other in ((left, right), (right, left)):
-                if not syntax.is_constant(side):
-                    syntax.meet(side, role, beside=syntax.name(other))
+            syntax.meet(left, role, beside=right.id)
+            syntax.meet(right, role, beside=left.id)
         case ast.BinOp(op=op) if isinstance(op, _OPERATORS):
             if isinstance(op, ast.Pow):
                 _check_power(syntax, node)
@@ -81,7 +79,7 @@ def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
     """Refuse powers that could be computed to millions of digits."""
     if _has_columns(syntax, node.right):
         return
-    exponent = None if any(isinstance(n, ast.Call) for n in ast.walk(node.right)) else constant_value(node.right)
+    exponent = constant_value(node.right)
     if exponent is None or abs(exponent) > MAX_EXPONENT:
         message = f"An exponent is a number between -{MAX_EXPONENT} and {MAX_EXPONENT}, or holds a column"
         syntax.fail(node.right, message)
@@ -91,10 +89,7 @@ def _check_power(syntax: Syntax, node: ast.BinOp) -> None:
 
 
 def _has_columns(syntax: Syntax, node: ast.expr) -> bool:
-    """Tell whether a column stands in a tree."""
-    called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    names = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in called)
-    return any(not syntax.is_constant(name) for name in names)
+    return any(not syntax.is_constant(name) for name in names_in(node))
 
 
 def constant_value(node: ast.expr) -> float | None:
@@ -116,13 +111,11 @@ def constant_value(node: ast.expr) -> float | None:
 
 
 def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> None:
-    """Check a call of a registered function with its arguments."""
-    name = syntax.called(node)
+    """Check a call of a registered function, or of a user's own, with its arguments."""
+    name = called(node)
     if not name:
         syntax.fail(node, "Only a function's plain name can be called")
-    own = [own for own, _ in syntax.functions]
-    row = FUNCTIONS.get(name)
-    if name in own:
+    if name in syntax.own:
         if node.keywords:
             syntax.fail(node.keywords[0], f"{name}() takes no named arguments here; its arguments are columns")
         if not node.args:
@@ -130,26 +123,32 @@ def check_call(syntax: Syntax, node: ast.Call, role: Role, *, linear: bool) -> N
         for arg in node.args:
             _check(syntax, arg, role)
         return
+    row = FUNCTIONS.get(name)
+    if row is None:
+        _refuse_call(syntax, node, name)
+    if row.kind == "contrast":
+        syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
+    if row.kind == "array":
+        _check_array_call(syntax, node, name, row, role, linear)
+    elif linear:
+        _check_linear_call(syntax, node, name, row, role)
+    else:
+        remedy = "gp() standardises its inputs itself" if row.kind == "basis" else "it makes columns of the linear part"
+        syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}")
+
+
+def _refuse_call(syntax: Syntax, node: ast.Call, name: str) -> NoReturn:
+    """Say of a name that calls nothing here what to write instead."""
     if name in NOT_YET:
         syntax.fail(node, NOT_YET[name])
     if name in SPECIAL_TERMS:
         syntax.fail(node, f"{name}(...) is a term by itself: it cannot stand in a call or be combined with other terms")
     if name in PLACES:
         syntax.fail(node, f"{name}(...) stands {PLACES[name]}")
-    if row is None:
-        known = nearest(name, (*own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
-        allowed = known or f"; the functions are {', '.join((*own, *FUNCTIONS))}."
-        remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
-        syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
-    if row.kind == "contrast":
-        syntax.fail(node, f"{name} stands only inside C(), as in C(g, {name})")
-    if row.kind == "array":
-        _check_array_call(syntax, node, name, row, role, linear)
-        return
-    if not linear:
-        remedy = "gp() standardises its inputs itself" if row.kind == "basis" else "it makes columns of the linear part"
-        syntax.fail(node, f"{name}(...) stands only in the linear part; {remedy}")
-    _check_linear_call(syntax, node, name, row, role)
+    known = nearest(name, (*syntax.own, *FUNCTIONS, *SPECIAL_TERMS, *PLACES))
+    allowed = known or f"; the functions are {', '.join((*syntax.own, *FUNCTIONS))}."
+    remedy = f"One of your own is given beside the formula: functions={{'{name}': {name}}}"
+    syntax.fail(node, f"There is no function {name!r}{allowed} {remedy}")
 
 
 def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role, linear: bool) -> None:
@@ -158,28 +157,25 @@ def _check_array_call(syntax: Syntax, node: ast.Call, name: str, row: Function, 
     if len(node.args) != row.n_args:
         count = f"{row.n_args} argument{'s' if row.n_args > 1 else ''}"
         syntax.fail(node, f"{name}() takes {count}, not {len(node.args)}")
-    if name != "decimal_year":
-        for arg in node.args:
+    for arg in node.args:
+        if name != "decimal_year":
             _check(syntax, arg, role, linear)
-        return
-    if not isinstance(node.args[0], ast.Name):
-        syntax.fail(node.args[0], "decimal_year() takes a column of dates, as in decimal_year(date)")
-    if not syntax.is_constant(node.args[0]):
-        syntax.meet(node.args[0], role, date=True)
+        elif isinstance(arg, ast.Name):
+            syntax.meet(arg, role, date=True)
+        else:
+            syntax.fail(arg, "decimal_year() takes a column of dates, as in decimal_year(date)")
 
 
 def _check_linear_call(syntax: Syntax, node: ast.Call, name: str, row: Function, role: Role) -> None:
     """Check ``bs(x, ...)`` and ``C(g, ...)``: first an expression, then literals."""
     if not node.args:
         syntax.fail(node, f"{name}() needs a column first, as in {name}(x)")
+    column, *others = node.args
     if name == "C":
-        syntax.codings.append(syntax.expression(node.args[0]))
-    _check(syntax, node.args[0], role)
-    if len(node.args) > 1 + len(row.options):
-        listed = ", ".join(("x", *row.options))
-        syntax.fail(node.args[1 + len(row.options)], f"{name}() takes no more arguments than {listed}")
-    values = dict(zip(row.options, node.args[1:], strict=False))
-    for option, value in (values | read_keywords(syntax, node, row.options, values)).items():
+        syntax.codings.append(syntax.expression(column))
+    _check(syntax, column, role)
+    too_many = f"{name}() takes no more arguments than {', '.join(('x', *row.options))}"
+    for option, value in bind(syntax, node, row.options, too_many, args=others).items():
         if option == "contrasts":
             _check_contrast(syntax, value)
         else:
@@ -196,13 +192,12 @@ def _check_option(syntax: Syntax, function: str, option: str, node: ast.expr) ->
 
 
 def _check_contrast(syntax: Syntax, node: ast.expr) -> None:
-    contrasts = [name for name, row in FUNCTIONS.items() if row.kind == "contrast"]
-    root = node.func if isinstance(node, ast.Call) else node
-    name = syntax.name(root) if isinstance(root, ast.Name) else ""
+    contrasts = {name: row.options for name, row in FUNCTIONS.items() if row.kind == "contrast"}
+    name = node.id if isinstance(node, ast.Name) else called(node)
     if name not in contrasts:
         syntax.fail(node, f"The second argument of C() is a contrast: {', '.join(contrasts)}")
     if isinstance(node, ast.Call):
-        options = FUNCTIONS[name].options
+        options = contrasts[name]
         given = bind(syntax, node, options[:1], f"{name}() takes at most {len(options)} argument(s)", options[1:])
         for option, value in given.items():
             _check_option(syntax, name, option, value)
@@ -212,36 +207,31 @@ def _check_contrast(syntax: Syntax, node: ast.expr) -> None:
 
 
 def bind(
-    syntax: Syntax, node: ast.Call, positional: tuple[str, ...], too_many: str, named: tuple[str, ...] = ()
-) -> dict[str, ast.expr]:
-    """Arguments of a call by name: some by position too, others by name alone."""
-    if len(node.args) > len(positional):
-        syntax.fail(node.args[len(positional)], too_many)
-    given = dict(zip(positional, node.args, strict=False))
-    return given | read_keywords(syntax, node, (*positional, *named), given)
-
-
-def read_keywords(
     syntax: Syntax,
     node: ast.Call,
-    known: tuple[str, ...],
-    given: Container[str] = (),
+    positional: tuple[str, ...] = (),
+    too_many: str = "",
+    named: tuple[str, ...] = (),
+    *,
+    args: Sequence[ast.expr] | None = None,
     remedies: Mapping[str, str] | None = None,
 ) -> dict[str, ast.expr]:
-    """Arguments of a call that are given by name."""
-    function = syntax.called(node)
-    found: dict[str, ast.expr] = {}
+    """Arguments of a call by name: some of ``args`` by position too, others by name alone."""
+    args = node.args if args is None else args
+    if len(args) > len(positional):
+        syntax.fail(args[len(positional)], too_many)
+    found, known = dict(zip(positional, args, strict=False)), (*positional, *named)
     for keyword in node.keywords:
         name = keyword.arg
         if name is None:
-            syntax.fail(keyword, f"Arguments of {function}() are written out; '**' cannot stand here")
+            syntax.fail(keyword, f"Arguments of {called(node)}() are written out; '**' cannot stand here")
         if remedies and name in remedies:
             syntax.fail(keyword, remedies[name])
         if name not in known:
             close = nearest(name, known)
             listed = "" if close else f"; it has: {', '.join(known) or 'none'}"
-            syntax.fail(keyword, f"{function}() has no argument {name!r}{close}{listed}")
-        if name in given:
+            syntax.fail(keyword, f"{called(node)}() has no argument {name!r}{close}{listed}")
+        if name in found:
             syntax.fail(keyword, f"{name}= is given twice")
         found[name] = keyword.value
     return found
@@ -251,7 +241,7 @@ def read_options(
     syntax: Syntax, node: ast.Call, known: tuple[str, ...], remedies: Mapping[str, str] | None = None
 ) -> dict[str, ast.expr]:
     """Arguments that are given by name; ``None`` is as good as leaving one out."""
-    options = read_keywords(syntax, node, known, remedies=remedies)
+    options = bind(syntax, node, named=known, args=(), remedies=remedies)
     return {name: value for name, value in options.items() if not is_none(value)}
 
 
@@ -279,11 +269,11 @@ def literals(syntax: Syntax, node: ast.expr, message: str) -> Iterator[tuple[ast
         yield item, constant.value
 
 
-def read_flag(syntax: Syntax, option: str, node: ast.expr) -> bool:
-    """Read an argument that is ``True`` or ``False``."""
-    value = literal(node)
+def read_flag(syntax: Syntax, options: Mapping[str, ast.expr], option: str) -> bool:
+    """Read an option that is ``True``, unless it says ``False``."""
+    value = literal(options[option]) if option in options else True
     if not isinstance(value, bool):
-        syntax.fail(node, f"{option}= is True or False")
+        syntax.fail(options[option], f"{option}= is True or False")
     return value
 
 
@@ -297,11 +287,11 @@ def read_name(syntax: Syntax, node: ast.expr) -> str:
 
 def read_column(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Expression:
     """Read an argument that must name a column."""
+    name = syntax.text(node)
     if syntax.is_constant(node):
-        name = syntax.text(node)
         syntax.fail(node, f"{what} names a column; a column called {name} is written in backticks: `{name}`")
     if not check_expression(syntax, node, role):
-        syntax.fail(node, f"{what} names a column, and {syntax.text(node)} names none")
+        syntax.fail(node, f"{what} names a column, and {name} names none")
     return syntax.expression(node)
 
 
@@ -309,7 +299,7 @@ def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression 
     """Read one limit; None is no limit."""
     if node is None or is_none(node):
         return None
-    name = syntax.name(node) if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""
+    name = node.id if isinstance(node, ast.Name) and not syntax.is_quoted(node) else ""
     if name.lower() == "nan":
         syntax.fail(node, "NaN is no limit; write None, -inf or inf for no limit")
     if name in ("Inf", "Infinity", "NULL"):
@@ -320,7 +310,7 @@ def read_limit(syntax: Syntax, node: ast.expr | None, role: Role) -> Expression 
 
 def read_inputs(syntax: Syntax, node: ast.Call) -> tuple[Expression, ...]:
     """Read the inputs of a process, its arguments without a name."""
-    function = syntax.called(node)
+    function = called(node)
     if not node.args:
         syntax.fail(node, f"{function}() needs at least one input, as in {function}(x)")
     inputs: list[Expression] = []
@@ -338,16 +328,20 @@ def read_group(syntax: Syntax, node: ast.expr, role: Role, what: str) -> Express
     """Read a group, which is a bare column."""
     if isinstance(literal(node), str):
         _refuse_quotes(syntax, node)
-    if isinstance(node, ast.Name) and not syntax.is_dot(node):
-        name = syntax.name(node)
+    if isinstance(node, ast.Name) and not is_dot(node):
         if syntax.is_constant(node):
-            syntax.fail(node, f"{name} is a number; a column of that name is written `{name}`")
+            syntax.fail(node, f"{node.id} is a number; a column of that name is written `{node.id}`")
         syntax.meet(node, role)
         return syntax.expression(node)
-    if isinstance(node, ast.Call) and syntax.called(node) == "C" and node.args:
+    if isinstance(node, ast.Call) and called(node) == "C" and node.args:
         syntax.fail(node, f"{what} takes the column itself: write {syntax.text(node.args[0])} without C()")
     syntax.fail(node, f"{what} takes one column by its name; make the column in the data first")
 
 
-def _refuse_quotes(syntax: Syntax, node: ast.expr) -> None:
+def read_by(syntax: Syntax, options: Mapping[str, ast.expr]) -> Expression | None:
+    """Read ``by=`` of a process."""
+    return read_group(syntax, options["by"], "by", "by=") if "by" in options else None
+
+
+def _refuse_quotes(syntax: Syntax, node: ast.expr) -> NoReturn:
     syntax.fail(node, f"A column is written without quotes: {literal(node)}")

@@ -47,10 +47,10 @@ class Function:
     """One row of the registry."""
 
     doc: str  # one line
-    kind: Literal["array", "basis", "coding", "contrast"]  # ``"array"`` works row by row and may be used anywhere
-    n_args: int  # number of columns or expressions it takes
     call: Callable[..., Any] | None = None  # for ``"array"``: (n,) arrays -> (n,) array
-    options: tuple[str, ...] = ()  # literal arguments that may follow, in order; only for kinds other than ``"array"``
+    n_args: int = 1  # number of columns or expressions it takes
+    kind: Literal["array", "basis", "coding", "contrast"] = "array"  # this one works row by row and may stand anywhere
+    options: tuple[str, ...] = ()  # literal arguments that may follow, in order; only for the other kinds
 
 
 def decimal_years(days: Any) -> Array:
@@ -64,44 +64,40 @@ def decimal_years(days: Any) -> Array:
     return np.where(missing, np.nan, years)
 
 
-def _array(doc: str, call: Callable[..., Any], n_args: int = 1) -> Function:
-    return Function(doc, "array", n_args, call)
-
-
 def _basis(doc: str, *options: str) -> Function:
-    return Function(doc, "basis", 1, None, options)
+    return Function(doc, kind="basis", options=options)
 
 
 def _contrast(doc: str, *options: str) -> Function:
-    return Function(doc, "contrast", 0, None, options)
+    return Function(doc, kind="contrast", options=options)
 
 
 _CUBIC = ("df", "knots", "lower_bound", "upper_bound", "constraints", "extrapolation")
 
 FUNCTIONS: dict[str, Function] = {
-    "log": _array("natural logarithm", np.log),
-    "log2": _array("logarithm to base 2", np.log2),
-    "log10": _array("logarithm to base 10", np.log10),
-    "log1p": _array("log(1 + x), accurate near 0", np.log1p),
-    "exp": _array("exponential", np.exp),
-    "expm1": _array("exp(x) - 1, accurate near 0", np.expm1),
-    "sqrt": _array("square root", np.sqrt),
-    "abs": _array("absolute value", np.abs),
-    "sign": _array("-1, 0 or 1", np.sign),
-    "sin": _array("sine", np.sin),
-    "cos": _array("cosine", np.cos),
-    "tan": _array("tangent", np.tan),
-    "arctan": _array("inverse tangent", np.arctan),
-    "tanh": _array("hyperbolic tangent", np.tanh),
-    "floor": _array("next whole number below", np.floor),
-    "ceil": _array("next whole number above", np.ceil),
-    "minimum": _array("smaller of two, row by row", np.minimum, 2),
-    "maximum": _array("larger of two, row by row", np.maximum, 2),
-    "where": _array("where(condition, a, b): a where the condition holds, else b", np.where, 3),
-    "decimal_year": _array(
+    "log": Function("natural logarithm", np.log),
+    "log2": Function("logarithm to base 2", np.log2),
+    "log10": Function("logarithm to base 10", np.log10),
+    "log1p": Function("log(1 + x), accurate near 0", np.log1p),
+    "exp": Function("exponential", np.exp),
+    "expm1": Function("exp(x) - 1, accurate near 0", np.expm1),
+    "sqrt": Function("square root", np.sqrt),
+    "abs": Function("absolute value", np.abs),
+    "sign": Function("-1, 0 or 1", np.sign),
+    "sin": Function("sine", np.sin),
+    "cos": Function("cosine", np.cos),
+    "tan": Function("tangent", np.tan),
+    "arctan": Function("inverse tangent", np.arctan),
+    "tanh": Function("hyperbolic tangent", np.tanh),
+    "floor": Function("next whole number below", np.floor),
+    "ceil": Function("next whole number above", np.ceil),
+    "minimum": Function("smaller of two, row by row", np.minimum, 2),
+    "maximum": Function("larger of two, row by row", np.maximum, 2),
+    "where": Function("where(condition, a, b): a where the condition holds, else b", np.where, 3),
+    "decimal_year": Function(
         "decimal_year(date): a column of dates in years, 2020.5 at noon of 2 July 2020", decimal_years
     ),
-    "I": _array("the expression itself: arithmetic instead of term algebra, as in I(x**2)", lambda x: x),
+    "I": Function("the expression itself: arithmetic instead of term algebra, as in I(x**2)", lambda x: x),
     "bs": _basis(
         "B-spline basis", "df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound", "extrapolation"
     ),
@@ -111,7 +107,7 @@ FUNCTIONS: dict[str, Function] = {
     "poly": _basis("orthogonal polynomials", "degree", "raw"),
     "scale": _basis("centred and divided by the standard deviation", "center", "scale", "ddof"),
     "center": _basis("centred at the mean"),
-    "C": Function("a factor: C(g), C(g, Sum), C(g, Treatment('b'))", "coding", 1, None, ("contrasts", "levels")),
+    "C": Function("a factor: C(g), C(g, Sum), C(g, Treatment('b'))", kind="coding", options=("contrasts", "levels")),
     "Treatment": _contrast("contrast with a base level, for C()", "reference"),
     "Sum": _contrast("deviation from the mean of levels, for C()"),
     "Helmert": _contrast("each level with the mean of the levels before, for C()", "reverse", "scale"),
@@ -121,8 +117,10 @@ FUNCTIONS: dict[str, Function] = {
 
 # Words of other programs, and what is written here in their place.
 NOT_YET = {
-    "cens": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
-    "censored": "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    **dict.fromkeys(
+        ("cens", "censored"),
+        "Censoring is written as a last part: y ~ ... | censor(status=s, upper=y2), or | censor(lower, upper)",
+    ),
     "cbind": "Two ends of each value are written interval(lo, hi) ~ ..., an open end as -inf or inf",
     "cluster": "Clusters are named beside the formula: cov_type='cluster', cov_kwds={'groups': 'g'}",
     "frailty": "A random intercept of each group is written re(g), or (1 | g)",
@@ -131,8 +129,7 @@ NOT_YET = {
     "pspline": "A smooth curve is written gp(x), or bs(x, df=5) for a spline",
     "strata": "A scale for each group is a formula beside this one: sigma='~ C(g)'",
     **dict.fromkeys(("te", "ti", "t2"), "Smooths of several inputs are written gp(x, z), or as a product gp(x):gp(z)"),
-    "trunc": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
-    "truncated": "Truncation is written as a last part: y ~ ... | truncate(lower, upper)",
+    **dict.fromkeys(("trunc", "truncated"), "Truncation is written as a last part: y ~ ... | truncate(lower, upper)"),
     **dict.fromkeys(("weighted", "weights"), "Weights are no part of the formula; pass weights= beside it"),
 }
 
@@ -180,9 +177,8 @@ def read_functions(functions: Mapping[str, Callable[..., Any]] | None) -> UserFu
         if not word or name.startswith("_"):
             raise SpecError(f"functions= names {name!r}; a name is one word of letters, digits and inner '_'.")
         if name in taken:
-            raise SpecError(
-                f"functions= names {name!r}, which means something in formulas already; choose another name."
-            )
+            taken_by = f"functions= names {name!r}, which means something in formulas already"
+            raise SpecError(f"{taken_by}; choose another name.")
         if not callable(call):
             raise SpecError(f"functions={{{name!r}: ...}} is {type(call).__name__}; a function of arrays is needed.")
     return tuple(functions.items())

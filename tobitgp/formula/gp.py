@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 from tobitgp.errors import FormulaError
@@ -14,6 +15,7 @@ from tobitgp.formula.expressions import (
     constant_value,
     is_none,
     literal,
+    read_by,
     read_flag,
     read_group,
     read_inputs,
@@ -22,7 +24,7 @@ from tobitgp.formula.expressions import (
 )
 from tobitgp.formula.functions import KERNEL_ALIASES, KERNEL_NAMES, PLACES, PROCESSES, nearest
 from tobitgp.formula.spec import GPFactor, GPTerm, default_label
-from tobitgp.formula.syntax import Syntax, check_depth
+from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot, operands
 
 OPTIONS = ("kernel", "ard", "by", "period", "name")
 _REMEDIES = {
@@ -34,19 +36,19 @@ _REMEDIES = {
 _BY = "a curve for each group is gp(x, by=g)"
 
 
-def holds_process(syntax: Syntax, node: ast.expr) -> bool:
+def holds_process(node: ast.expr) -> bool:
     """Tell whether a term is a process, a random intercept, or combines one with something by signs."""
     pending = [node]
     while pending:
-        item = pending.pop()
-        if isinstance(item, ast.BinOp):
-            if isinstance(item.op, ast.BitOr):
+        match pending.pop():
+            case ast.BinOp(op=ast.BitOr()):
                 return True
-            pending += [item.left, item.right]
-        elif isinstance(item, ast.UnaryOp):
-            pending.append(item.operand)
-        elif syntax.called(item) in PROCESSES:
-            return True
+            case ast.BinOp(left=left, right=right):
+                pending += [left, right]
+            case ast.UnaryOp(operand=operand):
+                pending.append(operand)
+            case item if called(item) in PROCESSES:
+                return True
     return False
 
 
@@ -58,12 +60,8 @@ def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> GPTerm
             term = _read_product(syntax, node)
         case ast.BinOp(op=ast.BitOr()):
             term = _read_bar(syntax, node)
-        case ast.Call() if syntax.called(node) == "gp":
-            term = _read_gp(syntax, node)
-        case ast.Call() if syntax.called(node) == "re":
-            term = _read_re(syntax, node)
         case ast.Call():
-            term = read_alias(syntax, node)
+            term = {"gp": _read_gp, "re": _read_re}.get(called(node), read_alias)(syntax, node)
         case _:
             _refuse_combination(syntax, node)
     first, last = syntax.span(node)
@@ -78,7 +76,7 @@ def read_process(syntax: Syntax, node: ast.expr, taken: Sequence[str]) -> GPTerm
 
 def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
     """Refuse a label that another term has."""
-    given = next((value for item in ast.walk(node) if (value := _name_node(item)) is not None), None)
+    given = next((value for item in ast.walk(node) if (value := _given_name(item)) is not None), None)
     remedy = 'give this one a name, as in gp(x, name="short")'
     if given is not None:
         remedy = "choose another"
@@ -89,7 +87,7 @@ def _refuse_label(syntax: Syntax, node: ast.expr, term: GPTerm) -> NoReturn:
     syntax.fail(given or node, f"There is already a term {term.name!r}; {remedy}")
 
 
-def _name_node(node: ast.AST) -> ast.expr | None:
+def _given_name(node: ast.AST) -> ast.expr | None:
     """Find the value of ``name=`` in a call."""
     keywords = node.keywords if isinstance(node, ast.Call) else []
     return next((item.value for item in keywords if item.arg == "name" and not is_none(item.value)), None)
@@ -110,8 +108,7 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
     if kernel == "periodic" and len(inputs) > 1:
         remedy = f'multiply: gp({inputs[0].text}, kernel="periodic"):gp({inputs[1].text})'
         syntax.fail(node.args[1], f"A periodic kernel takes one input; {remedy}")
-    ard = read_flag(syntax, "ard", options["ard"]) if "ard" in options else True
-    by = read_group(syntax, options["by"], "by", "by=") if "by" in options else None
+    ard, by = read_flag(syntax, options, "ard"), read_by(syntax, options)
     if "name" in options:
         label = read_name(syntax, options["name"])
     else:
@@ -121,10 +118,9 @@ def _read_gp(syntax: Syntax, node: ast.Call) -> GPTerm:
 
 
 def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tuple[str, float | None]:
-    kernel = _read_kernel(syntax, options["kernel"]) if "kernel" in options else None
-    if "period" not in options:
+    kernel, node = _read_kernel(syntax, options.get("kernel")), options.get("period")
+    if node is None:
         return kernel or "rbf", None
-    node = options["period"]
     if kernel not in (None, "periodic"):
         remedy = f'leave period= out, or multiply: gp(x, period=12):gp(x, kernel="{kernel}")'
         syntax.fail(node, f"period= goes with the periodic kernel, not with {kernel}; {remedy}")
@@ -135,8 +131,10 @@ def _read_kernel_and_period(syntax: Syntax, options: dict[str, ast.expr]) -> tup
     return "periodic", period
 
 
-def _read_kernel(syntax: Syntax, node: ast.expr) -> str:
+def _read_kernel(syntax: Syntax, node: ast.expr | None) -> str | None:
     """Read the name of a kernel, in any spelling."""
+    if node is None:
+        return None
     kernel = literal(node)
     known = f"the kernels are {', '.join(KERNEL_NAMES)}"
     if not isinstance(kernel, str):
@@ -153,9 +151,9 @@ def _read_kernel(syntax: Syntax, node: ast.expr) -> str:
 
 def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     """Read a product of kernels, at most one of its factors a group."""
-    leaves = _leaves(node)
+    leaves = list(operands(node, ast.MatMult))
     parts = [_read_leaf(syntax, leaf) for leaf in leaves]
-    named = [leaf for leaf in leaves if _name_node(leaf) is not None]
+    named = [leaf for leaf in leaves if _given_name(leaf) is not None]
     if len(named) > 1:
         syntax.fail(named[1], "A product has one name; leave out one name=")
     groups = [(leaf, part.by) for leaf, part in zip(leaves, parts, strict=True) if part.by is not None]
@@ -175,19 +173,6 @@ def _read_product(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     return GPTerm(tuple(factors), label, groups[0][1] if groups else None)
 
 
-def _leaves(node: ast.expr) -> list[ast.expr]:
-    """Factors of a product, from left to right."""
-    leaves: list[ast.expr] = []
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.MatMult):
-            pending += [item.right, item.left]
-        else:
-            leaves.append(item)
-    return leaves
-
-
 def _same(factor: GPFactor, other: GPFactor) -> bool:
     first, second = ((*(item.label for item in f.inputs), f.kernel, f.period) for f in (factor, other))
     return first == second
@@ -195,7 +180,7 @@ def _same(factor: GPFactor, other: GPFactor) -> bool:
 
 def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
     """Read one factor of a product."""
-    name = syntax.called(node)
+    name = called(node)
     match node:
         case ast.Call() if name == "gp":
             return _read_gp(syntax, node)
@@ -214,34 +199,33 @@ def _read_leaf(syntax: Syntax, node: ast.expr) -> GPTerm:
             _refuse_combination(syntax, node)
         case ast.UnaryOp():
             syntax.fail(node, "A sign stands only before a whole term; arithmetic is written in I(), as in I(-x)")
-    if syntax.is_dot(node):
+    if is_dot(node):
         syntax.fail(node, "'.' cannot stand in a product with a process; write the columns out")
     # A factor without a process: its slope varies along the others.
     inner = node.elts[0] if isinstance(node, ast.Set) and len(node.elts) == 1 else node
     slope = syntax.expression(inner)
     if not check_expression(syntax, inner, "gp"):
         syntax.fail(node, f"The factor {slope.text} names no column; the height of a process is estimated anyway")
-    return GPTerm((GPFactor((slope,), "linear", True),), syntax.text(node) if inner is not node else slope.label)
+    return GPTerm((GPFactor((slope,), "linear", True),), slope.label if inner is node else syntax.text(node))
 
 
 def _refuse_combination(syntax: Syntax, node: ast.expr) -> NoReturn:
     """Say what to write instead of a process under any sign but ``+`` and ``:``."""
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Add | ast.Sub):
         syntax.fail(node, "A process cannot stand in brackets with '-'; take the brackets away")
-    calls = [name for item in ast.walk(node) if (name := syntax.called(item))]
+    calls = [name for item in ast.walk(node) if (name := called(item))]
     if "re" in calls or any(isinstance(item, ast.BitOr) for item in ast.walk(node)):
         syntax.fail(node, f"A random intercept is a term by itself, added by '+'; {_BY}")
     simple = calls and not any(isinstance(side, ast.BinOp) for side in (node.left, node.right))
     left, right = (syntax.text(node.left), syntax.text(node.right)) if simple else ("gp(x)", "z")
-    match node.op:
-        case ast.Pow():
-            syntax.fail(node, "A process has no powers; a product of two is written gp(x):gp(z)")
-        case ast.Mult():
-            remedy = f"write {left}:{right} for the product, or {left} + {right} + {left}:{right}"
-            syntax.fail(node, f"'*' cannot stand beside a process; {remedy}")
-        case ast.Div():
-            syntax.fail(node, f"'/' cannot stand beside a process; write {left} + {left}:{right}")
-    syntax.fail(node, "This sign cannot stand beside a process; processes are added by '+' and multiplied by ':'")
+    remedies: dict[type[ast.operator], str] = {
+        ast.Pow: "A process has no powers; a product of two is written gp(x):gp(z)",
+        ast.Mult: f"'*' cannot stand beside a process; write {left}:{right} for the product, or {left} + {right} + "
+        f"{left}:{right}",
+        ast.Div: f"'/' cannot stand beside a process; write {left} + {left}:{right}",
+    }
+    other = "This sign cannot stand beside a process; processes are added by '+' and multiplied by ':'"
+    syntax.fail(node, remedies.get(type(node.op), other))
 
 
 # -- random intercepts ----------------------------------------------------------------------------------------------
@@ -254,17 +238,21 @@ def _read_re(syntax: Syntax, node: ast.Call) -> GPTerm:
         syntax.fail(node, "re() needs a column of groups, as in re(g)")
     if len(node.args) > 1:
         syntax.fail(node.args[1], f"re() takes one column; {_column_of_both(syntax, node.args[0], node.args[1])}")
-    by = read_group(syntax, node.args[0], "re", "re()")
-    return GPTerm((), read_name(syntax, options["name"]) if "name" in options else f"re({by.text.strip('`')})", by)
+    term = _random_intercept(syntax, node.args[0], "re()")
+    return replace(term, name=read_name(syntax, options["name"])) if "name" in options else term
+
+
+def _random_intercept(syntax: Syntax, node: ast.expr, what: str) -> GPTerm:
+    by = read_group(syntax, node, "re", what)
+    return GPTerm((), f"re({by.text.strip('`')})", by)
 
 
 def _read_bar(syntax: Syntax, node: ast.BinOp) -> GPTerm:
     """Read ``(1 | g)``."""
     left, right = node.left, node.right
     match right:
-        case ast.Call() if syntax.called(right) in PLACES:
-            name = syntax.called(right)
-            syntax.fail(right, f"{name}(...) stands {PLACES[name]}, outside brackets")
+        case ast.Call() if called(right) in PLACES:
+            syntax.fail(right, f"{called(right)}(...) stands {PLACES[called(right)]}, outside brackets")
         case ast.BinOp(op=ast.Div() | ast.MatMult() | ast.Mult()):
             also = f"re({syntax.text(right.left)}) + " if isinstance(right.op, ast.Div) else ""
             syntax.fail(right, f"A group is one column; {_column_of_both(syntax, right.left, right.right, also)}")
@@ -276,22 +264,13 @@ def _read_bar(syntax: Syntax, node: ast.BinOp) -> GPTerm:
         syntax.fail(left.right, f"One '|' sets off the group; write (1 | {group})")
     if type(literal(left)) is not int or literal(left) != 1:
         _refuse_slopes(syntax, left, group)
-    by = read_group(syntax, right, "re", "A random intercept")
-    return GPTerm((), f"re({by.text.strip('`')})", by)
+    return _random_intercept(syntax, right, "A random intercept")
 
 
 def _refuse_slopes(syntax: Syntax, node: ast.expr, group: str) -> NoReturn:
     """Say what can be had instead of ``(1 + z | g)``."""
-    slopes: list[str] = []
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, ast.BinOp) and isinstance(item.op, ast.Sub) and isinstance(item.right, ast.Constant):
-            pending.append(item.left)
-        elif isinstance(item, ast.BinOp) and isinstance(item.op, ast.Add):
-            pending += [item.right, item.left]
-        elif not isinstance(item, ast.Constant | ast.UnaryOp):
-            slopes.append(syntax.text(item))
+    terms = operands(node, ast.Add, ast.Sub)
+    slopes = [syntax.text(item) for item in terms if not isinstance(item, ast.Constant | ast.UnaryOp)]
     if not slopes:
         syntax.fail(node, f"Left of '|' stands 1, the random intercept: (1 | {group})")
     remedy = f"{' + '.join(slopes)} + (1 | {group}) has a slope common to all groups"
@@ -300,7 +279,7 @@ def _refuse_slopes(syntax: Syntax, node: ast.expr, group: str) -> NoReturn:
 
 def _column_of_both(syntax: Syntax, first: ast.expr, second: ast.expr, also: str = "") -> str:
     """Remedy for a group of two columns."""
-    names = [syntax.name(side) if isinstance(side, ast.Name) else "" for side in (first, second)]
+    names = [side.id if isinstance(side, ast.Name) else "" for side in (first, second)]
     g, h = names if all(name.isidentifier() for name in names) else ("g", "h")
     both = f'df["{g}{h}"] = df["{g}"].astype(str) + "/" + df["{h}"].astype(str)'
     return f"make a column of both, {both}, and write {also}re({g}{h})"

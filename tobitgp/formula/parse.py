@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from tobitgp.errors import FormulaError, SpecError
 from tobitgp.formula.functions import PROCESSES, nearest, read_functions
 from tobitgp.formula.response import read_parts, read_response
 from tobitgp.formula.spec import INPUT_ROLES, ROLES, ModelSpec, ScaleSpec, Variable
-from tobitgp.formula.syntax import Syntax, Token, read_side, tokenize
+from tobitgp.formula.syntax import Syntax, Token, called, read_side, tokenize
 from tobitgp.formula.terms import Terms, check_linear, linear_text, plain_columns, read_terms, split_parts
 
 _LISTED = 12  # names in a message
@@ -97,53 +98,29 @@ def parse_scale_formula(
     if spec.linear == "0" and not terms.offsets:
         syntax.fail(node, "Nothing is left of the noise scale; write '~ 1' for one scale, fixed={'sigma': 1} for known")
     _check_columns(formula, spec.variables, terms, columns)
-    if beside is not None:
-        refuse_response(spec, beside)
-    return spec
-
-
-def refuse_response(scale: ScaleSpec, spec: ModelSpec) -> None:
-    """Refuse a noise scale that depends on the response."""
-    responses = spec.names("response", "bound")
-    for variable in scale.variables:
+    responses = () if beside is None else beside.names("response", "bound")
+    for variable in spec.variables:
         if variable.name in responses:
             message = f"The response {variable.name!r} cannot stand in the formula of its noise scale"
-            raise FormulaError(message, scale.formula, variable.start)
-
-
-def unknown_column(formula: str, name: str, start: int, columns: Iterable[object]) -> FormulaError:
-    """Error for a name that is no column, with the nearest that are, or those that are not text."""
-    given = list(columns)
-    known = [column for column in given if isinstance(column, str)]
-    others = [repr(column) for column in given if not isinstance(column, str)]
-    said = close = nearest(name, known)
-    if known and not close:
-        said = f"; the columns are {_some(known)}"
-    if others and not close:
-        said += f"; names of columns must be text, and these are not: {_some(others)}"
-    return FormulaError(f"The data have no column {name!r}{said}", formula, start)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_LISTED]) + ", ..." * (len(names) > _LISTED)
+            raise FormulaError(message, formula, variable.start)
+    return spec
 
 
 def _one_line(text: str) -> str:
     """Replace every white space by a blank, so that offsets stay."""
-    return "".join(" " if char.isspace() else char for char in text)
+    return re.sub(r"\s", " ", text)
 
 
 def _split(formula: str, empty: str, no_tilde: str) -> tuple[tuple[Token, ...], int, tuple[Token, ...]]:
     """Tokens left of the one ``~``, its place, and the tokens right of it."""
     tokens = tokenize(formula)
-    tildes = [i for i, token in enumerate(tokens) if token.text == "~"]
     if not tokens:
         raise FormulaError(empty, formula, 0)
-    if not tildes:
+    middle, *more = [i for i, token in enumerate(tokens) if token.text == "~"] or [-1]
+    if middle < 0:
         raise FormulaError(no_tilde, formula, tokens[0].start)
-    if len(tildes) > 1:
-        raise FormulaError("A formula has one '~'", formula, tokens[tildes[1]].start)
-    middle = tildes[0]
+    if more:
+        raise FormulaError("A formula has one '~'", formula, tokens[more[0]].start)
     return tokens[:middle], tokens[middle].start, tokens[middle + 1 :]
 
 
@@ -152,7 +129,7 @@ def _linear_fields(
 ) -> tuple[dict[str, Any], list[Variable]]:
     """Fields of a :class:`LinearPart`, and all columns that were met, left of ``~`` and here."""
     dot = next((token.start for token in syntax.tokens if token.role == "dot"), None)
-    taken = {*outside, *(v.name for v in (*left, *syntax.variables)), *(name for name, _ in terms.removed)}
+    taken = {*outside, *(v.name for v in (*left, *syntax.variables)), *terms.removed.values()}
     others = () if dot is None else _columns_of_dot(syntax.formula, dot, columns, taken)
     check_linear(syntax, terms, others)
     plain = plain_columns(syntax, terms, others)
@@ -189,14 +166,24 @@ def _columns_of_dot(formula: str, dot: int, columns: Collection[str] | None, tak
 
 
 def _check_columns(formula: str, variables: Iterable[Variable], terms: Terms, columns: Collection[str] | None) -> None:
-    """Refuse names that are no columns, the first in the text first."""
-    if columns is None:
+    """Refuse the first name in the text that is no column, with the nearest that are, or those that are not text."""
+    named = [*((v.start, v.name) for v in variables), *terms.removed.items()]
+    unknown = [] if columns is None else sorted(item for item in named if item[1] not in set(columns))
+    if not unknown:
         return
-    known = set(columns)
-    named = [(v.start, v.name) for v in variables] + [(start, name) for name, start in terms.removed]
-    for start, name in sorted(named):
-        if name not in known:
-            raise unknown_column(formula, name, start, columns)
+    start, name = unknown[0]
+    known = [column for column in columns or () if isinstance(column, str)]
+    others = [repr(column) for column in columns or () if not isinstance(column, str)]
+    said = close = nearest(name, known)
+    if known and not close:
+        said = f"; the columns are {_some(known)}"
+    if others and not close:
+        said += f"; names of columns must be text, and these are not: {_some(others)}"
+    raise FormulaError(f"The data have no column {name!r}{said}", formula, start)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + ", ..." * (len(names) > _LISTED)
 
 
 def _check_names(syntax: Syntax, terms: Terms, variables: Iterable[Variable]) -> None:
@@ -213,7 +200,7 @@ def _refuse_processes(syntax: Syntax, root: ast.expr) -> None:
     """Refuse ``gp(...)``, ``re(...)``, their aliases and ``(1 | g)`` in the noise scale, wherever they stand."""
     places: list[tuple[int, str, str]] = []
     for node in ast.walk(root):
-        name = syntax.called(node)
+        name = called(node)
         if isinstance(node, ast.Call) and name in PROCESSES:
             places.append((syntax.span(node)[0], f"{name}(...)", _LEVELS if name == "re" else _CURVE))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

@@ -8,7 +8,7 @@ from typing import NoReturn
 from tobitgp.formula.expressions import bind, check_expression, literal, read_column, read_limit
 from tobitgp.formula.functions import NOT_YET, nearest
 from tobitgp.formula.spec import STATUS_WORDS, CensoringSpec, Expression, Flag, ResponseSpec, TruncationSpec
-from tobitgp.formula.syntax import Syntax
+from tobitgp.formula.syntax import Syntax, called
 
 # Types of ``Surv(...)``: arguments, codes, how they are written, and what to write where arguments are missing.
 _SURV = {
@@ -32,11 +32,11 @@ _FLAGS = {
 
 def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
     """Read the left-hand side; gives the entry times of ``Surv(entry, time, event)`` too."""
-    node, called = syntax.tree, syntax.called(syntax.tree)
+    node = syntax.tree
     match node:
-        case ast.Call() if called == "Surv":
+        case ast.Call() if called(node) == "Surv":
             return _read_surv(syntax, node)
-        case ast.Call() if called == "interval":
+        case ast.Call() if called(node) == "interval":
             given = bind(syntax, node, ("lo", "hi"), "interval() takes two ends: interval(lo, hi)")
             if len(given) < 2:
                 syntax.fail(node, "interval() takes two ends, interval(lo, hi); an open end is -inf or inf")
@@ -64,8 +64,8 @@ def read_response(syntax: Syntax) -> tuple[ResponseSpec, Expression | None]:
 def _refuse_bar(syntax: Syntax, node: ast.expr) -> NoReturn:
     """Say where that stands which brms writes behind the response, as in ``y | cens(status) + trunc(lb = 0)``."""
     for item in ast.walk(node):
-        if isinstance(item, ast.Call) and syntax.called(item) in NOT_YET:
-            syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[syntax.called(item)]}")
+        if isinstance(item, ast.Call) and called(item) in NOT_YET:
+            syntax.fail(item, f"Nothing stands behind '|' left of '~'. {NOT_YET[called(item)]}")
     syntax.fail(node, "Nothing stands behind '|' left of '~'; censoring is written y ~ ... | censor(lower, upper)")
 
 
@@ -143,7 +143,7 @@ def _part(syntax: Syntax, part: ast.expr) -> tuple[str, ast.Call]:
         group = f", or (1 | {text}) in brackets" if isinstance(part, ast.Name) else ""
         hint = f"did you mean sigma='~ {text}'{group}? " if not isinstance(part, ast.Constant) else ""
         syntax.fail(part, f"Only censor(...) and truncate(...) stand after '|'; {hint}For censoring {_HELP}")
-    name = syntax.called(part)
+    name = called(part)
     if name in NOT_YET:
         syntax.fail(part, NOT_YET[name])
     if name not in ("censor", "truncate"):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from tobitgp.formula.functions import UserFunctions
 
 Role = Literal["response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset"]
-ROLES: tuple[Role, ...] = ("response", "event", "bound", "limit", "window", "linear", "gp", "by", "re", "offset")
-INPUT_ROLES: tuple[Role, ...] = ("linear", "gp", "by", "re", "offset")
+ROLES: tuple[Role, ...] = get_args(Role)
+INPUT_ROLES = ROLES[5:]
 
 Kind = Literal[-1, 0, 1, 2]
 
@@ -104,6 +104,11 @@ class GPFactor:
     ard: bool  # a length-scale for each input, or one for all
     period: float | None = None  # of a periodic kernel, where it is known
 
+    @property
+    def slope(self) -> bool:
+        """Whether it makes a slope of a column, which has no length-scale."""
+        return self.kernel == "linear" and len(self.inputs) == 1
+
 
 @dataclass(frozen=True, slots=True)
 class GPTerm:
@@ -148,9 +153,7 @@ class LinearPart:
 
     part: ClassVar[str] = "linear part"  # what the linear terms make up, for messages
     formula: str  # the text, every white space a blank
-    linear: (
-        str  # linear terms in formulaic's grammar, with their ``1`` or ``0`` written out; ``"0"`` when there are none
-    )
+    linear: str  # linear terms in formulaic's grammar, their ``1`` or ``0`` written out; ``"0"`` when there are none
     offsets: tuple[Expression, ...] = ()
     variables: tuple[Variable, ...] = ()  # every column that is used, with its role
     plain: tuple[str, ...] | None = None  # the columns of the linear terms when these are nothing but bare columns
@@ -207,27 +210,22 @@ class ModelSpec(LinearPart):
         return self.censoring.upper
 
     def __str__(self) -> str:
-        return _describe(self)
-
-
-def _describe(spec: ModelSpec) -> str:
-    """Say what a model consists of, one line for each part."""
-    lines = [spec.written, f"  response   {_response(spec)}", f"  censoring  {_censoring(spec)}"]
-    if spec.truncation is not None:
-        lines.append(f"  truncation {_truncation(spec)}")
-    if spec.mixture is not None:
-        return "\n".join([*lines, f"  mixture    {_mixture(spec.mixture)}"])
-    lines += _linear_lines("linear", spec) + _function_lines(spec)
-    lines += [f"  process    {_process(term)}" for term in spec.gps]
-    if spec.scale is not None:
-        lines += _linear_lines("log(sigma)", spec.scale)
-    return "\n".join(lines)
+        lines = [self.written, f"  response   {_response(self)}", f"  censoring  {_censoring(self)}"]
+        if self.truncation is not None:
+            lines.append(f"  truncation {_truncation(self.response.value.text, self.truncation)}")
+        if self.mixture is not None:
+            return "\n".join([*lines, f"  mixture    {_mixture(self.mixture)}"])
+        lines += [*_linear_lines("linear", self), *_function_lines(self)]
+        lines += [f"  process    {_process(term)}" for term in self.gps]
+        return "\n".join([*lines, *([] if self.scale is None else _linear_lines("log(sigma)", self.scale))])
 
 
 def _linear_lines(what: str, spec: LinearPart) -> list[str]:
     """The linear terms and the offsets."""
-    lines = [f"  {what:<10} {_linear(spec)}"]
-    return lines + [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
+    terms = spec.linear.partition(" ")[2].removeprefix("+ ")
+    words = ["intercept" if spec.intercept else "no intercept", *([terms] if terms else [])]
+    offsets = [f"  offset     {offset.text}, coefficient 1" for offset in spec.offsets]
+    return [f"  {what:<10} {', '.join(words)}", *offsets]
 
 
 def _function_lines(spec: LinearPart) -> list[str]:
@@ -241,8 +239,7 @@ def _response(spec: ModelSpec) -> str:
     if response.kind == "interval":
         assert response.upper is not None
         return f"a value above {response.value.text} and up to {response.upper.text}"
-    days = f" ({response.duration} in days)" if response.duration else ""
-    return f"{response.value.text}{days}"
+    return response.value.text + (f" ({response.duration} in days)" if response.duration else "")
 
 
 def _censoring(spec: ModelSpec) -> str:
@@ -252,9 +249,7 @@ def _censoring(spec: ModelSpec) -> str:
     if spec.response.kind == "text":
         return "in the text: <0.5 is left-censored there, >100 is right-censored there"
     if flag is not None:
-        upper = spec.upper_end.text if spec.upper_end else "an end that is not given"
-        code = flag.text
-        between = f"between {value} and {upper}"
+        code, between = flag.text, f"between {value} and {spec.upper_end.text if spec.upper_end else _NO_END}"
         return {
             "event": f"right-censored at {value} where {code} is 0",
             "left": f"left-censored at {value} where {code} is 0",
@@ -263,41 +258,29 @@ def _censoring(spec: ModelSpec) -> str:
             f"{between} (interval, 2)",
             "survival": f"by {code}: right-censored at {value} (0), exact (1), left-censored (2), {between} (3)",
         }[flag.codes]
-    return "none" if spec.censoring is None else _limits(spec.censoring, value)
+    if spec.censoring is None:
+        return "none"
+    lower, upper = spec.censoring.lower, spec.censoring.upper
+    below = f"{value} <= {lower.text} is left-censored there" if lower and lower.text != "-inf" else "no lower limit"
+    above = f"{value} >= {upper.text} is right-censored there" if upper and upper.text != "inf" else "no upper limit"
+    return f"{below}; {above}"
 
 
-def _limits(censoring: CensoringSpec, value: str) -> str:
-    lower, upper = censoring.lower, censoring.upper
-    below, above = f"{value} <= {lower.text}" if lower else "", f"{value} >= {upper.text}" if upper else ""
-    sides = [
-        "no lower limit" if lower is None or lower.text == "-inf" else f"{below} is left-censored there",
-        "no upper limit" if upper is None or upper.text == "inf" else f"{above} is right-censored there",
-    ]
-    return "; ".join(sides)
+_NO_END = "an end that is not given"
 
 
-def _truncation(spec: ModelSpec) -> str:
-    assert spec.truncation is not None
-    value, lower, upper = spec.response.value.text, spec.truncation.lower, spec.truncation.upper
-    sides = [f"{value} <= {lower.text}" if lower else "", f"{value} > {upper.text}" if upper else ""]
-    return f"rows with {' or '.join(side for side in sides if side)} could not have been seen"
-
-
-def _linear(spec: LinearPart) -> str:
-    terms = spec.linear.partition(" ")[2].removeprefix("+ ")
-    intercept = "intercept" if spec.intercept else "no intercept"
-    return f"{intercept}, {terms}" if terms else intercept
+def _truncation(value: str, window: TruncationSpec) -> str:
+    sides = [f"{value} {sign} {end.text}" for sign, end in (("<=", window.lower), (">", window.upper)) if end]
+    return f"rows with {' or '.join(sides)} could not have been seen"
 
 
 def _mixture(term: MixtureTerm) -> str:
     numbers = ", ".join(map(str, term.numbers))
     if term.process:
         return f"Dirichlet process of at most {numbers} components"
-    return (
-        f"{numbers} components"
-        if len(term.numbers) == 1
-        else f"as many components, of {numbers}, as the evidence is highest for"
-    )
+    if len(term.numbers) == 1:
+        return f"{numbers} components"
+    return f"as many components, of {numbers}, as the evidence is highest for"
 
 
 def _process(term: GPTerm) -> str:
@@ -305,19 +288,17 @@ def _process(term: GPTerm) -> str:
     group = term.by.text if term.by else ""
     if not term.factors:
         return f"{term.name}: random intercept of each {group}; groups that were not seen are predicted from the prior"
-    slopes = [factor for factor in term.factors if _is_slope(factor)]
-    kernels = [factor for factor in term.factors if not _is_slope(factor)]
-    if not kernels:
-        slopes, kernels = [], slopes
+    kernels = [factor for factor in term.factors if not factor.slope] or list(term.factors)
+    slopes = [factor.inputs[0].text for factor in term.factors if factor not in kernels]
     inputs = ", ".join(dict.fromkeys(item.text for factor in kernels for item in factor.inputs))
-    words = [f"zero-mean Gaussian process over {inputs}"]
+    text = f"{term.name}: zero-mean Gaussian process over {inputs}, "
     if slopes:
-        slope = " times ".join(factor.inputs[0].text for factor in slopes)
-        words = [f"slope of {slope} that varies along {inputs}, a zero-mean Gaussian process"]
-    named = [f"{factor.kernel} over {_inputs(factor)}{_bracketed(_scales(factor))}" for factor in kernels]
-    own = ", ".join([f"kernel {kernels[0].kernel}", *_scales(kernels[0])])
-    words.append(f"product of the kernels {' and '.join(named)}" if len(kernels) > 1 else own)
-    text = f"{term.name}: {', '.join(words)}"
+        slope = " times ".join(slopes)
+        text = f"{term.name}: slope of {slope} that varies along {inputs}, a zero-mean Gaussian process, "
+    if len(kernels) == 1:
+        text += ", ".join([f"kernel {kernels[0].kernel}", *_scales(kernels[0])])
+    else:
+        text += f"product of the kernels {' and '.join(map(_kernel, kernels))}"
     if group:
         text += f"; a curve for each level of {group}, hyper-parameters shared"
     if term.read_as:
@@ -325,25 +306,19 @@ def _process(term: GPTerm) -> str:
     return text
 
 
-def _is_slope(factor: GPFactor) -> bool:
-    return factor.kernel == "linear" and len(factor.inputs) == 1
-
-
-def _inputs(factor: GPFactor) -> str:
-    return ", ".join(item.text for item in factor.inputs)
+def _kernel(factor: GPFactor) -> str:
+    """One kernel of several."""
+    scales = ", ".join(_scales(factor))
+    text = f"{factor.kernel} over {', '.join(item.text for item in factor.inputs)}"
+    return f"{text} ({scales})" if scales else text
 
 
 def _scales(factor: GPFactor) -> list[str]:
     """What a kernel has besides its height."""
-    if _is_slope(factor):
+    if factor.slope:
         return []
     scales = "one length-scale"
     if len(factor.inputs) > 1:
         scales = "a length-scale for each input" if factor.ard else "one length-scale for all inputs"
-    if factor.kernel != "periodic":
-        return [scales]
-    return ["estimated period" if factor.period is None else f"period {factor.period:g}", scales]
-
-
-def _bracketed(words: list[str]) -> str:
-    return f" ({', '.join(words)})" if words else ""
+    period = "estimated period" if factor.period is None else f"period {factor.period:g}"
+    return [period, scales] if factor.kernel == "periodic" else [scales]

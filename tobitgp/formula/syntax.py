@@ -6,8 +6,9 @@ import ast
 import itertools
 import keyword
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from tobitgp.errors import FormulaError
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS, UserFunctions
@@ -18,8 +19,6 @@ MAX_NESTING = 20
 MAX_OPERATORS = 1_000
 MAX_DIGITS = 40
 MAX_DEPTH = 200
-
-TokenKind = Literal["quoted", "string", "number", "name", "operator"]
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -47,11 +46,10 @@ _BAD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word, number or sign of the formula."""
 
-    kind: TokenKind
+    kind: str  # a group of the pattern above
     text: str  # as written
     start: int  # offset in the formula
     role: Literal["", "call", "interaction", "dot"] = ""
@@ -61,6 +59,16 @@ class Token:
         """Offset after the last character."""
         return self.start + len(self.text)
 
+    @property
+    def ends_operand(self) -> bool:
+        """Whether a term or a factor may end here, so that an operator must follow."""
+        return self.kind != "operator" or self.text in ")]}" or self.role == "dot"
+
+    @property
+    def begins_operand(self) -> bool:
+        """Whether a term or a factor begins here, or a call."""
+        return self.kind != "operator" or self.text in "([{"
+
 
 @dataclass(slots=True)
 class Syntax:
@@ -69,7 +77,7 @@ class Syntax:
     formula: str  # text the tokens point into
     start: int  # offset of the parsed part in ``formula``
     tokens: tuple[Token, ...]
-    tree: ast.expr  # names hold placeholders: read them by :meth:`name`
+    tree: ast.expr  # names are those of columns and functions, without backticks
     offsets: tuple[int, ...] | None  # character offset of every UTF-8 byte of the part; None when all are ASCII
     functions: UserFunctions = ()  # a user's own functions that may be called
     variables: list[Variable] = field(default_factory=list)  # columns of checked expressions, by role
@@ -87,39 +95,54 @@ class Syntax:
         first, last = self.span(node)
         return " ".join(self.formula[first:last].split())
 
-    def name(self, node: ast.Name) -> str:
-        """Name of a column or function, without backticks."""
-        first, last = self.span(node)
-        return self.formula[first:last].strip("`")
-
-    def called(self, node: ast.AST) -> str:
-        """Name of the function that a node calls; empty where it is no call of a name."""
-        return self.name(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-
     def is_quoted(self, node: ast.Name) -> bool:
         """Tell whether a name stands in backticks."""
         return self.formula[self.span(node)[0]] == "`"
 
     def is_constant(self, node: ast.AST) -> bool:
         """Tell whether a node is the name of a number, as ``pi``."""
-        return isinstance(node, ast.Name) and self.name(node) in CONSTANTS and not self.is_quoted(node)
-
-    def is_dot(self, node: ast.AST) -> bool:
-        """Tell whether a node is the ``.`` for all other columns."""
-        return isinstance(node, ast.Name) and self.name(node) == "."
+        return isinstance(node, ast.Name) and node.id in CONSTANTS and not self.is_quoted(node)
 
     def expression(self, node: ast.expr) -> Expression:
         """Text and place of a node."""
         first, last = self.span(node)
         return Expression(self.formula[first:last], first, self.functions)
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Names of a user's own functions."""
+        return tuple(name for name, _ in self.functions)
+
     def meet(self, node: ast.Name, role: Role, *, date: bool = False, beside: str = "") -> None:
-        """Note a column."""
-        self.variables.append(Variable(self.name(node), self.span(node)[0], role, date, beside))
+        """Note a column; constants are none."""
+        if self.is_constant(node):
+            return
+        self.variables.append(Variable(node.id, self.span(node)[0], role, date, beside))
 
     def fail(self, node: ast.expr | ast.keyword, message: str) -> NoReturn:
         """Raise a FormulaError at a node."""
         raise FormulaError(message, self.formula, self.span(node)[0])
+
+
+def called(node: ast.AST) -> str:
+    """Name of the function that a node calls; empty where it is no call of a name."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def is_dot(node: ast.AST) -> bool:
+    """Tell whether a node is the ``.`` for all other columns."""
+    return isinstance(node, ast.Name) and node.id == "."
+
+
+def operands(node: ast.expr, *signs: type[ast.operator]) -> Iterator[ast.expr]:
+    """What some signs stand between, from left to right, however deep."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.BinOp) and isinstance(item.op, signs):
+            pending += [item.right, item.left]
+        else:
+            yield item
 
 
 def read_expression(text: str, functions: UserFunctions = ()) -> Syntax:
@@ -145,20 +168,21 @@ def read_side(formula: str, tokens: tuple[Token, ...], functions: UserFunctions 
         raise FormulaError("The formula is nested too deeply", formula, start) from None
     offsets = None if text.isascii() else (*(i for i, char in enumerate(text) for _ in char.encode()), len(text))
     syntax = Syntax(formula, start, tokens, tree, offsets, functions)
-    for call in ast.walk(tree):  # Python's parser keeps both of two arguments of one name
-        names: set[str | None] = set()
-        for argument in call.keywords if isinstance(call, ast.Call) else []:
-            if argument.arg in names:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):  # as written: masked names are placeholders, others normalised by Python
+            first, last = syntax.span(node)
+            node.id = formula[first:last].strip("`")
+        arguments = node.keywords if isinstance(node, ast.Call) else []
+        for i, argument in enumerate(arguments):  # Python's parser keeps both of two arguments of one name
+            if argument.arg in [other.arg for other in arguments[:i]]:
                 syntax.fail(argument, f"{argument.arg}= is given twice")
-            names.add(argument.arg)
     return syntax
 
 
-def used_names(syntax: Syntax) -> tuple[str, ...]:
+def names_in(tree: ast.expr) -> list[ast.Name]:
     """Names in an expression that are not called: its columns, and constants."""
-    called = {id(node.func) for node in ast.walk(syntax.tree) if isinstance(node, ast.Call)}
-    names = [node for node in ast.walk(syntax.tree) if isinstance(node, ast.Name) and id(node) not in called]
-    return tuple(dict.fromkeys(syntax.name(node) for node in names))
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions]
 
 
 def check_depth(syntax: Syntax, node: ast.expr) -> None:
@@ -178,10 +202,11 @@ def tokenize(formula: str) -> tuple[Token, ...]:
     raw = _scan(formula)
     tokens: list[Token] = []
     opened: list[Token] = []
-    for before, token, after in zip([None, *raw], raw, [*raw[1:], None], strict=False):
-        previous = tokens[-1] if before is not None else None
-        _check_neighbours(formula, previous, token, after)
-        token = _with_role(formula, previous, token, after, opened)
+    for token, after in itertools.zip_longest(raw, raw[1:]):
+        before = tokens[-1] if tokens else None
+        if before is not None:
+            _check_neighbours(formula, before, token, after)
+        token = _with_role(formula, before, token, after, opened)
         tokens.append(token)
         if token.text in _PAIRS.values():
             opened.append(token)
@@ -198,51 +223,39 @@ def tokenize(formula: str) -> tuple[Token, ...]:
 
 def _scan(formula: str) -> list[Token]:
     """Tokens without roles; single characters and words that are never allowed are refused."""
-    tokens: list[Token] = []
-    n_operators = 0
-    for match in _TOKEN.finditer(formula):
-        kind, text, start = match.lastgroup, match.group(), match.start()
-        if kind == "space":
-            continue
-        if kind == "bad":
-            raise FormulaError(_BAD.get(text, f"The character {text!r} is not part of the language"), formula, start)
-        token = Token(kind, text, start)  # type: ignore[arg-type]
-        if kind == "name":
-            _check_word(formula, token)
-        elif kind == "quoted" and not text[1:-1].strip():
+    tokens = [Token(match.lastgroup or "", match.group(), match.start()) for match in _TOKEN.finditer(formula)]
+    tokens = [token for token in tokens if token.kind != "space"]
+    for token in tokens:
+        text = token.text
+        if token.kind == "bad":
+            _fail(formula, token, _BAD.get(text, f"The character {text!r} is not part of the language"))
+        if token.kind == "quoted" and not text[1:-1].strip():
             _fail(formula, token, "There is no column name between these backticks")
-        elif kind == "number" and len(text) > MAX_DIGITS:
+        if token.kind == "number" and len(text) > MAX_DIGITS:
             _fail(formula, token, f"This number has {len(text)} digits; at most {MAX_DIGITS} are read")
-        elif text == ":=":
+        if text == ":=":
             _fail(formula, token, "Nothing can be assigned in a formula; an interaction is written a:b")
-        n_operators += text in _COUNTED
-        tokens.append(token)
+        remedy = f"a column of that name is written `{text}`"
+        if token.kind == "name" and text.startswith("__"):
+            _fail(formula, token, f"Names that begin with '__' are refused; {remedy}")
+        if token.kind == "name" and keyword.iskeyword(text) and text not in ("None", "True", "False"):
+            if text == "lambda":
+                remedy = "give a function of your own by name beside the formula: functions={'f': f}"
+            _fail(formula, token, f"'{text}' is a word of Python and not part of the language; {remedy}")
+    n_operators = sum(token.text in _COUNTED for token in tokens)
     if n_operators > MAX_OPERATORS:
         raise FormulaError(f"The formula has {n_operators} operators; at most {MAX_OPERATORS} are read")
     return tokens
 
 
-def _check_word(formula: str, token: Token) -> None:
-    """Refuse Python's own words and names with two underscores in front."""
-    remedy = f"a column of that name is written `{token.text}`"
-    if token.text.startswith("__"):
-        _fail(formula, token, f"Names that begin with '__' are refused; {remedy}")
-    if keyword.iskeyword(token.text) and token.text not in {"None", "True", "False"}:
-        if token.text == "lambda":
-            remedy = "give a function of your own by name beside the formula: functions={'f': f}"
-        _fail(formula, token, f"'{token.text}' is a word of Python and not part of the language; {remedy}")
-
-
-def _check_neighbours(formula: str, before: Token | None, token: Token, after: Token | None) -> None:
+def _check_neighbours(formula: str, before: Token, token: Token, after: Token | None) -> None:
     """Refuse attribute access, indexing, ``||``, and operands side by side."""
-    if before is None:
-        return
     if before.text == token.text == "|":
         _fail(formula, before, "'||' is not part of the language; a random intercept is written re(g), or (1 | g)")
-    if before.kind == "operator" and before.text not in ")]}" and before.role != "dot":
+    if not before.ends_operand:
         return
     if token.text == "." and token.kind == "operator":
-        _refuse_attribute(formula, before, token, after)
+        _refuse_attribute(formula, before, token, "" if after is None else after.text)
     if token.text == "[":
         remedy = "write the name of the column alone, or make the column in the data frame first"
         _fail(formula, token, f"Indexing is not part of the language: {remedy}")
@@ -251,17 +264,14 @@ def _check_neighbours(formula: str, before: Token | None, token: Token, after: T
     if token.text == "(" and before.kind == "quoted":
         remedy = "functions are written without backticks"
         _fail(formula, before, f"{before.text} is a column and cannot be called; {remedy}")
-    if token.text == "(" and before.kind == "name":
-        return
-    if token.kind != "operator" or token.text in "([{":
+    if token.begins_operand and not (token.text == "(" and before.kind == "name"):
         names = before.kind == token.kind == "name"
         remedy = f"; a column of that name is written `{before.text} {token.text}`" if names else ""
         _fail(formula, token, f"An operator or a comma is missing between '{before.text}' and '{token.text}'{remedy}")
 
 
-def _refuse_attribute(formula: str, before: Token, token: Token, after: Token | None) -> NoReturn:
+def _refuse_attribute(formula: str, before: Token, token: Token, name: str) -> NoReturn:
     """Say what to write instead of ``np.log``."""
-    name = after.text if after is not None else ""
     place = before if before.kind == "name" else token
     if before.text == "contr":
         _fail(formula, place, 'Contrasts are written C(g, Treatment("b")), C(g, Sum), C(g, Helmert), C(g, Diff)')
@@ -274,24 +284,23 @@ def _refuse_attribute(formula: str, before: Token, token: Token, after: Token | 
 
 def _with_role(formula: str, before: Token | None, token: Token, after: Token | None, opened: list[Token]) -> Token:
     """Decide what an ambiguous sign means."""
-    if token.kind != "operator":
-        return token
-    if token.text == "(" and before is not None and before.kind == "name":
-        return Token("operator", "(", token.start, "call")
     grouped = all(bracket.text == "(" and bracket.role == "" for bracket in opened)
-    if token.text == ":":
-        if not grouped:
+    match token.text:
+        case "(" if before is not None and before.kind == "name":
+            return token._replace(role="call")
+        case ":" if grouped:
+            return token._replace(role="interaction")
+        case ":":
             _fail(formula, token, "':' makes an interaction of two terms and cannot stand inside a call or {...}")
-        return Token("operator", ":", token.start, "interaction")
-    if token.text == "=" and grouped:
-        remedy = "the response is set off by '~', equality is '=='"
-        _fail(formula, token, f"'=' only names an argument inside a call; {remedy}")
-    if token.text == ".":
-        if after is not None and (after.kind != "operator" or after.text in "([{"):
+        case "=" if grouped:
+            remedy = "the response is set off by '~', equality is '=='"
+            _fail(formula, token, f"'=' only names an argument inside a call; {remedy}")
+        case "." if after is not None and after.begins_operand:
             _fail(formula, token, "'.' means all other columns; an operator is missing after it")
-        if not grouped:
+        case "." if grouped:
+            return token._replace(role="dot")
+        case ".":
             _fail(formula, token, "'.' means all other columns as terms, and cannot stand inside a call")
-        return Token("operator", ".", token.start, "dot")
     return token
 
 
@@ -302,10 +311,10 @@ def _fail(formula: str, token: Token, message: str) -> NoReturn:
 def _syntax_error(error: SyntaxError, formula: str, tokens: tuple[Token, ...]) -> FormulaError:
     """Turn Python's complaint into ours, at the token it points to."""
     first, last = tokens[0], tokens[-1]
-    if last.kind == "operator" and last.text not in ")]}" and last.role != "dot":
+    if not last.ends_operand:
         message = f"Something is missing after '{last.text}'; complete it or take it out"
         return FormulaError(message, formula, last.start)
-    if first.kind == "operator" and first.text not in "([{+-" and first.role != "dot":
+    if not first.begins_operand and first.text not in "+-" and first.role != "dot":
         return FormulaError(f"Something is missing before '{first.text}'", formula, first.start)
     position = min(max(first.start + (error.offset or 1) - 1, first.start), last.end - 1)
     for before, token in itertools.pairwise(tokens):

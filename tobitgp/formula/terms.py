@@ -12,7 +12,7 @@ from tobitgp.formula.expressions import bind, check_call, check_expression, lite
 from tobitgp.formula.functions import CONSTANTS, FUNCTIONS
 from tobitgp.formula.gp import holds_process, read_process
 from tobitgp.formula.spec import Expression, GPTerm, MixtureTerm
-from tobitgp.formula.syntax import Syntax, check_depth
+from tobitgp.formula.syntax import Syntax, called, check_depth, is_dot
 
 MAX_PRODUCTS = 10_000
 MOST_NUMBERS = 100
@@ -29,7 +29,7 @@ class Terms:
     linear: list[tuple[int, ast.expr]] = field(default_factory=list)  # sign and tree of each linear term
     gps: list[GPTerm] = field(default_factory=list)
     offsets: list[Expression] = field(default_factory=list)
-    removed: list[tuple[str, int]] = field(default_factory=list)  # bare columns taken out by ``- x``, with their places
+    removed: dict[int, str] = field(default_factory=dict)  # bare columns taken out by ``- x``, by their places
     mixture: MixtureTerm | None = None
 
 
@@ -50,13 +50,13 @@ def split_parts(syntax: Syntax) -> tuple[ast.expr, list[ast.expr]]:
 def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
     """Sort the terms; linear ones are checked by :func:`check_linear`, once ``.`` is known."""
     terms, signed = Terms(), _flatten(node)
-    mixed = [term for _, term in signed if syntax.called(term) == "mixture"]
+    mixed = [term for _, term in signed if called(term) == "mixture"]
     if mixed:
         terms.mixture, terms.intercept = _read_mixture(syntax, mixed[0], signed), False
         return terms
     for sign, term in signed:
-        name = syntax.called(term)
-        process = holds_process(syntax, term)
+        name = called(term)
+        process = holds_process(term)
         if (process or name == "offset") and sign < 0:
             what = f"{name}(...)" if name else "A process"
             syntax.fail(term, f"{what} cannot be taken out with '-'{'' if process else '; write offset(-x)'}")
@@ -72,8 +72,8 @@ def read_terms(syntax: Syntax, node: ast.expr) -> Terms:
             terms.offsets.append(syntax.expression(term.args[0]))
         else:
             terms.linear.append((sign, term))
-            if sign < 0 and isinstance(term, ast.Name) and not syntax.is_dot(term):
-                terms.removed.append((syntax.name(term), syntax.span(term)[0]))
+            if sign < 0 and isinstance(term, ast.Name) and not is_dot(term):
+                terms.removed[syntax.span(term)[0]] = term.id
     return terms
 
 
@@ -123,10 +123,10 @@ def _count_products(syntax: Syntax, node: ast.expr, n_others: int) -> int:
     met = len(syntax.variables)
     match node:
         case ast.Name():
-            if syntax.is_dot(node):
+            if is_dot(node):
                 return n_others
             if syntax.is_constant(node):
-                name = syntax.name(node)
+                name = node.id
                 syntax.fail(node, f"{name} is a number and no term; a column of that name is written `{name}`")
             syntax.meet(node, "linear")
             return 1
@@ -158,7 +158,7 @@ def _count_power(syntax: Syntax, node: ast.BinOp, n_others: int) -> int:
     exponent = node.right.value if isinstance(node.right, ast.Constant) else None
     if not isinstance(exponent, int) or isinstance(exponent, bool) or exponent < 1:
         syntax.fail(node.right, "The exponent of a sum of terms is a whole number from 1, as in (a + b)**2")
-    if isinstance(node.left, ast.Name | ast.Call) and not syntax.is_dot(node.left):
+    if isinstance(node.left, ast.Name | ast.Call) and not is_dot(node.left):
         text = syntax.text(node.left)
         syntax.fail(node, f"The power of one term is the term itself; for the square write I({text}**2)")
     base = _count_products(syntax, node.left, n_others)
@@ -178,7 +178,7 @@ def _check_total(syntax: Syntax, node: ast.expr, total: int) -> None:
 def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
     """Write the checked linear terms in formulaic's grammar, intercept first."""
     text = "1" if terms.intercept else "0"
-    columns = {v.start for v in syntax.variables if v.role == "linear"} | {start for _, start in terms.removed}
+    columns = {v.start for v in syntax.variables if v.role == "linear"} | set(terms.removed)
     for sign, term in terms.linear:
         written = _rewrite(syntax, term, columns, others)
         if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add | ast.Sub):
@@ -190,16 +190,15 @@ def linear_text(syntax: Syntax, terms: Terms, others: Sequence[str]) -> str:
 def _rewrite(syntax: Syntax, node: ast.expr, columns: set[int], others: Sequence[str]) -> str:
     """Text of a term with ``.`` written out and unusual column names in backticks."""
     first, last = syntax.span(node)
-    own = [name for name, _ in syntax.functions]
     text, end = "", first
     for token in syntax.tokens:
         if not first <= token.start < last:
             continue
         written = token.text
         if token.role == "dot":
-            written = f"({' + '.join(spelled(name, own) for name in others)})"
+            written = f"({' + '.join(spelled(name, syntax.own) for name in others)})"
         elif token.start in columns:
-            written = spelled(written.strip("`"), own)
+            written = spelled(written.strip("`"), syntax.own)
         gap = " " if text and token.start > end and token.role != "call" else ""
         text, end = text + gap + written, token.end
     return text
@@ -208,13 +207,12 @@ def _rewrite(syntax: Syntax, node: ast.expr, columns: set[int], others: Sequence
 def plain_columns(syntax: Syntax, terms: Terms, others: Sequence[str]) -> tuple[str, ...] | None:
     """Columns of a linear part that holds nothing but bare columns, else None."""
     names: list[str] = []
-    removed = {name for name, _ in terms.removed}
     for sign, term in terms.linear:
         if not isinstance(term, ast.Name):
             return None
         if sign > 0:
-            names.extend(others if syntax.is_dot(term) else [syntax.name(term)])
-    return tuple(name for name in dict.fromkeys(names) if name not in removed)
+            names.extend(others if is_dot(term) else [term.id])
+    return tuple(name for name in dict.fromkeys(names) if name not in terms.removed.values())
 
 
 def spelled(name: str, own: Sequence[str] = ()) -> str:
@@ -240,18 +238,17 @@ def _read_mixture(syntax: Syntax, node: ast.expr, signed: list[tuple[int, ast.ex
     if "k" not in given:
         syntax.fail(node, f"mixture() needs the number of components; {_MIXTURES}")
     k, most = given["k"], given.get("max_components")
-    start, end = syntax.span(node)
-    name = literal(k)
+    name, span = literal(k), syntax.span(node)
     if isinstance(name, str):
         if name != "dp":
             syntax.fail(k, f'mixture({name!r}) is not supported; "dp" is the Dirichlet process: {_MIXTURES}')
         number = DEFAULT_MOST if most is None else _read_number(syntax, most, "max_components=")
-        return MixtureTerm((number,), process=True, start=start, end=end)
+        return MixtureTerm((number,), True, *span)
     if most is not None:
         syntax.fail(most, 'max_components= goes with mixture("dp"); a number or range of components is exact')
-    if isinstance(k, ast.Call) and syntax.called(k) == "range":
-        return MixtureTerm(_read_range(syntax, k), start=start, end=end)
-    return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), start=start, end=end)
+    if isinstance(k, ast.Call) and called(k) == "range":
+        return MixtureTerm(_read_range(syntax, k), False, *span)
+    return MixtureTerm((_read_number(syntax, k, "The number of components of mixture()"),), False, *span)
 
 
 def _read_range(syntax: Syntax, node: ast.Call) -> tuple[int, ...]:

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tobitgp.data.arrays import Rows, draw_rows
+from tobitgp.data.arrays import Rows, draw_rows, join
 from tobitgp.data.outcome import outcome
 from tobitgp.data.partition import DataPartition, naming
-from tobitgp.data.partitions import PartitionedData, split_positions
-from tobitgp.data.prepare import join
+from tobitgp.data.prepare import PartitionedData, split_positions
 from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPartitions, Partitions, Store, add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError, SpecError

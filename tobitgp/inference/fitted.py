@@ -170,7 +170,7 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
             f"Only {exact} of {n} rows are exact: scale, noise and intervals rest on them and on the priors, and may "
             "be far from the truth; set priors= or fixed= from what is known."
         )
-    elif exact == n > 1 and measured.exact[0] == measured.exact[1]:
+    elif exact == n > 1 and measured.exact.minimum == measured.exact.maximum:
         _warn("The response is constant: scale and length-scales rest on their priors.")
     for term, X in zip(terms, measured.X, strict=True):
         for text, low, high in zip(term.inputs, X.minimum, X.maximum, strict=True):

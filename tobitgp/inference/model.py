@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, with_limits
-from tobitgp.data.moments import ResponseMoments
+from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.standardisation import (
     KnownRows,
@@ -170,7 +168,7 @@ def make_plan(
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
     bottoms, tops = zip(*partitions.collect(measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
-    y = reduce(ResponseMoments.merge, partitions.collect(measure_response, centre, mean, known)).rounded()
+    y = merge(partitions.collect(measure_response, centre, mean, known)).rounded()
     units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
     linear = None
     if columns:

@@ -145,7 +145,7 @@ def test_rows_without_a_group_are_not_used(frame):
 
 def test_columns_of_groups_must_be_there(frame):
     with pytest.raises(FormulaError, match="no column 'g'"):
-        prepare(parse_formula("y ~ re(g)"), frame[["y"]])
+        ready("re(g)", frame[["y"]])
     with pytest.raises(DataError, match="lack the column 'g'"):
         ready("gp(x, by=g)", frame).state.replay({"x": [0.0]})
 

@@ -217,10 +217,9 @@ def test_bad_input_is_named(frame, column, values, formula, words):
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_unknown_columns_are_found_without_columns_at_parsing(frame):
-    spec = parse_formula("y ~ z + gp(xx)")
+def test_unknown_columns_are_found(frame):
     with pytest.raises(FormulaError, match="did you mean 'x'") as caught:
-        prepare(spec, frame)
+        ready("y ~ z + gp(xx)", frame)
     assert caught.value.position == 11
 
 

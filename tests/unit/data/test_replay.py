@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tobitgp.data.linear import check_rank
+from tobitgp.data.linear import Independence, check_independence
 from tobitgp.data.prepare import prepare
 from tobitgp.errors import DataError, SpecError, UnseenLevelError
 from tobitgp.formula import parse_formula
@@ -256,6 +256,10 @@ def test_limits_that_are_columns_must_be_there(frame):
 def test_unknown_limits(frame, formula):
     with pytest.raises(SpecError, match="limits are unknown"):
         ready(formula, frame).state.limits(frame)
+
+
+def check_rank(H, columns):
+    check_independence(Independence.of(H), columns)
 
 
 def test_rank_does_not_depend_on_scale():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import tobitgp as tg
+from tobitgp.data.arrays import merge
 from tobitgp.data.moments import ResponseMoments
 
 
@@ -56,7 +57,7 @@ def test_units_and_weights_change_nothing(rng):
         found = moments(ends if factor > 0.0 else ends[::-1]).mean_and_sd()
         np.testing.assert_allclose(found, (factor * mean + offset, abs(factor) * sd), rtol=1e-9)
     np.testing.assert_allclose(moments((lower, upper), np.full(80, 1e6)).mean_and_sd(), (mean, sd), rtol=1e-9)
-    halves = moments((lower[:30], upper[:30])).merge(moments((lower[30:], upper[30:])))
+    halves = merge([moments((lower[:30], upper[:30])), moments((lower[30:], upper[30:]))])
     np.testing.assert_allclose(halves.mean_and_sd(), (mean, sd), rtol=1e-9)
 
 

@@ -158,11 +158,10 @@ def test_unseen_levels_and_missing_columns(frame):
 
 
 def test_columns_that_are_not_there_or_are_the_response(frame):
-    spec = parse_formula("y ~ x")
     with pytest.raises(FormulaError, match=r"no column 'zz'; did you mean 'z'\?\n  ~ zz"):
-        prepare(spec, frame, scale=parse_scale_formula("~ zz"))
+        ready("y ~ x", "~ zz", frame)
     with pytest.raises(FormulaError, match="The response 'y' cannot stand in the formula of its noise scale"):
-        prepare(spec, frame, scale=parse_scale_formula("~ y"))
+        ready("y ~ x", "~ y", frame)
 
 
 def test_facts_know_the_inputs_of_the_scale(frame):

@@ -31,7 +31,7 @@ def test_numbers_become_float64(name):
 @pytest.mark.parametrize("dtype", ["bool", "boolean"])
 def test_booleans_become_0_and_1(dtype):
     column = read_table(pd.DataFrame({"x": pd.Series([True, False], dtype=dtype)}), ["x"]).columns["x"]
-    assert column.boolean
+    assert column.kind == "boolean"
     assert column.values.tolist() == [1.0, 0.0]
 
 

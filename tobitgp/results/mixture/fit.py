@@ -14,8 +14,7 @@ import pandas as pd
 
 from tobitgp import mixture as mixtures
 from tobitgp.data.partition import DataPartition, naming
-from tobitgp.data.partitions import PartitionedData
-from tobitgp.data.prepare import TrainingData, prepare
+from tobitgp.data.prepare import PartitionedData, TrainingData, prepare
 from tobitgp.data.table import column_names
 from tobitgp.data.training_summary import make_facts, remember
 from tobitgp.errors import BoundaryWarning, ConvergenceWarning, NotFittedError, SpecError, user_level

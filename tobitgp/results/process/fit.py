@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tobitgp.data.partitions import PartitionedData
-from tobitgp.data.prepare import TrainingData
+from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import warn_copies
 from tobitgp.data.training_summary import make_facts
 from tobitgp.errors import SpecError

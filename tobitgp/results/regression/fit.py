@@ -14,8 +14,7 @@ import numpy as np
 from tobitgp.data.linear import quoted
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.data.partition import DataPartition, naming
-from tobitgp.data.partitions import PartitionedData
-from tobitgp.data.prepare import TrainingData
+from tobitgp.data.prepare import PartitionedData, TrainingData
 from tobitgp.data.row_warnings import in_common
 from tobitgp.data.spellings import FAR
 from tobitgp.data.training_summary import make_facts, remember
