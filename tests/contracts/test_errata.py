@@ -8,12 +8,13 @@ from scipy.stats import multivariate_normal, norm
 from support.bounds import direct_integral, eq46, tangent
 from support.differences import derivative
 from support.oracles import covariance
+from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, gp, make_problem, marginals, simulate, solve, tight
 
 from tobitgp.distributions import CensoredNormal
 from tobitgp.inference import EP, VI
 from tobitgp.likelihoods.censoring_noise import SideNoise
-from tobitgp.likelihoods.expectations import as_printed, cross_entropy, divergence_as_printed
+from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.numerics.normal import mills
 
 PRINTED = 1e-6

@@ -5,10 +5,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 from support.differences import derivative
+from support.printed import as_printed, divergence_as_printed
 from support.problems import dense, make_problem, solve, with_instrument
 
 from tobitgp.inference import VI
-from tobitgp.likelihoods.expectations import as_printed, cross_entropy, divergence_as_printed
+from tobitgp.likelihoods.expectations import cross_entropy
 from tobitgp.likelihoods.families import GaussianNoise
 
 rng = np.random.default_rng(0)

@@ -95,53 +95,42 @@ def plus_normal(noise: Distribution, location: Array, scale: Array, sd: Array, *
 # -- one integral a value ---------------------------------------------------------------------------------------------
 
 
-def log_mass(
-    noise: Distribution, a: Array, b: Array, t: Array, entry: Array | None = None, exit: Array | None = None
-) -> Array:
-    """Log probability of ``a < tX + Z <= b``, within a window where one is given.
-
-    Shapes: a, b, t, entry, exit (n,); gives (n,).
-    """
-    ends = [a, b] if entry is None or exit is None else [a, b, entry, exit]
-
-    def values(x: Array, i: IntArray) -> Array:
-        shift = t[i] * x
-        inside = intervals.log_mass(noise, a[i] - shift, b[i] - shift)
-        if entry is not None and exit is not None:
-            inside = inside - intervals.log_mass(noise, entry[i] - shift, exit[i] - shift)
-        return (inside - 0.5 * x * x - HALF_LOG_2PI)[None]
-
+def log_mass(noise: Distribution, a: Array, b: Array, t: Array, *window: Array) -> Array:
+    """Log probability of ``a < tX + Z <= b``, within a window (entry, exit) where one is given; (n,) each."""
     near = np.where(a > 0.0, a, np.minimum(b, 0.0))
-    kinks = np.stack([np.where(np.isfinite(end), end, near) for end in ends], axis=1)
-    return _log_integral(noise, values, near, kinks, t)
+
+    def log_p(shift: Array, i: IntArray) -> Array:
+        return intervals.log_mass(noise, a[i] - shift, b[i] - shift)
+
+    return _log_mean(noise, log_p, near, (a, b), t, window)
 
 
 def log_tail(noise: Distribution, z: Array, t: Array, *, upper: bool) -> Array:
-    """Log probability that ``tX + Z`` lies above z, or at most there; shapes as in :func:`log_mass`."""
-    tail = noise.log_sf if upper else noise.log_cdf
-
-    def values(x: Array, i: IntArray) -> Array:
-        return (tail(z[i] - t[i] * x) - 0.5 * x * x - HALF_LOG_2PI)[None]
-
-    near = np.maximum(z, 0.0) if upper else np.minimum(z, 0.0)
-    return _log_integral(noise, values, near, z[:, None], t)
+    """Log probability that ``tX + Z`` lies above z, or at most there."""
+    tail, near = (noise.log_sf, np.maximum(z, 0.0)) if upper else (noise.log_cdf, np.minimum(z, 0.0))
+    return _log_mean(noise, lambda shift, i: tail(z[i] - shift), near, (z,), t, ())
 
 
-def log_density(
-    noise: Distribution, z: Array, t: Array, entry: Array | None = None, exit: Array | None = None
+def log_density(noise: Distribution, z: Array, t: Array, *window: Array) -> Array:
+    """Log density of ``tX + Z`` at z, within a window as in :func:`log_mass`."""
+    return _log_mean(noise, lambda shift, i: noise.logpdf(z[i] - shift), z, (z,), t, window)
+
+
+def _log_mean(
+    noise: Distribution, log_p: Function, near: Array, ends: tuple[Array, ...], t: Array, window: tuple[Array, ...]
 ) -> Array:
-    """Log density of ``tX + Z`` at z; shapes and the window as in :func:`log_mass`."""
-    ends = [z] if entry is None or exit is None else [z, entry, exit]
+    """Log of the mean over tX of what ``log_p`` says of it in rows, given the window."""
 
     def values(x: Array, i: IntArray) -> Array:
         shift = t[i] * x
-        value = noise.logpdf(z[i] - shift)
-        if entry is not None and exit is not None:
-            value = value - intervals.log_mass(noise, entry[i] - shift, exit[i] - shift)
+        value = log_p(shift, i)
+        if window:
+            value = value - intervals.log_mass(noise, *(end[i] - shift for end in window))
         return (value - 0.5 * x * x - HALF_LOG_2PI)[None]
 
-    kinks = np.stack([np.where(np.isfinite(end), end, z) for end in ends], axis=1)
-    return _log_integral(noise, values, z, kinks, t)
+    kinks = np.stack([np.where(np.isfinite(end), end, near) for end in (*ends, *window)], axis=1)
+    low, high = reach(noise, near, t)
+    return log_integrals(values, low, high, t / noise.reach, kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
 def cdf(noise: Distribution, z: Array, t: Array) -> tuple[Array, Array]:
@@ -168,11 +157,6 @@ def reach(noise: Distribution, near: Array, t: Array, power: float = 1.0) -> tup
         size = np.minimum(np.abs(near) / np.maximum(t, 1e-300), np.minimum(power * t * slope, _FARTHEST))
     centre = np.sign(near) * size
     return np.minimum(centre, 0.0) - BEYOND, np.maximum(centre, 0.0) + BEYOND
-
-
-def _log_integral(noise: Distribution, values: Function, near: Array, kinks: Array, t: Array) -> Array:
-    low, high = reach(noise, near, t)
-    return log_integrals(values, low, high, t / noise.reach, kinks / np.maximum(t, 1e-300)[:, None])[0]
 
 
 # -- many values ------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class Gumbel(Distribution):
         return gamma(1.0 + s), s * digamma(1.0 + s)
 
     def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
-        return log_excess_above(z, tilt) if above else log_excess_below(z, tilt)
+        return _log_excess_above(z, tilt) if above else _log_excess_below(z, tilt) - self.log_cdf(z)
 
 
 def _steep(z: Array) -> tuple[Array, Array, Array]:
@@ -102,7 +102,7 @@ def _steep(z: Array) -> tuple[Array, Array, Array]:
     return held * (1.0 + beyond * (1.0 + 0.5 * beyond)), held * (1.0 + beyond), held
 
 
-def log_excess_above(z: Array, tilt: Array | None = None) -> Array:
+def _log_excess_above(z: Array, tilt: Array | None) -> Array:
     """``log A - log S``, S the survival function."""
     w = np.exp(np.minimum(z, _CEILING))
     s = 0.0 if tilt is None else tilt
@@ -123,8 +123,8 @@ def _before(z: Array, s: Array | float) -> Array:
         return np.log(np.where(np.greater(s, 0.0), tilted, -z - np.euler_gamma))
 
 
-def log_excess_below(z: Array, tilt: Array | None = None) -> Array:
-    """``log B - log F``, F the cdf."""
+def _log_excess_below(z: Array, tilt: Array | None) -> Array:
+    """``log B``."""
     w = np.exp(np.clip(z, -600.0, _CEILING))
     if tilt is None:
         small = np.minimum(w, 1.0)
@@ -134,10 +134,10 @@ def log_excess_below(z: Array, tilt: Array | None = None) -> Array:
             series = series + term / (k * small)
         left = z + np.log(series)
         right = np.log(np.maximum(z, 0.0) + np.euler_gamma + exp1(np.maximum(w, 1.0)))
-        return np.where(w < 1.0, left, right) - Gumbel().log_cdf(z)
+        return np.where(w < 1.0, left, right)
     part = gammainc(tilt + 1.0, w)
     with np.errstate(divide="ignore", over="ignore"):
         gap = -np.expm1(-w) - np.exp(gammaln(tilt + 1.0) + np.log(part) - tilt * z)
         near = tilt * z - np.log(tilt) + np.log(np.maximum(gap, 1e-300))
     first = (tilt + 1.0) * z - np.log1p(tilt) - 0.5 * np.minimum(w, 1.0) * (tilt + 1.0) / (tilt + 2.0)
-    return np.where(w < _TINY, first, near) - Gumbel().log_cdf(z)
+    return np.where(w < _TINY, first, near)

@@ -54,21 +54,28 @@ class Slice(NamedTuple):
         return self.centre + self.drift
 
 
-def log_mass(distribution: Distribution, a: Array, b: Array) -> Array:
-    """Log probability of ``a < Z <= b``, ends of one shape, with relative precision."""
+def log_mass(distribution: Distribution, a: Array, b: Array, width: Array | None = None) -> Array:
+    """Log probability of ``a < Z <= b``, with relative precision; ``width`` is b - a where that is known better.
+
+    All of one shape.
+    """
     shape, a, b = a.shape, a.ravel(), b.ravel()
     right, left = np.isposinf(b), np.isneginf(a)
     out = np.where(np.isposinf(a) | np.isneginf(b), -np.inf, 0.0)
-    for at, end, upper in ((right & np.isfinite(a), a, True), (left & np.isfinite(b), b, False)):
+    for at, end, tail in (
+        (right & np.isfinite(a), a, distribution.log_sf),
+        (left & np.isfinite(b), b, distribution.log_cdf),
+    ):
         if at.any():
-            out[at] = (distribution.log_sf if upper else distribution.log_cdf)(end[at])
+            out[at] = tail(end[at])
     rest = ~(right | left)
     if rest.any():
-        out[rest] = _log_interval(distribution, a[rest], b[rest])
+        known = b[rest] - a[rest] if width is None else width.ravel()[rest]
+        out[rest] = _log_interval(distribution, a[rest], b[rest], known)
     return out.reshape(shape)
 
 
-def _log_interval(distribution: Distribution, a: Array, b: Array) -> Array:
+def _log_interval(distribution: Distribution, a: Array, b: Array, width: Array) -> Array:
     """Difference of the tails of the same side, or the integral of the density where these are nearly equal."""
     left = a + b < 0.0
     cdf, survival = distribution.log_cdf, distribution.log_sf
@@ -77,18 +84,18 @@ def _log_interval(distribution: Distribution, a: Array, b: Array) -> Array:
         out = np.where(np.isneginf(near), -np.inf, log_difference(near, far))
     close = np.flatnonzero((far - near > _CLOSE) & np.isfinite(near))
     if len(close):
-        weight = narrow_rule(distribution, a[close], b[close])[1]
+        weight = narrow_rule(distribution, a[close], width[close])[1]
         top = weight.max(axis=0)
         out[close] = top + np.log(np.exp(weight - top).sum(axis=0))
     return out
 
 
-def narrow_rule(distribution: Distribution, a: Array, b: Array) -> tuple[Array, Array]:
-    """Nodes (12, n) between two finite ends, and logarithms of weight times density there."""
-    half = 0.5 * np.maximum(b - a, 1e-300)
+def narrow_rule(distribution: Distribution, a: Array, width: Array) -> tuple[Array, Array]:
+    """Nodes (12, n) in finite intervals from a on, and logarithms of weight times density there."""
+    half = 0.5 * np.maximum(width, 1e-300)
     z = a + half * (1.0 + _NODES)
     with np.errstate(under="ignore"):
-        return z, distribution.log_density(z, 0)[0] + np.log(half) + _LOG_WEIGHTS
+        return z, distribution.logpdf(z) + np.log(half) + _LOG_WEIGHTS
 
 
 def quantile_inside(distribution: Distribution, uniform: Array, a: Array, b: Array) -> Array:

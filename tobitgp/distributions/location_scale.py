@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -278,29 +279,31 @@ class LocationScale(RowDistributions):
 
     def clipped_log_odds(self, lower: Array, upper: Array) -> Array:
         """``log(g - l) - log(u - g)``, g the clipped mean; the part of an infinite limit is left out."""
-        location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
-        lower = np.maximum(lower, 0.0) if self.log else lower
-        gaps = Gaps(replace(self, location=location, scale=scale), lower, upper)
+        gaps = self._gaps(lower, upper)
         with np.errstate(all="ignore"):
-            value = np.zeros_like(location)
-            if np.isfinite(lower).any():
-                value = value + np.where(np.isfinite(lower), gaps.log_low(), 0.0)
-            if np.isfinite(upper).any():
-                value = value - np.where(np.isfinite(upper), gaps.log_high(), 0.0)
+            value = np.zeros_like(gaps.lower)
+            for limit, above in ((gaps.lower, True), (gaps.upper, False)):
+                known = np.isfinite(limit)
+                if known.any():
+                    value = value + (1.0 if above else -1.0) * np.where(known, gaps.log_gap(above=above), 0.0)
         return value
 
     def fast_clipped_mean(self, lower: Array, upper: Array) -> Array:
         """`clipped_mean` by closed forms, which may cost the last digits."""
+        gaps = self._gaps(lower, upper)
+        low, high, known = gaps.lower, gaps.upper, np.isfinite(gaps.lower)
+        with np.errstate(all="ignore"):
+            value = low + np.exp(gaps.log_gap(above=True)) if known.any() else np.full_like(low, np.nan)
+            if not known.all():
+                below = high - np.exp(gaps.log_gap(above=False))
+                free = gaps.y.location + gaps.y.scale * self.noise.mean
+                value = np.where(known, value, np.where(np.isposinf(high), free, below))
+        return np.clip(value, low, high)
+
+    def _gaps(self, lower: Array, upper: Array) -> Gaps:
         location, scale, lower, upper = np.broadcast_arrays(self.location, self.scale, lower, upper)
         lower = np.maximum(lower, 0.0) if self.log else lower
-        gaps = Gaps(replace(self, location=location, scale=scale), lower, upper)
-        with np.errstate(all="ignore"):
-            value = lower + np.exp(gaps.log_low()) if np.isfinite(lower).any() else np.full_like(location, np.nan)
-            if not np.isfinite(lower).all():
-                below = upper - np.exp(gaps.log_high())
-                free = np.where(np.isposinf(upper), location + scale * self.noise.mean, below)
-                value = np.where(np.isneginf(lower), free, value)
-        return np.clip(value, lower, upper)
+        return Gaps(replace(self, location=location, scale=scale), lower, upper)
 
     def mean_between(self, lower: Array, upper: Array) -> Array:
         """`conditional_mean` by closed forms where there are some."""
@@ -311,7 +314,8 @@ class LocationScale(RowDistributions):
         between = np.isfinite(lower) & np.isfinite(upper)
         narrow = between & ((b - a) * np.maximum(steep, 1.0 / self.noise.reach) < _NARROW)
         wide = between & ~narrow & (b - a > _WIDE)
-        kinds = ((right, _mean_above), (left, _mean_below), (narrow, _mean_narrow), (wide, _mean_wide))
+        above, below = partial(_mean_beyond, above=True), partial(_mean_beyond, above=False)
+        kinds = ((right, above), (left, below), (narrow, _mean_narrow), (wide, _mean_wide))
         out, rest = np.empty(location.shape), ~(right | left | narrow | wide)
         for at, mean in kinds:
             if at.any():
@@ -345,55 +349,39 @@ class Gaps:
         """``log c``."""
         return np.log(self.y.scale) + (self.y.location if self.y.log else 0.0)
 
-    def log_low(self) -> Array:
-        """``log(g - l)``."""
-        part = self.excess(self.a, above=True)
+    def log_gap(self, *, above: bool) -> Array:
+        """``log(g - l)``, or ``log(u - g)``."""
+        near, far, tail = (self.a, self.b, self.y.noise.log_sf) if above else (self.b, self.a, self.y.noise.log_cdf)
+        part = self.excess(near, above=above)
         if part is None:
-            return np.log(self.y.clipped_mean(self.lower, self.upper) - self.lower)
-        near = part + self.y.noise.log_sf(self.a)
-        if np.isposinf(self.upper).all():
-            return self.front + near
-        beyond = self.excess(self.b, above=True)
+            g = self.y.clipped_mean(self.lower, self.upper)
+            return np.log(g - self.lower if above else self.upper - g)
+        whole, unlimited = part + tail(near), np.abs(far) >= FAR
+        if unlimited.all():
+            return self.front + whole
+        beyond = self.excess(far, above=above)
         assert beyond is not None
-        far = np.where(np.isposinf(self.upper), -np.inf, beyond + self.y.noise.log_sf(self.b))
-        out = self.front + log_difference(near, far)
-        both = np.isposinf(far)
+        less = np.where(unlimited, -np.inf, beyond + tail(far))
+        out = self.front + log_difference(whole, less)
+        both = np.isposinf(less)
         if both.any():
             rest = Gaps(self.y.take(both), self.lower[both], self.upper[both])
-            out[both] = np.log(np.maximum(rest.upper - rest.lower - np.exp(rest.log_high()), 0.0))
+            out[both] = np.log(np.maximum(rest.upper - rest.lower - np.exp(rest.log_gap(above=not above)), 0.0))
         return out
 
-    def log_high(self) -> Array:
-        """``log(u - g)``."""
-        part = self.excess(self.b, above=False)
-        if part is None:
-            return np.log(self.upper - self.y.clipped_mean(self.lower, self.upper))
-        near = part + self.y.noise.log_cdf(self.b)
-        if (self.a <= -FAR).all():
-            return self.front + near
-        under = self.excess(self.a, above=False)
-        assert under is not None
-        far = np.where(self.a <= -FAR, -np.inf, under + self.y.noise.log_cdf(self.a))
-        return self.front + log_difference(near, far)
 
-
-def _mean_above(at: Gaps) -> Array | None:
-    """Mean of values known to lie above a limit."""
-    excess = at.excess(at.a, above=True)
-    return None if excess is None else at.lower + np.exp(at.front + excess)
-
-
-def _mean_below(at: Gaps) -> Array | None:
-    excess = at.excess(at.b, above=False)
+def _mean_beyond(at: Gaps, *, above: bool) -> Array | None:
+    """Mean of values known to lie above, or below, a limit."""
+    excess = at.excess(at.a if above else at.b, above=above)
     if excess is None:
         return None
-    value = at.upper - np.exp(at.front + excess)
-    return np.maximum(value, 0.0) if at.y.log else value
+    away = np.exp(at.front + excess)
+    return at.lower + away if above else np.maximum(at.upper - away, 0.0 if at.y.log else -np.inf)
 
 
 def _mean_narrow(at: Gaps) -> Array:
     """By quadrature of the density."""
-    z, log_weight = narrow_rule(at.y.noise, at.a, at.b)
+    z, log_weight = narrow_rule(at.y.noise, at.a, at.b - at.a)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     y = np.exp(at.y.location + at.y.scale * z) if at.y.log else at.lower + at.y.scale * (z - at.a)
     return np.asarray((weight * y).sum(axis=0) / weight.sum(axis=0))
@@ -406,7 +394,7 @@ def _mean_wide(at: Gaps) -> Array | None:
         return None
     noise, gap = at.y.noise, at.upper - at.lower
     mass = np.exp(log_mass(noise, at.a, at.b))
-    from_lower = at.lower + (np.exp(at.log_low()) - gap * np.exp(noise.log_sf(at.b))) / mass
-    from_upper = at.upper - (np.exp(at.log_high()) - gap * np.exp(noise.log_cdf(at.a))) / mass
+    from_lower = at.lower + (np.exp(at.log_gap(above=True)) - gap * np.exp(noise.log_sf(at.b))) / mass
+    from_upper = at.upper - (np.exp(at.log_gap(above=False)) - gap * np.exp(noise.log_cdf(at.a))) / mass
     value = np.clip(np.where(at.a + at.b > 0.0, from_lower, from_upper), at.lower, at.upper)
     return np.where(np.isposinf(excess), np.nan, value)

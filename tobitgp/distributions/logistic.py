@@ -68,10 +68,10 @@ class Logistic(Distribution):
         return np.where(s < 1.0, 1.0 / np.sinc(s), np.inf), 1.0 - angle / np.tan(angle)
 
     def log_excess(self, z: Array, tilt: Array | None, *, above: bool) -> Array | None:
-        return log_excess_above(z, tilt) if above else log_excess_below(z, tilt)
+        return _log_excess_above(z, tilt) if above else _log_excess_below(z, tilt)
 
 
-def log_excess_above(z: Array, tilt: Array | None = None) -> Array:
+def _log_excess_above(z: Array, tilt: Array | None) -> Array:
     """``log A - log S``, S the survival function; infinite for a tilt of 1 or more."""
     if tilt is None:
         short = np.minimum(z, _LONG)
@@ -85,10 +85,10 @@ def log_excess_above(z: Array, tilt: Array | None = None) -> Array:
     return np.where(tilt < 1.0, np.where(z < _LONG, near, s * z - np.log1p(-s)), np.inf)
 
 
-def log_excess_below(z: Array, tilt: Array | None = None) -> Array:
+def _log_excess_below(z: Array, tilt: Array | None) -> Array:
     """``log B - log F``, F the cdf."""
     if tilt is None:
-        return log_excess_above(-z)
+        return _log_excess_above(-z, None)
     log_cdf = log_expit(z)
     s = np.minimum(tilt, 1.0 - 1e-12)
     with np.errstate(over="ignore"):

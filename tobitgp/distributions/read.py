@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tobitgp.errors import DataError, SpecError, TobitGPError
-from tobitgp.numerics.sampling import generator
 from tobitgp.typing import Array
 
 
@@ -29,12 +28,8 @@ def read_parameters(
     mean: ArrayLike, sd: ArrayLike, lower: ArrayLike | None, upper: ArrayLike | None
 ) -> tuple[Array, Array, Array, Array]:
     """Parameters as arrays that nobody writes to; a limit of None is infinite."""
-    given = {
-        "mean": mean,
-        "sd": sd,
-        "lower": -np.inf if lower is None else lower,
-        "upper": np.inf if upper is None else upper,
-    }
+    limits = (-np.inf if lower is None else lower, np.inf if upper is None else upper)
+    given = dict(zip(("mean", "sd", "lower", "upper"), (mean, sd, *limits), strict=True))
     arrays = {name: read_numbers(name, value, SpecError) for name, value in given.items()}
     shape: tuple[int, ...] = ()
     for name, values in arrays.items():
@@ -70,15 +65,6 @@ def read_size(size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     if broadcast(wanted, "size", shape, SpecError) != wanted:
         raise SpecError(f"size={size!r}: the parameters have shape {shape}, which does not broadcast to it.")
     return wanted
-
-
-def read_rng(rng: Any) -> np.random.Generator:
-    """A Generator; None is a fixed seed."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0):
-        raise SpecError(f"rng={rng!r}: None, a whole number, or a numpy Generator is needed.")
-    return generator(None if rng is None else int(rng))
 
 
 def _require(name: str, values: Array, good: Any, rule: str) -> None:

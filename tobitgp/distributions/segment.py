@@ -24,7 +24,8 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 from tobitgp.numerics.normal import mills, third
 from tobitgp.typing import Array
 
-FAR = 1e100
+FAR, _LARGEST = 1e100, 1e300
+HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _NEAR = 4.0
 _STEPS, _SETTLED = 12, 1e-9  # the next step would be of the order of the square
 _CLOSE = 8.0
@@ -36,10 +37,7 @@ _NODES, _WEIGHTS = 0.5 * (1.0 + _NODES), 0.5 * _WEIGHTS
 
 
 def segment(a: Array, w: Array, *, rows: int = 3) -> Array:
-    r"""Moments :math:`J_0, J_1, J_2` of the segment of width w beside a.
-
-    Gives (rows, ...).
-    """
+    r"""Moments :math:`J_0, J_1, J_2` of the segment of width w beside a, (rows, ...)."""
     a, w = np.broadcast_arrays(a, np.minimum(w, FAR))
     out = np.empty((rows, *a.shape))
     near = depth(a, w) <= _NEAR
@@ -110,21 +108,17 @@ def _tail(a: Array) -> Array:
     return np.stack([np.ones_like(h), delta, 2.0 * delta * delta - third(-a, h, delta) / h]) / h
 
 
-HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
-_LARGEST = 1e300
-
-
 class Window(NamedTuple):
     r"""Where a window lies on a normal density, and what it holds; arrays of one shape."""
 
     anchor: Array  # point of the window nearest to the mean
     e: Array  # its distance from the mean in standard deviations, signed
     below: Array  # widths of the window on either side of the anchor, in standard deviations, at most 1e100
-    above: Array  # widths of the window on either side of the anchor, in standard deviations, at most 1e100
+    above: Array
     left: Array  # mass on either side, divided by :math:`\phi(e)`
-    right: Array  # mass on either side, divided by :math:`\phi(e)`
+    right: Array
     first: Array  # means of t and :math:`t^2` inside the window
-    second: Array  # means of t and :math:`t^2` inside the window
+    second: Array
 
     @property
     def mass(self) -> Array:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tobitgp.distributions.limited_normal import LimitedNormal
-from tobitgp.distributions.read import read_rng, read_size
 from tobitgp.distributions.segment import FAR, HALF_LOG_2PI, log_tails, quantile
 from tobitgp.numerics.normal import log_cdf
 from tobitgp.numerics.sampling import open_uniform
@@ -74,33 +73,8 @@ class CensoredNormal(LimitedNormal):
 
     __slots__ = ()
 
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Array:
-        """Random values.
-
-        Parameters
-        ----------
-        size : int or tuple of int, optional
-            Shape of the sample, to which the parameters broadcast; None is one value for each.
-        rng : None, int or numpy.random.Generator
-            None is a fixed seed.
-
-        Returns
-        -------
-        array
-            Of shape ``size``, or of that of the parameters, in the units of the variable.
-
-        Raises
-        ------
-        SpecError
-            If ``size`` or ``rng`` is not usable.
-
-        Examples
-        --------
-        >>> CensoredNormal(0.0, 1.0, lower=[0.0, 9.0]).rvs((1000, 2), rng=1).min(axis=0)
-        array([0., 9.])
-        """
-        z = read_rng(rng).standard_normal(read_size(size, self.shape))
-        return np.clip(self.loc + self.scale * z, self.lower, self.upper)[()]
+    def _draw(self, stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return np.clip(self.loc + self.scale * stream.standard_normal(shape), self.lower, self.upper)[()]
 
     def _log_density(self, x: Array) -> Array:
         z = (x - self.loc) / self.scale
@@ -150,7 +124,7 @@ class CensoredNormal(LimitedNormal):
     def _ends(self) -> tuple[Array, Array]:
         """Standardised limits, finite."""
         with np.errstate(over="ignore"):
-            a, b = (self.lower - self.loc) / self.scale, (self.upper - self.loc) / self.scale
+            a, b = ((end - self.loc) / self.scale for end in (self.lower, self.upper))
         return np.clip(a, -FAR, FAR), np.clip(b, -FAR, FAR)
 
 
@@ -201,32 +175,8 @@ class TruncatedNormal(LimitedNormal):
 
     __slots__ = ()
 
-    def rvs(self, size: int | tuple[int, ...] | None = None, rng: int | np.random.Generator | None = None) -> Array:
-        """Random values, quantiles of uniform ones.
-
-        Parameters
-        ----------
-        size : int or tuple of int, optional
-            Shape of the sample, to which the parameters broadcast; None is one value for each.
-        rng : None, int or numpy.random.Generator
-            None is a fixed seed.
-
-        Returns
-        -------
-        array
-            Of shape ``size``, or of that of the parameters, in the units of the variable.
-
-        Raises
-        ------
-        SpecError
-            If ``size`` or ``rng`` is not usable.
-
-        Examples
-        --------
-        >>> TruncatedNormal(0.0, 1.0, lower=[0.0, 9.0]).rvs((1000, 2), rng=1).mean(axis=0).round(1)
-        array([0.8, 9.1])
-        """
-        return self.ppf(open_uniform(read_rng(rng), read_size(size, self.shape)))
+    def _draw(self, stream: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return self.ppf(open_uniform(stream, shape))
 
     def _log_density(self, x: Array) -> Array:
         seen = self._window

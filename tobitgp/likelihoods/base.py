@@ -1,10 +1,7 @@
 r"""What one row says about f: three views of log p, one for each way of inference.
 
-Log likelihood of a row, with derivatives in its location eta and its log scale tau.
-
 With z = (y - eta) / sigma and tau = log sigma, an exact row gives log f(z) - tau, a one-sided one the log of a tail:
-(ROW1) to (ROW3) of the theory pages.
-An interval (a, b] of standardised ends has two forms:
+(ROW1) to (ROW3) of the theory pages. An interval (a, b] of standardised ends has two forms:
 
 - wide: the difference of two tails of the same side, :math:`\log(F_b - F_a) = P + \log(1 - e^{Q - P})`, whose
   derivatives follow from those of the one-sided rows P and Q;
@@ -15,8 +12,6 @@ Largest errors against 60-digit arithmetic over the distributions (df .5 to 30),
 1e-12 to 10: value 5e-16, gradient 5e-15, Hessian 2e-13 relative to its largest entry. A switch at -1 costs Student's
 t with df = .5 eight digits, one at -1/4 the wide form half a digit.
 
-Log likelihood of rows, each at many locations and scales; values alone, for draws from a posterior.
-
 References
 ----------
 Louis (1982), Finding the observed information matrix when using the EM algorithm, *JRSS B* 44, 226-233.
@@ -24,15 +19,16 @@ Louis (1982), Finding the observed information matrix when using the EM algorith
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.typing import Array, IntArray
 
 
@@ -65,54 +61,101 @@ class Expected(NamedTuple):
     s0: Array
 
 
-class Likelihood(Protocol):
+class Likelihood:
     """Unit-weight rows of one kind under noise of scale sigma; weights are the method's business.
 
     The K noise parameters are the last of theta: log df where it is estimated or the logarithms of side noises, then
     log sigma.
     """
 
+    __slots__ = ()
+
     @property
     def log_concave(self) -> bool:
         """Whether every row's likelihood is known to be log-concave in f; else sites may have negative precision."""
-        ...
+        return True
 
     @property
     def steep(self) -> bool:
         """Whether a tail is too steep for Newton's method to start in."""
-        ...
+        return False
 
     def over(self, rows: Sequence[Rows]) -> Likelihood:
         """The likelihood as it is on these rows, which may be truncated."""
-        ...
+        return self
 
     def at(self, theta: Array) -> Likelihood:
         """The likelihood at a model's parameters."""
-        ...
+        return self
 
     def is_conjugate(self, rows: Rows) -> bool:
         """Whether the rows are Gaussian values of f plus noise, whose sites are known."""
-        ...
+        return False
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
         """For expectation propagation."""
-        ...
+        raise NotImplementedError
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
         """Derivatives (K, n) of log Z in the noise parameters; ``d1`` and ``d2`` are those in the mean."""
-        ...
+        raise NotImplementedError
 
     def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
         """``log p`` and its first two derivatives in f: all that a step towards the mode needs."""
-        ...
+        raise NotImplementedError
 
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
         """For the gradient of Laplace's evidence."""
-        ...
+        raise NotImplementedError
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference; without ``slopes`` those in the noise parameters may be left out."""
-        ...
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped(Likelihood):
+    """A likelihood that is another's but for what a class of this kind changes."""
+
+    noise: Any
+
+    @property
+    def log_concave(self) -> bool:
+        """That of the noise."""
+        return bool(self.noise.log_concave)
+
+    @property
+    def steep(self) -> bool:
+        """That of the noise."""
+        return bool(self.noise.steep)
+
+    def over(self, rows: Sequence[Rows]) -> Self:
+        """That of the noise."""
+        return replace(self, noise=self.noise.over(rows))
+
+    def at(self, theta: Array) -> Self:
+        """That of the noise."""
+        return replace(self, noise=self.noise.at(theta))
+
+    def is_conjugate(self, rows: Rows) -> bool:
+        """That of the noise."""
+        return bool(self.noise.is_conjugate(rows))
+
+    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
+        """That of the noise."""
+        return self.noise.tilted(rows, mean, var, sigma)
+
+    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
+        """That of the noise."""
+        return np.asarray(self.noise.tilted_slope(rows, mean, var, sigma, d1, d2))
+
+    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
+        """That of the noise."""
+        return self.noise.newton(rows, f, sigma)
+
+    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
+        """That of the noise."""
+        return self.noise.point(rows, f, sigma)
 
 
 Kind = Literal["exact", "left", "right", "interval", "open"]
@@ -257,37 +300,18 @@ def log_likelihoods(distribution: Distribution, known: Outcome, f: Array, tau: A
 
     That of a truncated row is conditional on its window. On log time the density is that of the logarithm.
 
-    Shapes: f (n, S); gives (n, S).
+    Shapes: f (n, S), tau of any shape that broadcasts; gives (n, S).
     """
-    tau = np.broadcast_to(tau, f.shape)
-    codes = kind_of(known.lower, known.upper)
-    out = np.empty(f.shape)
-    for code in np.unique(codes):
-        at = np.flatnonzero(codes == code)
-        ends = (known.lower[at], known.upper[at], known.width[at])
-        out[at] = _values(distribution, KINDS[code], *ends, f[at], tau[at])
-    seen = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
-    if len(seen):
-        ends = (known.entry[seen], known.exit[seen], known.span[seen])
-        out[seen] -= _flat(partial(mass_terms, distribution), *ends, f[seen], tau[seen])
+    tau, exact, out = np.broadcast_to(tau, f.shape), known.exact, np.empty(f.shape)
+    scale = np.exp(tau)
+
+    def mass(at: IntArray, lower: Array, upper: Array, width: Array) -> Array:
+        a, b = ((end[at, None] - f[at]) / scale[at] for end in (lower, upper))
+        return log_mass(distribution, a, b, width[at, None] / scale[at])
+
+    out[exact] = distribution.logpdf((known.lower[exact, None] - f[exact]) / scale[exact]) - tau[exact]
+    censored = np.flatnonzero(~exact)
+    out[censored] = mass(censored, known.lower, known.upper, known.width)
+    windowed = np.flatnonzero(np.isfinite(known.entry) | np.isfinite(known.exit))
+    out[windowed] -= mass(windowed, known.entry, known.exit, known.span)
     return out
-
-
-def _values(
-    distribution: Distribution, kind: Kind, lower: Array, upper: Array, width: Array, f: Array, tau: Array
-) -> Array:
-    if kind == "interval":
-        return _flat(partial(row_terms, distribution, kind), lower, upper, width, f, tau)
-    if kind == "open":
-        return np.zeros(f.shape)
-    end = upper if kind == "left" else lower
-    z = (end[:, None] - f) * np.exp(-tau)
-    if kind == "exact":
-        return distribution.log_density(z, 0)[0] - tau
-    return distribution.log_cdf(z) if kind == "left" else distribution.log_sf(z)
-
-
-def _flat(terms: Callable[..., Terms], lower: Array, upper: Array, width: Array, f: Array, tau: Array) -> Array:
-    """Values of a function that takes one location a row."""
-    repeated = (np.repeat(end, f.shape[1]) for end in (lower, upper, width))
-    return terms(*repeated, f.ravel(), tau.ravel()).value.reshape(f.shape)

@@ -17,15 +17,13 @@ By fixed draws: the Monte Carlo estimate that closed forms and quadrature replac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
 from tobitgp.data.arrays import Rows
-from tobitgp.likelihoods.base import Expected, Likelihood, Point, Tilted
+from tobitgp.likelihoods.base import Expected, Wrapped
 from tobitgp.likelihoods.families import GaussianNoise
 from tobitgp.numerics.normal import log_cdf, mills
 from tobitgp.typing import Array
@@ -36,16 +34,10 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 class CrossEntropy(GaussianNoise):
     """Gaussian noise whose ``expected`` is Eq. 22; every row needs its limits, and none has a known site."""
 
-    log_concave: ClassVar[bool] = False
-    steep: ClassVar[bool] = False
-
-    def over(self, rows: Sequence[Rows]) -> CrossEntropy:
-        """As its noise is on these rows."""
-        return self
-
-    def at(self, theta: Array) -> CrossEntropy:
-        """Itself."""
-        return self
+    @property
+    def log_concave(self) -> bool:
+        """It is not."""
+        return False
 
     def is_conjugate(self, rows: Rows) -> bool:
         """None are."""
@@ -88,28 +80,11 @@ def cross_entropy(y: Array, lower: Array, upper: Array, mean: Array, var: Array,
     return Expected(value, d1, 2.0 * dv, (in_tau - inside + square)[None])
 
 
-def as_printed(y: Array, lower: Array, upper: Array, mean: Array, var: Array, sigma: float) -> Array:
-    """The rows' part of the bound as printed in Eq. 10, whose second line has the wrong sign, (n,).
-
-    Unbounded above; kept to show that, and used by no fit.
-    """
-    s = np.sqrt(var)
-    inside = ndtr((upper - mean) / s) - ndtr((lower - mean) / s)
-    return cross_entropy(y, lower, upper, mean, var, sigma).value + ((y - mean) ** 2 + var) * inside / sigma**2
-
-
-def divergence_as_printed(A: Array, K: Array, mean: Array) -> float:
-    """The divergence of N(mean, A) from N(0, K) as printed in Eqs. 10, 38 and 42: both log-determinants negated."""
-    solved = np.linalg.solve(K, np.column_stack([A, mean]))
-    log_dets = float(np.linalg.slogdet(A)[1] - np.linalg.slogdet(K)[1])
-    return 0.5 * (log_dets - len(K) + float(np.trace(solved[:, :-1])) + float(mean @ solved[:, -1]))
-
-
 _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Wrapped):
     r"""A likelihood whose expectations are averages over draws that never change.
 
     With :math:`f_k = m + s x_k` the estimate is :math:`\hat E = \frac1K \sum_k \log p(y | f_k)`, and its derivatives in
@@ -118,46 +93,7 @@ class Drawn:
     unit variance, so that a log-likelihood that is quadratic in f is averaged without error.
     """
 
-    likelihood: Likelihood
     draws: int  # K, of each row; all rows have the same
-
-    @property
-    def log_concave(self) -> bool:
-        """Whether the likelihood is: the average of the draws then has sites of positive precision."""
-        return self.likelihood.log_concave
-
-    @property
-    def steep(self) -> bool:
-        """Whether a tail of the noise is."""
-        return self.likelihood.steep
-
-    def over(self, rows: Sequence[Rows]) -> Drawn:
-        """As its noise is on these rows."""
-        return replace(self, likelihood=self.likelihood.over(rows))
-
-    def at(self, theta: Array) -> Drawn:
-        """With the noise of ``theta``."""
-        return replace(self, likelihood=self.likelihood.at(theta))
-
-    def is_conjugate(self, rows: Rows) -> bool:
-        """As without draws, which make no difference to such rows."""
-        return self.likelihood.is_conjugate(rows)
-
-    def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
-        """As without draws."""
-        return self.likelihood.tilted(rows, mean, var, sigma)
-
-    def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """As without draws."""
-        return self.likelihood.tilted_slope(rows, mean, var, sigma, d1, d2)
-
-    def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
-        """As without draws."""
-        return self.likelihood.newton(rows, f, sigma)
-
-    def point(self, rows: Rows, f: Array, sigma: float) -> Point:
-        """As without draws."""
-        return self.likelihood.point(rows, f, sigma)
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
         """For variational inference: ``d2`` is twice the derivative in the variance, ``mean(l' x) / s``."""
@@ -166,11 +102,11 @@ class Drawn:
         f = (mean[:, None] + sd[:, None] * x).ravel()
         each = rows[np.repeat(np.arange(len(rows)), len(x))]
         shape = (len(rows), len(x))
-        at = self.likelihood.newton(each, f, sigma)
+        at = self.noise.newton(each, f, sigma)
         slope = at.d1.reshape(shape)
         s0 = np.empty((0, len(rows)))
         if slopes:
-            s0 = self.likelihood.point(each, f, sigma).s0.reshape(-1, *shape).mean(axis=2)
+            s0 = self.noise.point(each, f, sigma).s0.reshape(-1, *shape).mean(axis=2)
         return Expected(at.log_Z.reshape(shape).mean(axis=1), slope.mean(axis=1), slope @ x / (len(x) * sd), s0)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,51 +25,40 @@ _TRUNCATED = Noise(Normal())
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
-class GaussianNoise:
+class GaussianNoise(Likelihood):
     """``y = f + sigma eps`` seen exactly, from one side, or inside an interval.
 
-    With ``S^2 = sigma^2 + var`` the tilted normaliser of a Gaussian f is the likelihood at ``S``, so ``tilted`` and
-    ``point`` share their scalars; derivatives in log sigma follow from the heat equation
+    With ``S^2 = sigma^2 + var`` the tilted normaliser (ROW10) of a Gaussian f is the likelihood at ``S``, so ``tilted``
+    and ``point`` (ROW5) to (ROW9) share their scalars; derivatives in log sigma (ROW11) follow from the heat equation
     ``d p / d sigma^2 = 1/2 d^2 p / df^2``: (ROW4) to (ROW15) of the theory pages (Groot and Lucas 2012, section 2.3.2
     and supplement, with corrections). Truncated rows have no such forms and are left to quadrature. Of others sigma may
     differ from row to row, (n,).
     """
-
-    log_concave: ClassVar[bool] = True
-    steep: ClassVar[bool] = False
-
-    def over(self, rows: Sequence[Rows]) -> GaussianNoise:
-        """The likelihood itself: windows leave it log-concave."""
-        return self
-
-    def at(self, theta: Array) -> GaussianNoise:
-        """The likelihood itself: sigma is its only parameter."""
-        return self
 
     def is_conjugate(self, rows: Rows) -> bool:
         """Exact rows that are not truncated."""
         return rows.kind == "exact" and rows.window is None
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float | Array) -> Tilted:
-        """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        """In closed form, (ROW10)."""
         if rows.window is not None:
             return _TRUNCATED.tilted(rows, mean, var, float(sigma))
         return _smoothed(rows, mean, np.sqrt(sigma * sigma + var))
 
     def newton(self, rows: Rows, f: Array, sigma: float | Array) -> Tilted:
-        """``log p`` and its first two derivatives in f."""
+        """In closed form."""
         if rows.window is not None:
             return _TRUNCATED.newton(rows, f, float(sigma))
         return _smoothed(rows, f, np.full_like(f, sigma))
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, d1: Array, d2: Array) -> Array:
-        """Derivative (1, n) of log Z in log sigma: ``sigma^2 (d2 + d1^2)``, (ROW11)."""
+        """By ``sigma^2 (d2 + d1^2)``, (ROW11)."""
         if rows.window is not None:
             return _TRUNCATED.tilted_slope(rows, mean, var, float(sigma), d1, d2)
         return (sigma * sigma * (d2 + d1 * d1))[None]
 
     def point(self, rows: Rows, f: Array, sigma: float | Array) -> Point:
-        """For Laplace's method, (ROW5) to (ROW9); see :class:`tobitgp.likelihoods.base.Point`."""
+        """In closed form, (ROW5) to (ROW9)."""
         if rows.window is not None:
             return _TRUNCATED.point(rows, f, float(sigma))
         s2 = sigma * sigma
@@ -103,7 +90,7 @@ class GaussianNoise:
         )
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float | Array, *, slopes: bool = True) -> Expected:
-        """For variational inference, (ROW13) to (ROW15); see :class:`tobitgp.likelihoods.base.Expected`."""
+        """In one dimension, (ROW13) to (ROW15)."""
         if rows.window is not None:
             return _TRUNCATED.expected(rows, mean, var, float(sigma), slopes=slopes)
         s2 = sigma * sigma

@@ -1,18 +1,4 @@
-r"""Noise of any distribution, by quadrature.
-
-Where that density is narrow beside the bends of the likelihood, one Gauss-Hermite rule around the mode of their product
-serves. Elsewhere the product is looked for on a grid, its mode found by bisection, and panels are graded towards that
-mode and towards the ends of the row. A product that is log-concave falls at least as fast as the normal density on
-either side of its mode; one that need not be is also covered around the normal density's own mean.
-
-Expected log likelihoods under Gumbel noise, whose upper tail is too steep for quadrature.
-
-With a = (lower - f) / sigma the log probability of (lower, upper] is :math:`-e^a` plus what bends gently: nothing on
-right-censored rows, a - log sigma on exact ones, and on intervals the log cdf at :math:`a + \log(e^w - 1)`, w their
-width over sigma. Of a row that entered late :math:`-(e^a - e^{a'})` is left, a' that of its entry, which is one
-exponential again. For a ~ N(a0, t^2), :math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
-
-Noise of any location-scale distribution, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
+r"""Noise of any location-scale distribution, by quadrature: ``y = f + sigma Z``, censored, bracketed or truncated.
 
 With :math:`\ell(f) = \log p(y | f)` and Z the normaliser of the tilted density :math:`p(y | f) N(f; \mu, v)`, (ROW12)
 of the theory pages is
@@ -22,6 +8,17 @@ of the theory pages is
 
 the first form keeping its digits where v is small, the second where it is large; derivatives of log Z in parameters of
 the noise are tilted means of those of :math:`\ell`. Derivatives in log df are differences of fourth order.
+
+Where the normal density is narrow beside the bends of the likelihood, one Gauss-Hermite rule around the mode of their
+product serves. Elsewhere the product is looked for on a grid, its mode found by bisection, and panels are graded
+towards that mode and towards the ends of the row. A product that is log-concave falls at least as fast as the normal
+density on either side of its mode; one that need not be is also covered around the normal density's own mean.
+
+The upper tail of Gumbel noise is too steep for quadrature. With a = (lower - f) / sigma the log probability of (lower,
+upper] is :math:`-e^a` plus what bends gently: nothing on right-censored rows, a - log sigma on exact ones, and on
+intervals the log cdf at :math:`a + \log(e^w - 1)`, w their width over sigma. Of a row that entered late
+:math:`-(e^a - e^{a'})` is left, a' that of its entry, which is one exponential again. For a ~ N(a0, t^2),
+:math:`E e^a = e^{a_0 + t^2 / 2}`, which comes from t^2 to the right of a0.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ import numpy as np
 from tobitgp.data.arrays import Rows
 from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.likelihoods.base import Expected, Point, Terms, Tilted, mass_terms, row_terms, subtract
+from tobitgp.likelihoods.base import Expected, Likelihood, Point, Terms, Tilted, mass_terms, row_terms, subtract
 from tobitgp.numerics.quadrature import (
     by_order,
     evaluations,
@@ -216,7 +213,7 @@ _LEAST = 1e-12  # of sigma: a spread that changes nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Likelihood):
     """Noise whose distribution is known, or known up to its degrees of freedom."""
 
     distribution: Distribution
@@ -241,32 +238,27 @@ class Noise:
 
     def at(self, theta: Array) -> Noise:
         """With the degrees of freedom of ``theta``."""
-        return (
-            replace(self, distribution=self.distribution.with_shape(float(np.exp(theta[-2])))) if self.free_df else self
-        )
+        return self._of_df(float(np.exp(theta[-2]))) if self.free_df else self
 
-    def is_conjugate(self, rows: Rows) -> bool:
-        """No rows are: quadrature knows no closed forms."""
-        return False
+    def _of_df(self, df: float) -> Noise:
+        return replace(self, distribution=self.distribution.with_shape(df))
 
     def terms(self, rows: Rows, f: Array, sigma: float) -> Terms:
         """Log likelihood of the rows and its derivatives in f and log sigma."""
-        tau = np.array(np.log(sigma))
+        tau, ends = np.array(np.log(sigma)), (rows.lower, rows.upper, rows.width)
         if rows.kind == "exact":
-            terms = row_terms(self.distribution, "exact", rows.lower, rows.upper, rows.width, f, tau)
+            terms = row_terms(self.distribution, "exact", *ends, f, tau)
         else:
-            terms = mass_terms(self.distribution, rows.lower, rows.upper, rows.width, f, tau)
-        if rows.window is None:
-            return terms
-        return subtract(terms, mass_terms(self.distribution, *rows.window, f, tau))
+            terms = mass_terms(self.distribution, *ends, f, tau)
+        return terms if rows.window is None else subtract(terms, mass_terms(self.distribution, *rows.window, f, tau))
 
     def newton(self, rows: Rows, f: Array, sigma: float) -> Tilted:
-        """``log p`` and its first two derivatives in f."""
+        """From the terms of the rows."""
         terms = self.terms(rows, f, sigma)
         return Tilted(terms.value, terms.eta, terms.eta_eta)
 
     def point(self, rows: Rows, f: Array, sigma: float) -> Point:
-        """For Laplace's method; third derivatives are differences of the second ones."""
+        """Third derivatives are differences of the second ones."""
         at, h = self.terms(rows, f, sigma), _STEP * sigma * self.distribution.reach
         d3 = slope(lambda x: self.terms(rows, f + x, sigma).eta_eta, h)
         bend = slope(lambda x: self.terms(rows, f, sigma * float(np.exp(x))).eta_eta, _STEP)
@@ -278,10 +270,10 @@ class Noise:
         return Point(at.value, at.eta, at.eta_eta, d3, s0, s1, s2)
 
     def tilted(self, rows: Rows, mean: Array, var: Array, sigma: float) -> Tilted:
-        """For expectation propagation; see :class:`tobitgp.likelihoods.base.Tilted`."""
+        """By quadrature, (ROW12)."""
         out, sd = Tilted(*(np.empty_like(mean) for _ in Tilted._fields)), np.sqrt(var)
-        for rule in self._rules(rows, mean, sd, sigma):
-            i, part = rule.rows, self._tilt(rule, rows, sigma)
+        for rule, part in self._tilted(rows, mean, sd, sigma):
+            i = rule.rows
             out.log_Z[i] = part.log_Z
             if rule.smooth:
                 eta, bend = part.terms.eta, part.terms.eta_eta
@@ -295,10 +287,9 @@ class Noise:
         return out
 
     def tilted_slope(self, rows: Rows, mean: Array, var: Array, sigma: float, d1: Array, d2: Array) -> Array:
-        """Derivatives (K, n) of log Z in the noise parameters."""
+        """By quadrature."""
         out = np.empty((1 + self.free_df, len(mean)))
-        for rule in self._rules(rows, mean, np.sqrt(var), sigma):
-            part = self._tilt(rule, rows, sigma)
+        for rule, part in self._tilted(rows, mean, np.sqrt(var), sigma):
             out[-1, rule.rows] = part.mean(part.terms.tau)
             if self.free_df:
                 at = rows[rule.rows[part.line]]
@@ -306,7 +297,7 @@ class Noise:
         return out
 
     def expected(self, rows: Rows, mean: Array, var: Array, sigma: float, *, slopes: bool = True) -> Expected:
-        """For variational inference; see :class:`tobitgp.likelihoods.base.Expected`."""
+        """By quadrature."""
         values = self._expected_terms(rows, mean, np.sqrt(var), sigma)
         s0 = values[3:]
         if self.free_df and slopes:
@@ -344,21 +335,17 @@ class Noise:
             ends += [np.where(np.isfinite(end), end, rows.limit) for end in rows.window[:2]]
         return np.column_stack([end - sigma * bend for end in ends for bend in self.distribution.bends])
 
-    def _rules(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[Rule]:
+    def _tilted(self, rows: Rows, mean: Array, sd: Array, sigma: float) -> Iterator[tuple[Rule, _Tilt]]:
         def local(at: IntArray, f: Array) -> tuple[Array, Array, Array]:
             terms = self.terms(rows[at], f, sigma)
             return terms.value, terms.eta, terms.eta_eta
 
         concave = self.distribution.log_concave and (rows.window is None or not self.windowed)
-        sd = np.maximum(sd, _LEAST * sigma)
-        return tilted_rules(
-            local, mean, sd, self._bends(rows, sigma), sigma * self.distribution.reach, log_concave=concave
-        )
-
-    def _tilt(self, rule: Rule, rows: Rows, sigma: float) -> _Tilt:
-        line = np.repeat(rule.line, rule.f.shape[1])
-        terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
-        return _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
+        ends, unit = self._bends(rows, sigma), sigma * self.distribution.reach
+        for rule in tilted_rules(local, mean, np.maximum(sd, _LEAST * sigma), ends, unit, log_concave=concave):
+            line = np.repeat(rule.line, rule.f.shape[1])
+            terms = self.terms(rows[rule.rows[line]], rule.f.ravel(), sigma)
+            yield rule, _Tilt.of(terms, rule.log_weight.ravel(), line, len(rule.rows))
 
     def _df_slopes(self, rows: Rows, f: Array, sigma: float) -> Array:
         """Derivatives (n,) of the log likelihood in log df."""
@@ -366,12 +353,7 @@ class Noise:
 
     def _df_slope(self, ask: Callable[[Noise], Array]) -> Array:
         """Derivative of what is asked in log df."""
-        df = self.distribution.shape
-
-        def at(x: float) -> Array:
-            return ask(replace(self, distribution=self.distribution.with_shape(df * float(np.exp(x))), free_df=False))
-
-        return slope(at, _DF_STEP)
+        return slope(lambda x: ask(self._of_df(self.distribution.shape * float(np.exp(x)))), _DF_STEP)
 
 
 @dataclass(frozen=True, slots=True)

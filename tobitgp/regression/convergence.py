@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.regression.newton import Climb, State, Step
-from tobitgp.regression.working import Chunk, Designs, Working, log_sigmas
+from tobitgp.regression.working import Designs, Working, log_sigmas
 from tobitgp.typing import Array, BoolArray, IntArray
 
 LARGEST_DF = 1000.0
@@ -36,29 +35,17 @@ def at_large_df(x: Array, working: Working) -> bool:
     return working.free_df and float(x[-1]) >= np.log(LARGEST_DF)
 
 
-class Verdict(NamedTuple):
-    """Whether the end of a climb is a maximum."""
+def judge(end: Climb, working: Working, function: Callable[[Array], State], step: Callable[[State], Step]) -> Climb:
+    """The end with ``"converged"`` for its reason, or why it is no maximum: "df", "sigma", "flat", "limit", "stalled".
 
-    end: Climb
-    converged: bool
-    cause: str  # "converged", or why not: "df", "sigma", "flat", "limit", "stalled"
-
-
-def verdict(
-    end: Climb,
-    working: Working,
-    function: Callable[[Array], State],
-    step: Callable[[State], Step],
-) -> Verdict:
-    """Whether there is a maximum; a nearly flat direction is followed for some steps to see if it gets flatter."""
+    A nearly flat direction is followed for some steps to see if it gets flatter.
+    """
     if end.reason == "stopped":
-        return Verdict(end, False, "df" if at_large_df(end.state.x, working) else "sigma")
+        return replace(end, reason="df" if at_large_df(end.state.x, working) else "sigma")
     least = _least_information(end.state, working)
     if least < FLAT or (least < SUSPECT and _least_information(_onwards(end, function, step), working) < 0.9 * least):
-        return Verdict(end, False, "flat")
-    if end.reason == "settled":
-        return Verdict(end, True, "converged")
-    return Verdict(end, False, end.reason)
+        return replace(end, reason="flat")
+    return replace(end, reason="converged") if end.reason == "settled" else end
 
 
 def _onwards(end: Climb, function: Callable[[Array], State], step: Callable[[State], Step]) -> State:
@@ -89,7 +76,7 @@ def units(state: State, working: Working) -> Array:
     """Units of location and scale, (p + q,), in which the information of exact rows is about 1."""
     p, q, n = working.p, working.q, working.n
     low, high = log_sigmas(working, state.x)
-    weight = sum(float(chunk.weight.sum()) for chunk in working.chunks) / n
+    weight = sum(float(chunk.seen.weight.sum()) for chunk in working.chunks) / n
     unit = np.concatenate([np.full(p, np.exp(0.5 * (low + high))), np.full(q, 1.0 / np.sqrt(n))])
     return unit / np.sqrt(min(weight, 1.0))
 
@@ -113,17 +100,17 @@ _NAMED = 5
 class Names:
     """What messages call columns and rows."""
 
-    columns: Sequence[str] | None = None  # columns of location and of log sigma; numbers without
-    scale: Sequence[str] | None = None  # columns of location and of log sigma; numbers without
+    columns: Sequence[str] | None = None  # of the location; numbers without
+    scale: Sequence[str] | None = None  # of log sigma
     describe: Callable[[BoolArray], str | None] | None = None  # from rows (n,) bool to what they have in common
 
-    def column(self, j: int) -> str:
-        """A column of the location."""
-        return f"column {j}" if self.columns is None else repr(self.columns[j])
-
-    def scale_column(self, j: int) -> str:
-        """A column of log sigma."""
-        return f"column {j}" if self.scale is None else repr(self.scale[j])
+    def listed(self, places: IntArray, *, scale: bool = False) -> str:
+        """Columns of the location, or of log sigma, that have some places."""
+        names = self.scale if scale else self.columns
+        named = [f"column {j}" if names is None else repr(names[j]) for j in places[:_NAMED]]
+        if len(places) > _NAMED:
+            return f"{', '.join(named)} and {len(places) - _NAMED} more"
+        return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
     def rows(self, rows: BoolArray, outcome: Outcome) -> str:
         """Number and kind of some rows, and what they have in common."""
@@ -134,8 +121,21 @@ class Names:
         return f"{count} {side}row{'s' * (count > 1)}" + (f" {common}" if common else "")
 
 
-def explain(cause: str, state: State, working: Working, outcome: Outcome, design: Designs, names: Names) -> str:
-    """The cause in words, with a remedy."""
+def explain_partitions(end: Climb, working: Working) -> str:
+    """The reason in words, where single rows cannot be looked at."""
+    if end.reason == "df":
+        return LARGE_DF
+    if end.reason == "limit":
+        return "Not converged when the limit of iterations was reached; raise max_iter."
+    return (
+        "The likelihood of these partitioned data has no maximum; fit some of the rows as a DataFrame to see which "
+        "columns and rows are the cause."
+    )
+
+
+def explain(end: Climb, working: Working, *, outcome: Outcome, design: Designs, names: Names) -> str:
+    """The reason in words, with a remedy."""
+    cause, state = end.reason, end.state
     if cause == "df":
         return LARGE_DF
     exact = int(outcome.exact.sum())
@@ -183,22 +183,16 @@ def _all_of_sigma(state: State, working: Working, exact: int) -> str:
             "The likelihood has no maximum: sigma goes to infinity, since the rows contradict every finite one. "
             "Check which side each row is censored on, or fix sigma."
         )
+    b = state.x[: working.p]
+    worst = max(float(np.abs(c.seen.lower - c.Q @ b).max()) if c.kind == "exact" else 0.0 for c in working.chunks)
+    reach = f"the location's coefficients ({working.p}) reach"
+    if worst > _PERFECT:
+        heavy = "the tails of the distribution are so heavy that the others do not forbid it"
+        why = f" where {reach} some rows perfectly, since {heavy}"
+    else:
+        why = f", since {reach} every row perfectly and no limit contradicts it (exact rows: {exact})"
     remedy = "Use fewer columns, or fix sigma" + (" or df." if working.free_df else ".")
-    if any(_worst_residual(chunk, state.x[: working.p]) > _PERFECT for chunk in working.chunks):
-        return (
-            f"The likelihood has no maximum: sigma goes to 0 where the location's coefficients ({working.p}) reach "
-            f"some rows perfectly, since the tails of the distribution are so heavy that the others do not forbid it. "
-            f"{remedy}"
-        )
-    return (
-        f"The likelihood has no maximum: sigma goes to 0, since the location's coefficients ({working.p}) reach every "
-        f"row perfectly and no limit contradicts it (exact rows: {exact}). {remedy}"
-    )
-
-
-def _worst_residual(chunk: Chunk, b: Array) -> float:
-    """Largest residual of exact rows, 0 without any."""
-    return float(np.abs(chunk.lower - chunk.Q @ b).max(initial=0.0)) if chunk.kind == "exact" else 0.0
+    return f"The likelihood has no maximum: sigma goes to 0{why}. {remedy}"
 
 
 def _part_of_sigma(
@@ -216,7 +210,7 @@ def _part_of_sigma(
     columns = _alone(design.W, rows)
     if rows.all() or not len(columns):
         return None
-    those, listed = names.rows(rows, outcome), _listed(names.scale_column, np.flatnonzero(design.free_W)[columns])
+    those, listed = names.rows(rows, outcome), names.listed(np.flatnonzero(design.free_W)[columns], scale=True)
     if from_others[rows].mean() > 0.0:
         why = "goes to infinity, since they contradict every finite one"
     else:
@@ -243,7 +237,7 @@ def _separation(rows: BoolArray, directions: Array, outcome: Outcome, design: De
         columns = _contributing(H, directions)
         together = " together" if len(columns) > 1 else ""
     one = len(columns) == 1
-    listed = _listed(names.column, np.flatnonzero(design.free_H)[columns])
+    listed = names.listed(np.flatnonzero(design.free_H)[columns])
     those = "the censored rows" if rows.all() else f"the {names.rows(rows, outcome)}"
     return (
         f"The likelihood has no maximum: {listed}{together} separate{'s' * one} {those} from the others, and "
@@ -272,10 +266,3 @@ def _contributing(H: Array, directions: Array) -> IntArray:
     spread = np.ptp(H, axis=0)
     sizes = np.abs(directions).max(axis=1, initial=0.0) * (spread if spread.any() else np.abs(H).max(axis=0))
     return np.flatnonzero(sizes > _COUNTS * sizes.max())
-
-
-def _listed(name: Callable[[int], str], columns: IntArray) -> str:
-    named = [name(int(j)) for j in columns[:_NAMED]]
-    if len(columns) > _NAMED:
-        return f"{', '.join(named)} and {len(columns) - _NAMED} more"
-    return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)

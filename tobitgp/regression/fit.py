@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +17,13 @@ from tobitgp.distributions.base import Distribution
 from tobitgp.distributions.logistic import Logistic
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
-from tobitgp.engines import LocalPartitions, Partitions, Store, single_blas_thread
+from tobitgp.engines import LocalPartitions, Store, single_blas_thread
 from tobitgp.errors import DataError, SpecError
 from tobitgp.regression import convergence
-from tobitgp.regression.convergence import LARGE_DF, Names, Verdict, explain
+from tobitgp.regression.convergence import LARGE_DF, Names, explain, explain_partitions
 from tobitgp.regression.maximum import Maximum, in_users_units, with_given_df
 from tobitgp.regression.newton import Climb, State, Step, climb, evaluate, guarded_step, olsen_step
-from tobitgp.regression.working import Chunk, Designs, Working, reach, split, standardise
+from tobitgp.regression.working import Chunk, Designs, Keep, Working, hold, reach, split, standardise
 from tobitgp.typing import Array, BoolArray
 
 _START_ITERATIONS = 10
@@ -59,7 +61,7 @@ def starts(working: Working, distribution: Distribution) -> Iterator[Array]:
 
 def _first_log_sigma(working: Working, distribution: Distribution) -> float:
     """Working log sigma, 0 or more, at which the first fit makes no exact row less likely than e^-50."""
-    ends = [(chunk.lower.min(), chunk.lower.max()) for chunk in working.chunks if chunk.kind == "exact"]
+    ends = [(chunk.seen.lower.min(), chunk.seen.lower.max()) for chunk in working.chunks if chunk.kind == "exact"]
     extremes, tau = np.array(ends, dtype=np.float64), 0.0
     while extremes.size and distribution.log_density(extremes * np.exp(-tau), 0)[0].min() < _UNLIKELY:
         tau += 0.5
@@ -69,23 +71,13 @@ def _first_log_sigma(working: Working, distribution: Distribution) -> float:
 def relaxed_start(working: Working, distribution: Distribution) -> Array:
     """Estimates of the concave problem nearest to this one: one sigma, no window, logistic for Student's t."""
     chunks = tuple(
-        replace(c, window="open", V=np.ones((len(c.weight), 1)), tau0=np.zeros_like(c.tau0)) for c in working.chunks
+        replace(c, window="open", V=np.ones((len(c.seen), 1)), tau0=np.zeros_like(c.tau0)) for c in working.chunks
     )
     relaxed = replace(working, chunks=chunks, inverse_V=np.eye(1), constant=True, free_df=False)
     nearest = distribution if distribution.log_concave else Logistic()
     x = np.zeros(working.p + 1)
     x[-1] = _first_log_sigma(working, nearest)
-
-    def function(at: Array) -> State:
-        return evaluate(relaxed, nearest, at)
-
-    end = climb(
-        function,
-        lambda state: olsen_step(state, 0.0),
-        function(x),
-        max_iter=_START_ITERATIONS,
-        stop=lambda at: convergence.far(at, relaxed),
-    )
+    end = Ascent(relaxed, nearest).climb(x, _START_ITERATIONS)
     if end.reason in ("settled", "limit"):
         x = end.state.x
     rest = [c.V.T @ (x[-1] - c.tau0) for c in working.chunks]
@@ -108,56 +100,55 @@ def _with_residual_scale(working: Working, x: Array) -> Array:
 
 def _sizes(chunk: Chunk, b: Array) -> Array:
     """Absolute residuals of exact rows and of intervals' middles, NaN for the others."""
-    middle = 0.5 * chunk.lower + 0.5 * chunk.upper
+    middle = 0.5 * chunk.seen.lower + 0.5 * chunk.seen.upper
     return np.where(np.isfinite(middle), np.abs(middle - chunk.Q @ b) + _TINY, np.nan)
 
 
 def _cauchy_start(working: Working, x: Array) -> Array:
     """Estimates under a Cauchy distribution, which outliers hardly move."""
-    given = replace(working, free_df=False)
     k = working.p + working.q
-
-    def function(at: Array) -> State:
-        return evaluate(given, Student(1.0), at)
-
-    end = climb(
-        function,
-        lambda state: guarded_step(state, lambda move: reach(move, given)),
-        function(x[:k]),
-        max_iter=_START_ITERATIONS,
-        stop=lambda at: convergence.far(at, given),
-    )
+    end = Ascent(replace(working, free_df=False), Student(1.0)).climb(x[:k], _START_ITERATIONS)
     return np.concatenate([end.state.x, np.full(len(x) - k, np.log(_HEAVY_DF))])
 
 
-def ascend(
-    working: Working, distribution: Distribution, max_iter: int
-) -> tuple[list[Climb], Callable[[Array], State], Callable[[State], Step]]:
-    """Climb from one start where the problem is concave, from each of some where it is not and rows are few."""
+@dataclass(frozen=True, slots=True)
+class Ascent:
+    """Newton's method for a problem, in Olsen's coordinates where these make it concave, elsewhere guarded."""
 
-    def function(x: Array) -> State:
-        return evaluate(working, distribution, x)
+    working: Working
+    distribution: Distribution
 
-    def stop(x: Array) -> bool:
-        return convergence.far(x, working)
+    @property
+    def concave(self) -> bool:
+        """Whether Olsen's coordinates may be used: one free sigma, no window, and a log-concave density."""
+        working = self.working
+        one_sigma = working.constant and working.q == 1 and not working.free_df
+        return self.distribution.log_concave and one_sigma and all(c.window == "open" for c in working.chunks)
 
-    windows = any(chunk.window != "open" for chunk in working.chunks)
-    if distribution.log_concave and working.constant and working.q == 1 and not windows and not working.free_df:
-        tau0 = float(working.chunks[0].tau0[0])
+    def state(self, x: Array) -> State:
+        """Log likelihood with derivatives."""
+        return evaluate(self.working, self.distribution, x)
 
-        def olsen(state: State) -> Step:
-            return olsen_step(state, tau0)
+    def step(self, state: State) -> Step:
+        """Newton's step."""
+        if self.concave:
+            return olsen_step(state, float(self.working.chunks[0].tau0[0]))
+        return guarded_step(state, lambda move: reach(move, self.working))
 
-        begin = function(concave_start(working, distribution))
-        return [climb(function, olsen, begin, max_iter=max_iter, stop=stop)], function, olsen
+    def climb(self, start: Array | State, max_iter: int) -> Climb:
+        """Where the iteration from a start ends."""
+        state = start if isinstance(start, State) else self.state(start)
+        return climb(self.state, self.step, state, max_iter=max_iter, stop=lambda x: convergence.far(x, self.working))
 
-    def guarded(state: State) -> Step:
-        return guarded_step(state, lambda move: reach(move, working))
-
-    begins = [function(x) for x in starts(working, distribution)]
-    good = [state for state in begins[1:] if np.isfinite(state.value) and np.isfinite(state.hessian).all()]
-    ends = [climb(function, guarded, state, max_iter=max_iter, stop=stop) for state in (begins[0], *good)]
-    return ends, function, guarded
+    def ends(self, max_iter: int) -> list[Climb]:
+        """Judged ends, from one start where the problem is concave, elsewhere from several where rows are few."""
+        if self.concave:
+            begins = [self.state(concave_start(self.working, self.distribution))]
+        else:
+            begins = [self.state(x) for x in starts(self.working, self.distribution)]
+        good = [state for state in begins[1:] if np.isfinite(state.value) and np.isfinite(state.hessian).all()]
+        found = [self.climb(state, max_iter) for state in (begins[0], *good)]
+        return [convergence.judge(end, self.working, self.state, self.step) for end in found]
 
 
 def maximise(
@@ -199,115 +190,54 @@ def maximise(
         fixed_coefficients,
         fixed_gamma,
     )
-    called = Names(names, scale_names, describe)
-    with single_blas_thread(), np.errstate(all="ignore"):
-        working = standardise(LocalPartitions([(outcome, design)]), free_df=estimate_df)
-        best, many_df = _climb(working, distribution, max_iter)
-        fit = _describe(best, outcome, design, distribution, working, scores, called)
-        if many_df:
-            normal = distribution.with_shape(convergence.LARGEST_DF)
-            working = replace(working, free_df=False)
-            other = _describe(_climb(working, normal, max_iter)[0], outcome, design, normal, working, scores, called)
-            if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
-                return with_given_df(other, LARGE_DF if other.converged else other.message)
-        return fit
+    why = partial(explain, outcome=outcome, design=design, names=Names(names, scale_names, describe))
+    rows = LocalPartitions([(outcome, design)])
+    return _maximise(rows, design, distribution, why, free_df=estimate_df, scores=scores, max_iter=max_iter)
 
 
 def maximise_partitions(
-    partitions: Partitions,
-    *,
-    distribution: Distribution,
-    estimate_df: bool = False,
-    max_iter: int = 100,
-    store: Store | None = None,
+    partitions: LocalPartitions, *, distribution: Distribution, estimate_df: bool, store: Store, max_iter: int = 100
 ) -> Maximum:
-    """Maximise as :func:`maximise`; each partition is the outcome and the designs of its rows."""
+    """As :func:`maximise`; each partition is the outcome and the designs of its rows."""
+    design = partitions.items[0][1].without_rows()
+    options: dict[str, Any] = {"free_df": estimate_df, "scores": False, "max_iter": max_iter, "keep": store.keep}
+    return _maximise(partitions, design, distribution, explain_partitions, **options)
+
+
+def _maximise(
+    partitions: LocalPartitions,
+    design: Designs,
+    distribution: Distribution,
+    explain: Callable[[Climb, Working], str],
+    *,
+    free_df: bool,
+    scores: bool,
+    max_iter: int,
+    keep: Keep = hold,
+) -> Maximum:
+    """The highest of the maxima that are found, else in words why there is none."""
     with single_blas_thread(), np.errstate(all="ignore"):
-        design = partitions.collect(_without_rows)[0]
-        working = standardise(partitions, free_df=estimate_df, store=store)
-        best, many_df = _climb(working, distribution, max_iter)
-        fit = _describe_partitions(best, design, distribution, working)
+        working = standardise(partitions, free_df=free_df, keep=keep)
+
+        def described(working: Working, distribution: Distribution) -> tuple[Maximum, bool]:
+            """In the user's units; and whether an ascent ran to many degrees of freedom."""
+            ends = Ascent(working, distribution).ends(max_iter)
+            maxima = [end for end in ends if end.converged]
+            best = max(maxima, key=lambda end: end.state.value) if maxima else ends[0]
+            message = best.reason if best.converged else explain(best, working)
+            ran = any(not end.converged and convergence.at_large_df(end.state.x, working) for end in ends)
+            return in_users_units(best, working, distribution, design, message, scores=scores), ran
+
+        fit, many_df = described(working, distribution)
         if many_df:
             normal = distribution.with_shape(convergence.LARGEST_DF)
-            working = replace(working, free_df=False)
-            other = _describe_partitions(_climb(working, normal, max_iter)[0], design, normal, working)
+            other, _ = described(replace(working, free_df=False), normal)
             if not fit.converged or (other.converged and other.log_likelihood > fit.log_likelihood):
                 return with_given_df(other, LARGE_DF if other.converged else other.message)
         return fit
 
 
-def _without_rows(rows: tuple[Outcome, Designs]) -> Designs:
-    """Which coefficients are estimated, and the values of the others."""
-    design = rows[1]
-    none = slice(0, 0)
-    return replace(
-        design, H=design.H[none], W=design.W[none], offset=design.offset[none], tau_offset=design.tau_offset[none]
-    )
-
-
-def _describe_partitions(found: Verdict, design: Designs, distribution: Distribution, working: Working) -> Maximum:
-    """The maximum in the user's units, with a cause that needs no look at single rows."""
-    message = found.cause
-    if found.cause == "df":
-        message = LARGE_DF
-    elif found.cause == "limit":
-        message = "Not converged when the limit of iterations was reached; raise max_iter."
-    elif not found.converged:
-        message = (
-            "The likelihood of these partitioned data has no maximum; fit some of the rows as a DataFrame to see which "
-            "columns and rows are the cause."
-        )
-    return in_users_units(
-        found.end, working, distribution, design, found.converged, message, False, found.cause == "flat"
-    )
-
-
-def _climb(working: Working, distribution: Distribution, max_iter: int) -> tuple[Verdict, bool]:
-    """The highest of the maxima that were found, else the first end; and whether a climb ran to many df."""
-    ends, function, step = ascend(working, distribution, max_iter)
-    verdicts = [convergence.verdict(end, working, function, step) for end in ends]
-    maxima = [one for one in verdicts if one.converged]
-    best = max(maxima, key=lambda one: one.end.state.value) if maxima else verdicts[0]
-    return best, any(not one.converged and convergence.at_large_df(one.end.state.x, working) for one in verdicts)
-
-
-def _describe(
-    found: Verdict,
-    outcome: Outcome,
-    design: Designs,
-    distribution: Distribution,
-    working: Working,
-    scores: bool,
-    names: Names,
-) -> Maximum:
-    """The maximum in the user's units, or in words why there is none."""
-    message = found.cause
-    if not found.converged:
-        message = explain(found.cause, found.end.state, working, outcome, design, names)
-    return in_users_units(
-        found.end, working, distribution, design, found.converged, message, scores, found.cause == "flat"
-    )
-
-
-def null_log_likelihood(
-    outcome: Outcome,
-    *,
-    distribution: Distribution | None = None,
-    offset: Array | None = None,
-    W: Array | None = None,
-    scale_offset: Array | None = None,
-    fixed_gamma: Array | None = None,
-    estimate_df: bool = False,
-) -> float:
-    """Log likelihood of the model with an intercept only, the same distribution and scale model."""
-    fit = maximise(
-        outcome,
-        np.ones((len(outcome), 1)),
-        distribution=distribution,
-        offset=offset,
-        W=W,
-        scale_offset=scale_offset,
-        fixed_gamma=fixed_gamma,
-        estimate_df=estimate_df,
-    )
+def null_log_likelihood(outcome: Outcome, **model: Any) -> float:
+    """Log likelihood of the model with an intercept only, the same distribution and scale model: see `maximise`."""
+    fit = maximise(outcome, np.ones((len(outcome), 1)), **model)
     return fit.log_likelihood if fit.converged else float("nan")

@@ -59,65 +59,47 @@ class Maximum:
 
 
 def in_users_units(
-    end: Climb,
-    working: Working,
-    distribution: Distribution,
-    design: Designs,
-    converged: bool,
-    message: str,
-    scores: bool,
-    flat: bool,
+    end: Climb, working: Working, distribution: Distribution, design: Designs, message: str, *, scores: bool
 ) -> Maximum:
-    """Back to the user's units; ``flat`` where some directions run off."""
+    """The end of an ascent in the user's units."""
     x, p, q = end.state.x, working.p, working.q
     coefficients, gamma = design.coefficients.copy(), design.gamma.copy()
     coefficients[design.free_H] = working.inverse_R @ (working.shift + working.scale * x[:p])
     gamma[design.free_W] = working.inverse_V @ x[p : p + q]
-    extra = np.ones(int(working.free_df), dtype=np.bool_)
-    free = np.concatenate([design.free_H, design.free_W, extra])
-    information, inverse, lost = _informations(end.state, working, free, flat)
-    at = distribution_at(distribution, working, x)
-    kept = _scores(working, distribution, x, design, free) if scores else None
-    norm = float(np.abs(end.state.gradient).max(initial=0.0))
-    log_likelihood = end.state.value + working.log_scale_sum
-    df = getattr(at, "df", None)
+    free = np.concatenate([design.free_H, design.free_W, np.ones(int(working.free_df), dtype=np.bool_)])
+    information, inverse, lost = _informations(end.state, working, free, flat=end.reason == "flat")
     return Maximum(
         coefficients,
         gamma,
-        df,
-        log_likelihood,
-        norm,
+        getattr(distribution_at(distribution, working, x), "df", None),
+        end.state.value + working.log_scale_sum,
+        float(np.abs(end.state.gradient).max(initial=0.0)),
         information,
         inverse,
         lost,
         free,
-        kept,
+        _scores(working, distribution, x, design, free) if scores else None,
         end.iterations,
-        converged,
+        end.converged,
         message,
     )
 
 
 def with_given_df(fit: Maximum, message: str) -> Maximum:
     """Put log df among the parameters of a fit that was made with df given."""
-    k = len(fit.free) + 1
-    information, inverse, lost = np.full((k, k), np.nan), np.zeros((k, k)), np.zeros((k, k))
-    information[:-1, :-1], inverse[:-1, :-1] = fit.information, fit.inverse_information
-    lost[:-1, :-1] = fit.unidentified
-    scores = None if fit.scores is None else np.column_stack([fit.scores, np.zeros(len(fit.scores))])
-    free = np.append(fit.free, False)
+    more = ((0, 1), (0, 1))
     return replace(
         fit,
-        information=information,
-        inverse_information=inverse,
-        unidentified=lost,
-        free=free,
-        scores=scores,
+        information=np.pad(fit.information, more, constant_values=np.nan),
+        inverse_information=np.pad(fit.inverse_information, more),
+        unidentified=np.pad(fit.unidentified, more),
+        free=np.append(fit.free, False),
+        scores=None if fit.scores is None else np.pad(fit.scores, ((0, 0), (0, 1))),
         message=message,
     )
 
 
-def _informations(state: State, working: Working, free: BoolArray, flat: bool) -> tuple[Array, Array, Array]:
+def _informations(state: State, working: Working, free: BoolArray, *, flat: bool) -> tuple[Array, Array, Array]:
     """Information, its inverse and what is unidentified, (k, k) each, in the user's units."""
     A = block_diag(working.scale * working.inverse_R, working.inverse_V, np.eye(int(working.free_df)))
     B = solve_triangular(A, np.eye(len(A)))
@@ -154,7 +136,7 @@ def _scores(working: Working, distribution: Distribution, x: Array, design: Desi
     p, q = working.p, working.q
     start = 0
     for chunk in working.chunks:
-        rows = working.order[start : start + len(chunk.weight)]
+        rows = working.order[start : start + len(chunk.seen)]
         start += len(rows)
         terms = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
         out[np.ix_(rows, columns[:p])] = (terms.eta / working.scale)[:, None] * design.H[rows]

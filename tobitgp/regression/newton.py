@@ -60,22 +60,19 @@ def chunk_terms(chunk: Chunk, working: Working, distribution: Distribution, x: A
     """Terms of a chunk's rows of unit weight, window taken off, in working units."""
     p, q = working.p, working.q
     eta = chunk.Q @ x[:p]
-    tau = chunk.tau0[0] + x[p : p + q].sum() if working.constant else chunk.tau0 + chunk.V @ x[p : p + q]
-    terms = row_terms(distribution, chunk.kind, chunk.lower, chunk.upper, chunk.width, eta, np.asarray(tau))
+    at = x[p : p + q]
+    tau = np.asarray(chunk.tau0[0] + at.sum() if working.constant else chunk.tau0 + chunk.V @ at)
+    seen = chunk.seen
+    terms = row_terms(distribution, chunk.kind, seen.lower, seen.upper, seen.width, eta, tau)
     if chunk.window == "open":
         return terms
-    return subtract(
-        terms, row_terms(distribution, chunk.window, chunk.entry, chunk.exit, chunk.span, eta, np.asarray(tau))
-    )
+    return subtract(terms, row_terms(distribution, chunk.window, seen.entry, seen.exit, seen.span, eta, tau))
 
 
 def df_terms(
     chunk: Chunk, working: Working, distribution: Distribution, x: Array, here: Terms
 ) -> tuple[Array, Array, Array, Array]:
-    """Derivatives of the rows' log likelihood in log df, once, twice, and with eta and tau: fourth-order differences.
-
-    Shapes: x (k,).
-    """
+    """Derivatives of the rows' log likelihood in log df, once, twice, with eta and with tau, of fourth order."""
     moved = (distribution.with_shape(float(np.exp(x[-1] + s * _STEP))) for s in (-2.0, -1.0, 1.0, 2.0))
     at = [chunk_terms(chunk, working, each, x) for each in moved]
     at.insert(2, here)
@@ -92,7 +89,7 @@ def df_terms(
 def _sums(chunk: Chunk, working: Working, distribution: Distribution, x: Array) -> tuple[float, Array, Array]:
     """One chunk's part of value, gradient and Hessian."""
     here = chunk_terms(chunk, working, distribution_at(distribution, working, x), x)
-    p, q, w, Q = working.p, working.q, chunk.weight, chunk.Q
+    p, q, w, Q = working.p, working.q, chunk.seen.weight, chunk.Q
     terms = Terms(*(w * t for t in here))
     gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
     gradient[:p] = terms.eta @ Q
@@ -142,9 +139,13 @@ class Climb:
     """Where an iteration ended."""
 
     state: State
-    decrement: float
     iterations: int
-    reason: str
+    reason: str  # "settled", "stopped", "stalled" or "limit"; once judged "converged", or why not
+
+    @property
+    def converged(self) -> bool:
+        """Whether it was found to be a maximum."""
+        return self.reason == "converged"
 
 
 def climb(
@@ -156,21 +157,18 @@ def climb(
     stop: Callable[[Array], bool],
 ) -> Climb:
     """Newton steps with backtracking until the decrement is below ``SETTLED``."""
-    decrement = np.inf
     for iteration in range(max_iter):
         move = step(state)
-        decrement = move.decrement
-        if decrement <= SETTLED:
-            return Climb(state, decrement, iteration, "settled")
+        if move.decrement <= SETTLED:
+            return Climb(state, iteration, "settled")
         if stop(state.x):
-            return Climb(state, decrement, iteration, "stopped")
+            return Climb(state, iteration, "stopped")
         better = _search(evaluate, move, state)
         if better is None:
-            reason = "settled" if decrement <= 1e-10 * (1.0 + abs(state.value)) else "stalled"
-            return Climb(state, decrement, iteration, reason)
+            near = move.decrement <= 1e-10 * (1.0 + abs(state.value))
+            return Climb(state, iteration, "settled" if near else "stalled")
         state = better
-    decrement = step(state).decrement
-    return Climb(state, decrement, max_iter, "settled" if decrement <= SETTLED else "limit")
+    return Climb(state, max_iter, "settled" if step(state).decrement <= SETTLED else "limit")
 
 
 def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
@@ -187,10 +185,7 @@ def _search(evaluate: Evaluate, move: Step, state: State) -> State | None:
 
 
 def olsen_derivatives(state: State, sigma: float) -> tuple[Array, Array]:
-    """Gradient and Hessian in ``(delta, h / h_now)``, dimensionless.
-
-    Gives gradient (p + 1,), hessian (p + 1, p + 1).
-    """
+    """Gradient and Hessian in ``(delta, h / h_now)``, dimensionless."""
     b, g, H = state.x[:-1], state.gradient, state.hessian
     k = len(b) + 1
     J = sigma * np.eye(k)

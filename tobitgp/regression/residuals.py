@@ -1,9 +1,4 @@
-"""Deviance residuals, and how much single rows move the estimates.
-
-Deviance residuals: what the log likelihood of a row lacks to its largest value; (REG18) of the theory pages.
-
-How much single rows move the estimates, and how much the columns explain; (REG9), (REG11) of the theory pages.
-"""
+"""Deviance residuals (REG18), how much single rows move the estimates (REG9), how much the columns explain (REG11)."""
 
 from __future__ import annotations
 
@@ -13,9 +8,10 @@ import numpy as np
 
 from tobitgp.data.outcome import Outcome
 from tobitgp.distributions.base import Distribution
+from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
-from tobitgp.likelihoods.base import KINDS, Kind, Terms, kind_of, row_terms, subtract
-from tobitgp.typing import Array, IntArray
+from tobitgp.likelihoods.base import Terms, mass_terms
+from tobitgp.typing import Array
 
 _SMALLEST = 1e-300
 _FAR, _GRID, _NARROWINGS = 15.0, 61, 40  # in asinh of standardised locations: up to sinh 15 = 1.6e6
@@ -36,60 +32,42 @@ def deviance(rows: LocationScale, seen: Outcome) -> Array:
 
     Gives (n,).
     """
-    out = np.zeros(len(seen))
-    kind, window = kind_of(seen.lower, seen.upper), kind_of(seen.entry, seen.exit)
-    key = kind * len(KINDS) + window
-    for code in np.unique(key):
-        at = np.flatnonzero(key == code)
-        kinds = KINDS[code // len(KINDS)], KINDS[code % len(KINDS)]
-        tau = np.log(rows.scale[at])
-        with np.errstate(all="ignore"):
-            terms = _terms(rows.noise, seen, at, kinds, rows.location[at], tau)
-            best = _best(rows.noise, kinds[0], seen.width[at], tau)
-            if kinds[1] != "open":
-                best = _best_in_window(rows.noise, seen, at, kinds, tau)
-            out[at] = np.sign(terms.eta) * np.sqrt(2.0 * np.maximum(best - terms.value, 0.0))
+    noise, tau = rows.noise, np.log(rows.scale)
+    with np.errstate(all="ignore"):
+        row, window = _terms(noise, seen, rows.location, tau)
+        best = _best(noise, seen, tau)
+        cut = np.flatnonzero(np.isfinite(seen.entry) | np.isfinite(seen.exit))
+        best[cut] = _best_in_window(noise, seen.rows(cut), tau[cut])
+        lack = best - (row.value - window.value)
+        return np.asarray(np.sign(row.eta - window.eta) * np.sqrt(2.0 * np.maximum(lack, 0.0)))
+
+
+def _terms(distribution: Distribution, seen: Outcome, eta: Array, tau: Array) -> tuple[Terms, Terms]:
+    """Log likelihood of rows, and that of their windows."""
+    row = mass_terms(distribution, seen.lower, seen.upper, seen.width, eta, tau)
+    return row, mass_terms(distribution, seen.entry, seen.exit, seen.span, eta, tau)
+
+
+def _best(distribution: Distribution, seen: Outcome, tau: Array) -> Array:
+    """Largest log likelihood of rows over eta, (n,), without windows."""
+    out, exact = np.zeros_like(tau), seen.exact
+    out[exact] = distribution.logpdf(np.array([distribution.mode])) - tau[exact]
+    between = np.isfinite(seen.width) & ~exact
+    w = np.maximum(seen.width[between] * np.exp(-tau[between]), _SMALLEST)
+    a = distribution.densest(w)
+    out[between] = log_mass(distribution, a, a + w, w)
     return out
 
 
-def _terms(
-    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
-) -> Terms:
-    """Log likelihood of rows of one kind, less that of their windows, (m,)."""
-    return subtract(*_parts(distribution, seen, at, kinds, eta, tau))
-
-
-def _parts(
-    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], eta: Array, tau: Array
-) -> tuple[Terms, Terms]:
-    """Log likelihood of rows of one kind, and that of their windows, (m,)."""
-    row = row_terms(distribution, kinds[0], seen.lower[at], seen.upper[at], seen.width[at], eta, tau)
-    return row, row_terms(distribution, kinds[1], seen.entry[at], seen.exit[at], seen.span[at], eta, tau)
-
-
-def _best(distribution: Distribution, kind: Kind, width: Array, tau: Array) -> Array:
-    """Largest log likelihood of rows over eta, (m,), without windows."""
-    zero = np.zeros_like(tau)
-    if kind == "exact":
-        return np.asarray(distribution.logpdf(zero + distribution.mode) - tau)
-    if kind != "interval":
-        return zero
-    w = np.maximum(width * np.exp(-tau), _SMALLEST)
-    a = distribution.densest(w)
-    return row_terms(distribution, "interval", a, a + w, w, zero, zero).value
-
-
-def _best_in_window(
-    distribution: Distribution, seen: Outcome, at: IntArray, kinds: tuple[Kind, Kind], tau: Array
-) -> Array:
-    """Largest log likelihood of rows over eta, (m,), inside windows: on a grid, then by golden sections."""
-    lower, upper = seen.lower[at], seen.upper[at]
+def _best_in_window(distribution: Distribution, seen: Outcome, tau: Array) -> Array:
+    """Largest log likelihood of rows over eta, (n,), inside windows: on a grid, then by golden sections."""
     out = np.zeros_like(tau)
-    inner = (lower == upper) | ((lower > seen.entry[at]) & (upper < seen.exit[at]))
-    at, tau, middle = at[inner], tau[inner], (0.5 * lower + 0.5 * upper)[inner]
+    inner = seen.exact | ((seen.lower > seen.entry) & (seen.upper < seen.exit))
+    seen, tau = seen.rows(inner), tau[inner]
+    middle = 0.5 * seen.lower + 0.5 * seen.upper
 
     def value(u: Array) -> Array:
-        row, window = _parts(distribution, seen, at, kinds, middle - np.exp(tau) * np.sinh(u), tau)
+        row, window = _terms(distribution, seen, middle - np.exp(tau) * np.sinh(u), tau)
         return np.where(np.abs(row.value) < _LARGEST, row.value - window.value, -np.inf)
 
     grid = np.linspace(-_FAR, _FAR, _GRID)
@@ -134,9 +112,11 @@ def pseudo_r2(llf: float, null: float, n: float) -> PseudoR2:
     McFadden's is :math:`1 - \ell / \ell_0`. With :math:`LR = 2(\ell - \ell_0)`, Veall and Zimmermann divide :math:`LR /
     (LR + n)` by its upper bound :math:`-2\ell_0 / (n - 2\ell_0)`.
 
-    D. McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*. ..
-    [2] M. R. Veall and K. F. Zimmermann (1994), Goodness of fit measures in the Tobit model, *Oxford Bulletin of
-    Economics and Statistics* 56, 485-499.
+    References
+    ----------
+    McFadden (1974), Conditional logit analysis of qualitative choice behavior, in *Frontiers in Econometrics*.
+    Veall and Zimmermann (1994), Goodness of fit measures in the Tobit model, *Oxford Bulletin of Economics and
+    Statistics* 56, 485-499.
     """
     if not null < 0.0:
         return PseudoR2(float("nan"), float("nan"))

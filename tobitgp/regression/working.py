@@ -7,15 +7,18 @@ or the columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
+from tobitgp.data.arrays import take
 from tobitgp.data.columns import check_size
 from tobitgp.data.outcome import Outcome
-from tobitgp.engines import Partitions, Store, row_chunks
+from tobitgp.engines import LocalPartitions, row_chunks
 from tobitgp.errors import DataError, NumericalError
 from tobitgp.likelihoods.base import KINDS, Kind, kind_of
 from tobitgp.numerics.linear_algebra import cholesky
@@ -26,14 +29,19 @@ from tobitgp.typing import Array, BoolArray, IntArray
 class Designs:
     """Designs split into what is estimated and what is known."""
 
-    H: Array  # (n, p), columns whose coefficients are estimated
-    W: Array  # (n, p), columns whose coefficients are estimated
-    offset: Array  # (n,), the rest, known coefficients included
-    tau_offset: Array  # (n,), the rest, known coefficients included
-    coefficients: Array  # of all columns; NaN where they are estimated
-    gamma: Array  # of all columns; NaN where they are estimated
+    H: Array  # (n, p), columns of the location whose coefficients are estimated
+    W: Array  # (n, q), those of log sigma
+    offset: Array  # (n,), the rest of the location, known coefficients included
+    tau_offset: Array  # (n,), the rest of log sigma
+    coefficients: Array  # of all columns of the location; NaN where they are estimated
+    gamma: Array  # of all columns of log sigma
     free_H: BoolArray  # where they are estimated
-    free_W: BoolArray  # where they are estimated
+    free_W: BoolArray
+
+    def without_rows(self) -> Designs:
+        """Which coefficients are estimated, and the values of the others."""
+        H, W, offset, tau_offset = (rows[:0] for rows in (self.H, self.W, self.offset, self.tau_offset))
+        return replace(self, H=H, W=W, offset=offset, tau_offset=tau_offset)
 
 
 def split(
@@ -60,15 +68,9 @@ _ILL = 1e-6
 class Chunk:
     """Some rows of one kind seen through one kind of window, on the working scale."""
 
-    kind: Kind  # what is known of the row; what is known of its window ("open": no truncation)
-    window: Kind  # what is known of the row; what is known of its window ("open": no truncation)
-    lower: Array  # (m,)
-    upper: Array  # (m,)
-    width: Array  # (m,)
-    entry: Array  # (m,)
-    exit: Array  # (m,)
-    span: Array  # (m,)
-    weight: Array  # (m,)
+    kind: Kind  # what is known of the row
+    window: Kind  # what is known of its window; "open" without truncation
+    seen: Outcome
     Q: Array  # (m, p)
     V: Array  # (m, q)
     tau0: Array  # (m,), known part of log sigma
@@ -113,165 +115,106 @@ class Sorted:
     tau_offset: Array  # (m,)
 
 
-def standardise(partitions: Partitions, *, free_df: bool, store: Store | None = None) -> Working:
+Keep = Callable[[str, Any], Any]  # holds what is computed at a stage, in memory or elsewhere
+
+
+def hold(stage: str, value: Any) -> Any:
+    """Keep in memory."""
+    return value
+
+
+def standardise(partitions: LocalPartitions, *, free_df: bool, keep: Keep = hold) -> Working:
     """Orthonormal columns, residuals of a first fit as response, rows of each partition sorted by kind.
 
     Each partition is the outcome and the designs of at least one row.
     """
-    rows = partitions.map(_sort, store)
-    n = sum(rows.collect(_size))
-    norms, inverse_R = _orthonormal(rows, "H")
+    rows = partitions.map(lambda part: keep("sorted", _sort(*part)))
+    n = sum(rows.collect(lambda part: len(part.key)))
     constants = rows.collect(_scale_constants)
-    _, columns, _ = constants[0]
-    constant = constants[0][0] and all(item == constants[0] for item in constants)
-    if constant:
-        W_norms, inverse_V = np.ones(len(columns)), np.diag(1.0 / np.array(columns))
-    else:
-        W_norms, inverse_V = _orthonormal(rows, "W")
-        inverse_V = inverse_V * np.sqrt(n)
-    rows = rows.map(_rotate, (norms, inverse_R), None if constant else (W_norms, inverse_V), store)
-    shift = np.sum(rows.collect(_projection), axis=0)
-    scale = _spread(rows, shift, n)
+    constant = constants[0] is not None and all(one == constants[0] for one in constants)
+    to_Q = _orthonormal(rows, "H")
+    to_V = np.diag(1.0 / np.array(constants[0][0])) if constant else _orthonormal(rows, "W") * np.sqrt(n)
+
+    def rotate(part: Sorted) -> Sorted:
+        """Orthonormal columns in place of those given; those of log sigma of mean square 1, or ones."""
+        V = np.ones_like(part.W) if constant else np.ascontiguousarray(part.W) @ to_V
+        return keep("rotated", replace(part, H=np.ascontiguousarray(part.H) @ to_Q, W=V))
+
+    rows = rows.map(rotate)
+    shift = np.sum(rows.collect(lambda part: part.H.T @ part.middle), axis=0)
+    scale = _root_mean_square(rows, shift, n)
     check_size("the response", scale)
-    chunks = rows.collect(_cut, shift, scale, store)
-    order = rows.collect(_order) if len(rows) == 1 else [np.empty(0, dtype=np.intp)]
-    lost = -float(sum(rows.collect(_exact_weight))) * float(np.log(scale))
-    return Working(
-        tuple(chunk for few in chunks for chunk in few),
-        n,
-        order[0],
-        inverse_R / norms[:, None],
-        inverse_V / W_norms[:, None],
-        shift,
-        scale,
-        lost,
-        constant,
-        free_df,
-    )
+    chunks = rows.collect(lambda part: keep("chunks", _cut(part, shift, scale)))
+    order = rows.items[0].order if len(rows) == 1 else np.empty(0, dtype=np.intp)
+    exact = sum(rows.collect(lambda part: float(part.outcome.weight[part.key < len(KINDS)].sum())))
+    lost = -exact * float(np.log(scale))
+    together = tuple(chunk for few in chunks for chunk in few)
+    return Working(together, n, order, to_Q, to_V, shift, scale, lost, constant, free_df)
 
 
-def _sort(rows: tuple[Outcome, Designs], store: Store | None) -> Sorted:
-    outcome, design = rows
+def _sort(outcome: Outcome, design: Designs) -> Sorted:
     key = kind_of(outcome.lower, outcome.upper) * len(KINDS) + kind_of(outcome.entry, outcome.exit)
-    order: IntArray | slice = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
-    offset = design.offset[order]
-    at = outcome if isinstance(order, slice) else outcome.rows(order)
+    order = np.argsort(key, kind="stable")
+    at, offset = outcome.rows(order), design.offset[order]
     lower, upper = at.lower - offset, at.upper - offset
     middle = np.where(np.isinf(lower), upper, np.where(np.isinf(upper), lower, 0.5 * lower + 0.5 * upper))
     middle[~np.isfinite(middle)] = 0.0
     moved = replace(at, lower=lower, upper=upper, entry=at.entry - offset, exit=at.exit - offset)
-    positions = np.arange(len(key)) if isinstance(order, slice) else order
-    made = Sorted(key[order], positions, moved, middle, design.H[order], design.W[order], design.tau_offset[order])
-    return made if store is None else store.keep("sorted", made)
+    return Sorted(key[order], order, moved, middle, design.H[order], design.W[order], design.tau_offset[order])
 
 
-def _size(rows: Sorted) -> int:
-    return len(rows.key)
+def _scale_constants(rows: Sorted) -> tuple[list[float], float] | None:
+    """Columns and offset of log sigma, where they are one number for all rows."""
+    same = rows.W.shape[1] <= 1 and (rows.W[:1] == rows.W).all() and (rows.tau_offset == rows.tau_offset[0]).all()
+    return (rows.W[0].tolist(), float(rows.tau_offset[0])) if same else None
 
 
-def _order(rows: Sorted) -> IntArray:
-    return rows.order
+def _orthonormal(rows: LocalPartitions, which: str) -> Array:
+    """Matrix that gives the columns nearly unit Gram matrix."""
 
+    def each(of: Callable[[Array], Array]) -> list[Array]:
+        return rows.collect(lambda part: of(np.ascontiguousarray(getattr(part, which))))
 
-def _exact_weight(rows: Sorted) -> float:
-    return float(rows.outcome.weight[rows.key < len(KINDS)].sum())
-
-
-def _projection(rows: Sorted) -> Array:
-    return np.asarray(rows.H.T @ rows.middle)
-
-
-def _scale_constants(rows: Sorted) -> tuple[bool, tuple[float, ...], float]:
-    """Whether columns and offset of log sigma are one number for all rows, and their first."""
-    same = rows.W.shape[1] <= 1 and _all_equal(rows.W) and _all_equal(rows.tau_offset)
-    return same, tuple(rows.W[0].tolist()), float(rows.tau_offset[0])
-
-
-def _all_equal(values: Array) -> bool:
-    return bool((values == values.flat[0]).all()) if values.size else True
-
-
-def _squares(rows: Sorted, which: str) -> Array:
-    columns = getattr(rows, which)
-    return np.asarray(np.einsum("ij,ij->j", columns, columns))
-
-
-def _gram(rows: Sorted, which: str, norms: Array) -> Array:
-    return np.asarray(blas.dsyrk(1.0, (np.ascontiguousarray(getattr(rows, which)) / norms).T, lower=1))
-
-
-def _triangle(rows: Sorted, which: str, norms: Array) -> Array:
-    return np.asarray(np.linalg.qr(np.ascontiguousarray(getattr(rows, which)) / norms, mode="r"))
-
-
-def _orthonormal(rows: Partitions, which: str) -> tuple[Array, Array]:
-    """Norms of columns, and the matrix that gives the columns over their norms nearly unit Gram matrix."""
-    norms = np.sqrt(np.sum(rows.collect(_squares, which), axis=0))
+    norms = np.sqrt(np.sum(each(lambda A: np.einsum("ij,ij->j", A, A)), axis=0))
     if not len(norms):
-        return norms, np.zeros((0, 0))
+        return np.zeros((0, 0))
     norms = np.where(norms > 0.0, norms, 1.0)
     try:
-        R = cholesky(np.sum(rows.collect(_gram, which, norms), axis=0)).T
+        R = cholesky(np.sum(each(lambda A: blas.dsyrk(1.0, (A / norms).T, lower=1)), axis=0)).T
         well = float(np.diag(R).min()) > _ILL
     except NumericalError:
         well = False
     if not well:
-        triangles = rows.collect(_triangle, which, norms)
-        R = triangles[0] if len(triangles) == 1 else np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
+        triangles = each(lambda A: np.asarray(np.linalg.qr(A / norms, mode="r")))
+        R = np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
         if np.abs(np.diag(R)).min() <= 4.0 * np.finfo(float).eps * len(R):
             raise DataError("A column of the design is determined by the others.")
-    return norms, np.asarray(np.linalg.inv(R), dtype=np.float64)
+    return np.asarray(np.linalg.inv(R) / norms[:, None], dtype=np.float64)
 
 
-def _rotate(
-    rows: Sorted, location: tuple[Array, Array], scale: tuple[Array, Array] | None, store: Store | None
-) -> Sorted:
-    """Orthonormal columns in place of those given; those of log sigma of mean square 1, or ones."""
-    Q = np.ascontiguousarray(rows.H) / location[0] @ location[1]
-    V = np.ones_like(rows.W) if scale is None else np.ascontiguousarray(rows.W) / scale[0] @ scale[1]
-    made = replace(rows, H=Q, W=V)
-    return made if store is None else store.keep("rotated", made)
-
-
-def _largest(rows: Sorted, shift: Array) -> tuple[float, float]:
-    return (
-        float(np.abs(rows.middle - rows.H @ shift).max(initial=0.0)),
-        float(np.abs(rows.middle).max(initial=0.0)),
-    )
-
-
-def _sum_of_squares(rows: Sorted, shift: Array, unit: float) -> float:
-    return float((((rows.middle - rows.H @ shift) / unit) ** 2).sum())
-
-
-def _spread(rows: Partitions, shift: Array, n: int) -> float:
-    """Root mean square of the residuals, or a unit where the first fit is perfect."""
-    largest, size = np.max(rows.collect(_largest, shift), axis=0)
+def _root_mean_square(rows: LocalPartitions, shift: Array, n: int) -> float:
+    """Of the residuals, or a unit where the first fit is perfect."""
+    sizes = rows.collect(lambda part: (np.abs(part.middle - part.H @ shift).max(), np.abs(part.middle).max()))
+    largest, size = (float(x) for x in np.max(sizes, axis=0))
     if largest <= 1e-13 * size or largest == 0.0:
-        return float(size) or 1.0
-    return float(largest) * float(np.sqrt(sum(rows.collect(_sum_of_squares, shift, float(largest))) / n))
+        return size or 1.0
+    squares = rows.collect(lambda part: (((part.middle - part.H @ shift) / largest) ** 2).sum())
+    return largest * float(np.sqrt(sum(squares) / n))
 
 
-def _cut(rows: Sorted, shift: Array, scale: float, store: Store | None) -> tuple[Chunk, ...]:
+def _cut(rows: Sorted, shift: Array, scale: float) -> tuple[Chunk, ...]:
     """Chunks of one kind and window each."""
     known, fitted, key = rows.outcome, rows.H @ shift, rows.key
-    arrays = (
-        *((end - fitted) / scale for end in (known.lower, known.upper)),
-        known.width / scale,
-        *((end - fitted) / scale for end in (known.entry, known.exit)),
-        known.span / scale,
-        known.weight,
-        rows.H,
-        rows.W,
-        rows.tau_offset - np.log(scale),
-    )
+    ends = {name: (getattr(known, name) - fitted) / scale for name in ("lower", "upper", "entry", "exit")}
+    seen = replace(known, **ends, width=known.width / scale, span=known.span / scale)
+    columns = (seen, rows.H, rows.W, rows.tau_offset - np.log(scale))
     chunks = []
     edges = np.concatenate([[0], np.flatnonzero(np.diff(key)) + 1, [len(key)]])
     for start, stop in pairwise(edges):
         kind, window = divmod(int(key[start]), len(KINDS))
         for at in row_chunks(int(start), int(stop), _CHUNK):
-            chunks.append(Chunk(KINDS[kind], KINDS[window], *(a[at] for a in arrays)))
-    return tuple(chunks) if store is None else store.keep("chunks", tuple(chunks))
+            chunks.append(Chunk(KINDS[kind], KINDS[window], *take(columns, at)))
+    return tuple(chunks)
 
 
 def log_sigmas(working: Working, x: Array) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from scipy import stats
 
 import tobitgp as tg
 from tobitgp.diagnostics.draws import on_grid
+from tobitgp.results.regression.draws import moved_noises
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,8 @@ def test_estimated_degrees_of_freedom_are_drawn(rng):
     res = tg.fit("y ~ z | censor(-2)", data, family="student")
     total = res.log_likelihood_draws(500).sum(axis=1)
     assert res.llf - 1.5 < total.max() < res.llf
-    assert len({distribution.df for distribution in res._draws(50, None, "test")._noises()}) == 50
+    made = res._draws(50, None, "test")
+    assert len({distribution.df for distribution in moved_noises(made.parts, made.change)}) == 50
 
 
 def test_all_questions_are_of_the_same_draws(averaged):

@@ -9,12 +9,8 @@ import pytest
 from scipy.integrate import quad
 
 from tobitgp.distributions.gumbel import Gumbel
-from tobitgp.distributions.gumbel import log_excess_above as gumbel_above
-from tobitgp.distributions.gumbel import log_excess_below as gumbel_below
 from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.logistic import Logistic
-from tobitgp.distributions.logistic import log_excess_above as logistic_above
-from tobitgp.distributions.logistic import log_excess_below as logistic_below
 from tobitgp.distributions.normal import Normal
 from tobitgp.distributions.student import Student
 
@@ -27,13 +23,9 @@ N = 300
 @pytest.mark.parametrize("z", [-20.0, -1.1, -0.9, 0.5, 7.0])
 def test_tilted_excesses(s, z):
     at, tilt = np.array([z]), np.array([s])
-    distributions = {
-        "logistic": (Logistic(), logistic_above, logistic_below),
-        "gumbel": (Gumbel(), gumbel_above, gumbel_below),
-    }
-    normal = Normal().log_excess
-    distributions["normal"] = Normal(), partial(normal, above=True), partial(normal, above=False)
-    for name, (distribution, above, below) in distributions.items():
+    for distribution in (Logistic(), Gumbel(), Normal()):
+        name = distribution.name
+        above, below = (partial(distribution.log_excess, above=side) for side in (True, False))
         if name == "gumbel" and z > 3.0:
             continue
 

@@ -41,5 +41,5 @@ def test_large_samples_start_once(n, number, rng):
     H = np.column_stack([np.ones(n), rng.normal(size=n)])
     y = rng.standard_t(3, size=n)
     working = standardised(outcome(response(y, y)), H, np.ones((n, 1)))
-    assert len(fit.ascend(working, Student(3.0), 50)[0]) == number
-    assert len(fit.ascend(working, Normal(), 50)[0]) == 1
+    assert len(fit.Ascent(working, Student(3.0)).ends(50)) == number
+    assert len(fit.Ascent(working, Normal()).ends(50)) == 1

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.arrays import take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
+from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.inference.posterior import Posterior as FittedPoint
@@ -21,7 +23,7 @@ from tobitgp.results.joint import JointPosterior, draw_within
 from tobitgp.results.process.posterior import seen_in_training
 from tobitgp.results.rows import Asked
 from tobitgp.results.views import Parts
-from tobitgp.typing import Array, IntArray
+from tobitgp.typing import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +80,21 @@ class JointProcess(JointPosterior):
                 f += E @ rng.standard_normal((E.shape[1], len(at)))
                 d = d - np.einsum("nk,nk->n", E, E)
             distribution, variance = gp.family.distribution_at(point.theta), np.maximum(d, 0.0)
-            sigma = asked.design.noise(point.sigma)
+            sigma = np.reshape(asked.design.noise(point.sigma), (-1, 1))
             free = noise and known is None and window is None
-            if free and distribution.gaussian:
-                variance = variance + np.square(sigma)
-            f += np.sqrt(variance)[:, None] * rng.standard_normal(f.shape)
-            if free and not distribution.gaussian:
-                f += np.reshape(sigma, (-1, 1)) * distribution.ppf(open_uniform(rng, f.shape))
-            if seen is None:
-                y = offset[:, None] + scale * f
-                if window is not None:
-                    y = draw_within(
-                        distribution, y, scale * np.reshape(sigma, (-1, 1)), *window, open_uniform(rng, f.shape)
-                    )
-                out[:, at] = y
-            else:
+            joined = np.square(sigma[:, 0]) if free and distribution.gaussian else 0.0
+            f += np.sqrt(variance + joined)[:, None] * rng.standard_normal(f.shape)
+            if seen is not None:
                 sd = np.sqrt(point.factor.variance(A) + variance)
                 scores = (f - A.times(point.w)[:, None]) / np.maximum(sd, 1e-300)[:, None]
                 out[:, at] = _draw_seen(seen, j, scores, rng)
+                continue
+            if free and not distribution.gaussian:
+                f += sigma * distribution.ppf(open_uniform(rng, f.shape))
+            y = offset[:, None] + scale * f
+            if window is not None:
+                y = draw_within(distribution, y, scale * sigma, *window, open_uniform(rng, f.shape))
+            out[:, at] = y
         return out
 
 
@@ -111,19 +110,17 @@ def _draw_seen(seen: Seen, j: int, scores: Array, rng: np.random.Generator) -> A
 
     def draw(span: slice) -> None:
         places = censored[span]
-        out[places] = _draw_part(seen.take(places), j, scores[places], uniform[span])
+        at = seen.take(places).component(j)
+        if at.closed:
+            out[places] = normal_draws(at, scores[places], uniform[span])
+        else:
+            f = latent_quantiles(at, scores[places])
+            out[places] = draw_within(at.noise, f, at.sigma[:, None], at.lower, at.upper, uniform[span])
 
-    chunks = list(row_chunks(0, len(censored), CHUNK))
+    spans = row_chunks(0, len(censored), CHUNK)
     with single_blas_thread():
-        map_independent(draw, chunks, heavy=len(chunks) > 4)
+        map_independent(draw, spans, heavy=len(spans) > 4)
     return out
-
-
-def _draw_part(rows: Seen, j: int, scores: Array, uniform: Array) -> Array:
-    at = rows.component(j)
-    if at.closed:
-        return normal_draws(at, scores, uniform)
-    return draw_within(at.noise, latent_quantiles(at, scores), at.sigma[:, None], at.lower, at.upper, uniform)
 
 
 def unseen_groups(point: FittedPoint, inputs: Sequence[Inputs], skip: frozenset[int]) -> Iterator[Array]:
@@ -169,39 +166,31 @@ class ProcessDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        log_time, scale = self.parts.family.log_time, self.parts.gp.problem.units.scale
-        jacobian = log_jacobian(self.known, log_time=log_time)
+        jacobian = log_jacobian(self.known, log_time=self.parts.family.log_time)
         for rows, f, _ in self._latent():
-            known, out = self.known.rows(np.arange(rows.start, rows.stop)), np.empty_like(f)
-            for j, point in enumerate(self.parts.fitted.points):
-                at = self.point == j
-                distribution, tau = (
-                    self.parts.family.distribution_at(point.theta),
-                    np.log(scale * self._noise(point.sigma, rows)),
-                )
-                out[:, at] = log_likelihoods(distribution, known, f[:, at], tau)
+            known, out = take(self.known, rows), np.empty_like(f)
+            for at, noise, sigma in self._noises(rows):
+                out[:, at] = log_likelihoods(noise, known, f[:, at], np.log(sigma))
             yield rows, on_grid(out + jacobian[rows][:, None])
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        family, scale, window = self.parts.family, self.parts.gp.problem.units.scale, self.known.window
         for rows, f, rng in self._latent():
-            uniform = open_uniform(rng, f.shape)
-            for j, point in enumerate(self.parts.fitted.points):
-                at = self.point == j
-                distribution, sigma = family.distribution_at(point.theta), scale * self._noise(point.sigma, rows)
+            uniform, window = open_uniform(rng, f.shape), take(self.known, rows).window
+            for at, noise, sigma in self._noises(rows):
                 if window is None:
-                    f[:, at] += sigma * distribution.ppf(uniform[:, at])
+                    f[:, at] += sigma * noise.ppf(uniform[:, at])
                 else:
-                    f[:, at] = draw_within(
-                        distribution, f[:, at], sigma, window[0][rows], window[1][rows], uniform[:, at]
-                    )
-            yield rows, _exp(f) if family.log_time else f
+                    f[:, at] = draw_within(noise, f[:, at], sigma, *window, uniform[:, at])
+            with np.errstate(over="ignore"):
+                yield rows, np.exp(f) if self.parts.family.log_time else f
 
-    def _noise(self, sigma: float, rows: slice) -> Array:
-        """Noise scale of some rows, (n, 1) or a number."""
-        noise = self.parts.rows.design.noise(sigma)
-        return np.asarray(noise)[rows, None] if np.ndim(noise) else np.asarray(noise)
+    def _noises(self, rows: slice) -> Iterator[tuple[BoolArray, Distribution, Array]]:
+        """Draws (S,) of each design point, the noise there, and its scale in some rows, (n, 1) or (1, 1)."""
+        family, design, scale = self.parts.family, self.parts.rows.design, self.parts.gp.problem.units.scale
+        for j, point in enumerate(self.parts.fitted.points):
+            sigma = scale * np.reshape(design.rows(rows).noise(point.sigma), (-1, 1))
+            yield self.point == j, family.distribution_at(point.theta), sigma
 
     def _latent(self) -> Iterator[tuple[slice, Array, np.random.Generator]]:
         """Chunks of rows, f of the draws in them in the user's units, and the generator that they left."""
@@ -239,18 +228,9 @@ def draw_process(
 def refuse_censoring_noises(parts: Parts, question: str) -> None:
     """Refuse fits with censoring noise."""
     found = parts.fitted.parameters
-    noises = [
-        value
-        for role, value in zip(found.roles, found.values(parts.fitted.points[0].theta), strict=True)
-        if role in SIDES
-    ]
-    if any(noises):
+    values = found.values(parts.fitted.points[0].theta)
+    if any(value for role, value in zip(found.roles, values, strict=True) if role in SIDES):
         raise SpecError(
             f"The censoring noises of bound='local' make a likelihood that is no density, of which {question} has no "
             "meaning; use bound='exact', or fix sigma_lower and sigma_upper at 0."
         )
-
-
-def _exp(f: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return np.exp(f)

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,14 +28,11 @@ import pandas as pd
 from tobitgp.data.arrays import CensoredResponse, Design, Groups
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import log_jacobian
-from tobitgp.distributions.base import Distribution
 from tobitgp.engines import map_independent, row_chunks, single_blas_thread
 from tobitgp.errors import SpecError
 from tobitgp.formula.functions import nearest
 from tobitgp.inference.method import Marginals, cavity
-from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.site_updates import CHUNK_ROWS
-from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.posterior.nodes import Nodes
 from tobitgp.posterior.questions import QUESTIONS, Question
 from tobitgp.posterior.seen import Seen, log_predictive
@@ -53,29 +50,25 @@ HEAVY = 100_000
 
 def nodes_of(parts: Parts, design: Design, skip: frozenset[int] = frozenset()) -> Nodes:
     """Posterior of f in all rows of a design, (PRE1), in the user's units."""
-    inputs, known = parts.gp.inputs(design), parts.gp.known_mean(design)
-    made = [_nodes(parts, design, inputs, known, rows, skip) for rows in row_chunks(0, len(known), CHUNK_ROWS)]
-    if len(made) == 1:
-        return made[0]
-    J = len(parts.fitted.points)
-    mean, sd = (np.concatenate([np.empty((J, 0)), *(getattr(one, k) for one in made)], axis=1) for k in ("mean", "sd"))
-    return Nodes(parts.fitted.weights, mean, sd, noise_sds(parts, design), parts.gp.family.log_time, noises(parts))
+    mean, sd = _moments(parts, parts.gp.inputs(design), len(design.H), lambda point, here: point.features(here, skip))
+    return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
-def _nodes(
-    parts: Parts, design: Design, inputs: Sequence[Inputs], known: Array, rows: slice, skip: frozenset[int]
-) -> Nodes:
-    """Posterior of f in some rows."""
+def _moments(parts: Parts, inputs: Sequence[Inputs], n: int, features: Callable[..., Any]) -> tuple[Array, Array]:
+    """Mean and sd (J, n), in the user's units, of what has such features and residual variance in rows."""
     points, scale = parts.fitted.points, parts.gp.problem.units.scale
-    here = [at.rows(rows) for at in inputs]
-    mean, sd = np.empty((2, len(points), len(known[rows])))
+    mean, sd = np.empty((2, len(points), n))
     for j, point in enumerate(points):
-        A, d = point.features(here, skip)
-        mean[j], sd[j] = A.times(point.w), np.sqrt(point.factor.variance(A) + d)
-    sigma = noise_sds(parts, design)
-    sigma = sigma if sigma.shape[1] == 1 else sigma[:, rows]
-    mean, sd = known[rows] + scale * mean, scale * sd
-    return Nodes(parts.fitted.weights, mean, sd, sigma, parts.gp.family.log_time, noises(parts))
+        for rows in row_chunks(0, n, CHUNK_ROWS):
+            A, d = features(point, [at.rows(rows) for at in inputs])
+            mean[j, rows] = scale * A.times(point.w)
+            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
+    return mean, sd
+
+
+def _with_noise(parts: Parts, design: Design, mean: Array, sd: Array) -> Nodes:
+    noises = tuple(parts.gp.family.distribution_at(point.theta) for point in parts.fitted.points)
+    return Nodes(parts.fitted.weights, mean, sd, noise_sds(parts, design), parts.gp.family.log_time, noises)
 
 
 def noise_sds(parts: Parts, design: Design | None = None) -> Array:
@@ -84,20 +77,14 @@ def noise_sds(parts: Parts, design: Design | None = None) -> Array:
     return sigma if design is None or design.spread is None else sigma * design.spread
 
 
-def noises(parts: Parts) -> tuple[Distribution, ...]:
-    """Distribution of the noise at every design point."""
-    return tuple(parts.gp.family.distribution_at(point.theta) for point in parts.fitted.points)
-
-
 def answer(
     parts: Parts, asked: Asked, questions: Sequence[Question], level: float | None, *, se: bool
 ) -> list[dict[str, Array]]:
     """Statistics of questions, a chunk of rows at a time; (n,) each."""
-    design = asked.design
-    n, inputs, known = len(design.H), parts.gp.inputs(design), parts.gp.known_mean(design)
+    n = len(asked.design.H)
 
     def chunk(rows: slice) -> list[dict[str, Array]]:
-        nodes = _nodes(parts, design, inputs, known, rows, asked.skip)
+        nodes = nodes_of(parts, asked.design.rows(rows), asked.skip)
         return [nodes.statistics(question.take(rows), level, se=se) for question in questions]
 
     size = min(max(n // 8, MIN_CHUNK), MAX_CHUNK)
@@ -133,36 +120,30 @@ def term_nodes(parts: Parts, design: Design, skip: frozenset[int] = frozenset())
 
 def process_moments(parts: Parts, inputs: Sequence[Inputs], block: int) -> tuple[Array, Array]:
     """Mean and sd (J, n) of one process in rows with the given inputs, in the user's units."""
-    points, scale, n = parts.fitted.points, parts.gp.problem.units.scale, len(inputs[block].X)
-    mean, sd = np.empty((len(points), n)), np.empty((len(points), n))
-    for j, point in enumerate(points):
+    return _moments(parts, inputs, len(inputs[block].X), lambda point, here: point.term_features(here, block))
+
+
+def cavities(parts: Parts, copies: Array) -> Nodes:
+    """Posterior of f in the training rows, each without its own site, one of so many copies of it (n,)."""
+    design, scale, order = parts.rows.design, parts.gp.problem.units.scale, parts.gp.problem.order
+    inputs, n = parts.gp.inputs(design), len(design.H)
+    mean, sd = np.empty((2, len(parts.fitted.points), n))
+    for j, point in enumerate(parts.fitted.points):
+        lambda1, lambda2 = np.empty((2, n))
+        lambda1[order], lambda2[order] = point.sites.lambda1, point.sites.lambda2
         for rows in row_chunks(0, n, CHUNK_ROWS):
-            A, d = point.term_features([at.rows(rows) for at in inputs], block)
-            mean[j, rows] = scale * A.times(point.w)
-            sd[j, rows] = scale * np.sqrt(point.factor.variance(A) + d)
-    return mean, sd
+            A, d = point.features([at.rows(rows) for at in inputs])
+            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1[rows], lambda2[rows])
+            _, v_c, mean_c = cavity(q, copies[rows])
+            mean[j, rows], sd[j, rows] = scale * mean_c, scale * np.sqrt(v_c + d)
+    return _with_noise(parts, design, parts.gp.known_mean(design) + mean, sd)
 
 
 def seen_in_training(parts: Parts) -> Seen:
-    """Training rows: the cavity of each."""
-    fitted, gp, response = parts.fitted, parts.gp, parts.rows.response
-    design, units, order = parts.rows.design, gp.problem.units, gp.problem.order
-    inputs, base = gp.inputs(design), gp.known_mean(design)
-    J, n = len(fitted.points), len(base)
-    mean, sd = np.empty((J, n)), np.empty((J, n))
-    for j, point in enumerate(fitted.points):
-        lambda1, lambda2 = np.empty(n), np.empty(n)
-        lambda1[order] = point.sites.lambda1
-        lambda2[order] = point.sites.lambda2
-        for rows in row_chunks(0, n, CHUNK_ROWS):
-            A, d = point.features([at.rows(rows) for at in inputs])
-            m, v_p = A.times(point.w), point.factor.variance(A)
-            copies = np.maximum(response.weight[rows], 1.0)  # a site of less than a copy goes as a whole
-            v_c = v_p / np.maximum(1.0 - lambda2[rows] / copies * v_p, 1e-12)
-            mean[j, rows] = base[rows] + units.scale * (m - v_c * (lambda1[rows] - lambda2[rows] * m) / copies)
-            sd[j, rows] = units.scale * np.sqrt(v_c + d)
-    nodes = Nodes(fitted.weights, mean, sd, noise_sds(parts, design), gp.family.log_time, noises(parts))
-    return _seen(nodes, outcome(response, log_time=gp.family.log_time))
+    """Training rows: the cavity of each; a site of less than a copy goes as a whole."""
+    response = parts.rows.response
+    nodes = cavities(parts, np.maximum(response.weight, 1.0))
+    return _seen(nodes, outcome(response, log_time=nodes.log))
 
 
 def seen_in_rows(parts: Parts, new: Frame | None) -> tuple[Asked, Seen]:
@@ -242,17 +223,11 @@ def _one_row_each(parts: Parts, t: int) -> Design:
     return Design(np.zeros((n, len(parts.gp.columns))), parts.gp.columns, X, np.zeros(n), groups)
 
 
-_HEAVY = 100_000
-
-
 class Predicted(NamedTuple):
-    """Log predictive density or probability of n rows at J design points, of the response as written, (J, n) each.
+    """Log predictive density or probability of n rows at J design points, of the response as written, (J, n) each."""
 
-    ``without`` is that of one copy of a row under the posterior without it, ``within`` that under the posterior.
-    """
-
-    without: Array
-    within: Array
+    without: Array  # of one copy of a row under the posterior without it
+    within: Array  # under the posterior
 
 
 class LeftOut(NamedTuple):
@@ -265,37 +240,14 @@ class LeftOut(NamedTuple):
 
 def predict_left_out(parts: Parts) -> Predicted:
     """Rows left out at every design point, in the order of the data."""
-    problem, fitted = parts.gp.problem, parts.fitted
-    J = len(fitted.points)
-    work = problem.n * J * max(fitted.n_features, 1)
-    with single_blas_thread():
-        found = map_independent(lambda point: _at_point(parts, point), fitted.points, heavy=work > _HEAVY)
-    without, within = np.empty((J, problem.n)), np.empty((J, problem.n))
-    known = outcome(parts.rows.response, log_time=parts.family.log_time)
-    shift = log_jacobian(known, log_time=parts.family.log_time) - np.where(
-        known.exact, np.log(problem.units.scale), 0.0
-    )
-    for j, pair in enumerate(found):
-        without[j, problem.order], within[j, problem.order] = pair
-    return Predicted(without + shift, within + shift)
+    response, log_time = parts.rows.response, parts.family.log_time
+    known = outcome(response, log_time=log_time)
 
+    def predicted(nodes: Nodes) -> Array:
+        seen = replace(_seen(nodes, known), weight=np.ones_like(nodes.mean))
+        return log_predictive(seen) + log_jacobian(known, log_time=log_time)
 
-def _at_point(parts: Parts, point: Posterior) -> tuple[Array, Array]:
-    """In the order of the problem, standardised."""
-    problem, inputs = parts.gp.problem, parts.gp.prior.inputs
-    likelihood = Spread(parts.family.likelihood.over(problem.rows).at(point.theta))
-    without, within, start = np.empty(problem.n), np.empty(problem.n), 0
-    for kind in problem.rows:
-        for span in row_chunks(start, start + len(kind), CHUNK_ROWS):
-            rows = kind[slice(span.start - start, span.stop - start)]
-            A, d = point.features([at.rows(span) for at in inputs])
-            lambda1, lambda2 = point.sites.lambda1[span], point.sites.lambda2[span]
-            q = Marginals(A.times(point.w), point.factor.variance(A), d, lambda1, lambda2)
-            _, v_c, mu_c = cavity(q, rows.weight)
-            without[span] = likelihood.tilted(rows, mu_c, v_c + d, point.sigma).log_Z
-            within[span] = likelihood.tilted(rows, q.m, q.v_p + d, point.sigma).log_Z
-        start += len(kind)
-    return without, within
+    return Predicted(predicted(cavities(parts, response.weight)), predicted(nodes_of(parts, parts.rows.design)))
 
 
 def average_left_out(weight: Array, predicted: Predicted) -> LeftOut:

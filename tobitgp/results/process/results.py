@@ -36,11 +36,7 @@ from tobitgp.results.process.posterior import (
 from tobitgp.results.results import Results
 from tobitgp.results.rows import Asked, Scored
 from tobitgp.results.terms import columns_together, with_typical_groups
-from tobitgp.results.views import (
-    Parts,
-    keep_covariates,
-    named_columns,
-)
+from tobitgp.results.views import Parts, keep_covariates, named_columns
 from tobitgp.typing import Array, Frame
 
 
@@ -48,9 +44,8 @@ class GPResults(Results):
     """A fitted Tobit Gaussian process.
 
     Made by :func:`tobitgp.fit` from a formula with processes, or from one without where a posterior was asked for.
-    Linear coefficients come with posterior means and standard deviations, averaged over
-    the hyper-parameters where those were integrated; hyper-parameters with their values at the maximum, standard errors
-    and intervals formed on the log scale.
+    Linear coefficients are posterior means and standard deviations, averaged over the hyper-parameters where those
+    were integrated; hyper-parameters have their values at the maximum, and errors formed on the log scale.
 
     Parameters
     ----------
@@ -193,10 +188,8 @@ class GPResults(Results):
 
     @property
     def fit_history(self) -> pd.DataFrame:
-        """Stages of the fit, a row for each, with four columns.
+        """Stages of the fit, a row for each: name, evaluations of the evidence, passes over the data, log posterior.
 
-        They are its name, evaluations of the evidence in it, passes over the data for them, and log posterior density
-        after it.
         ``"another maximum"`` is a local optimum at which another start ended; its evaluations are those of the search.
         """
         columns = ["stage", "evaluations", "sweeps", "log_posterior"]
@@ -213,11 +206,10 @@ class GPResults(Results):
     # -- tables -------------------------------------------------------------------------------------------------------
 
     def group_effects(self, term: str | None = None, *, interval: float | None = 0.95) -> pd.DataFrame:
-        """Random intercepts, a row for each group of the training data.
+        """Random intercepts, a row for each group of the training data, as in ``predict(what="terms")``.
 
-        They are those of ``predict(what="terms")``: posterior means, which lie nearer to zero than the means of the
-        groups' rows, the more so the fewer rows a group has. On the scale of the response, of its logarithm for
-        log-time families.
+        Posterior means lie nearer to zero than the means of the groups' rows, the more so the fewer rows a group has.
+        On the scale of the response, of its logarithm for log-time families.
 
         Parameters
         ----------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tobitgp.data.arrays import Design, take
 from tobitgp.data.outcome import Outcome, outcome
 from tobitgp.diagnostics.draws import Draws, chunks, log_jacobian, on_grid, streams, training_rows
 from tobitgp.distributions.base import Distribution
@@ -49,18 +50,13 @@ class JointEstimates(JointPosterior):
         window: tuple[Array, Array] | None = None,
     ) -> Array:
         """Draws (n, draws) of eta, or of eta plus noise: all parameters anew in each."""
-        parts, design = self.parts, asked.design
-        (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
-        p, q = len(parts.columns), len(parts.maximum.gamma)
-        root = estimate_root(parts)
+        root = estimate_root(self.parts)
         change = root @ rng.standard_normal((len(root), draws))
-        eta = location[:, None] + (design.H - parts.centre) @ change[:p]
+        eta, tau = moved_predictors(self.parts, asked.design, change)
         if not noise:
             return eta
-        tau = log_scale[:, None] + W @ change[p : p + q]
-        uniform = open_uniform(rng, eta.shape)
-        noises = _noises(parts.noise, change[p + q :])
-        return plus_noise(noises, eta, np.exp(tau), uniform, window if known is None else (known.lower, known.upper))
+        ends = window if known is None else (known.lower, known.upper)
+        return plus_noise(moved_noises(self.parts, change), eta, np.exp(tau), open_uniform(rng, eta.shape), ends)
 
 
 def estimate_root(parts: RegressionParts) -> Array:
@@ -70,22 +66,39 @@ def estimate_root(parts: RegressionParts) -> Array:
     return normal_root(parts.covariance)
 
 
-def _noises(noise: Distribution, d_log_df: Array) -> list[Distribution]:
-    """Distribution of the noise, one for each draw where ``d_log_df``, (1, draws) or (0, draws), moves log df."""
+def moved_predictors(parts: RegressionParts, design: Design, change: Array) -> tuple[Array, Array]:
+    """Locations and log scales of rows, (n, draws) each, where the parameters move by ``change`` (k, draws)."""
+    (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
+    p, q = len(parts.columns), W.shape[1]
+    eta = location[:, None] + (design.H - parts.centre) @ change[:p]
+    return eta, log_scale[:, None] + W @ change[p : p + q]
+
+
+def moved_noises(parts: RegressionParts, change: Array) -> list[Distribution]:
+    """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""
+    d_log_df, noise = change[len(parts.columns) + len(parts.maximum.gamma) :], parts.noise
     if not len(d_log_df):
         return [noise]
     df = np.exp(np.clip(np.log(noise.shape) + d_log_df[0], np.log(SMALLEST_DF), np.log(LARGEST_DF)))
     return [noise.with_shape(value) for value in df.tolist()]
 
 
+def of_draws(noises: Sequence[Distribution], of: Callable[..., Array], *values: Array) -> Array:
+    """``of(noise, *values)``, (n, draws), of one noise or of one for each draw; values (n, draws)."""
+    if len(noises) == 1:
+        return of(noises[0], *values)
+    return np.column_stack([of(noise, *(value[:, [s]] for value in values)) for s, noise in enumerate(noises)])
+
+
 def plus_noise(
     noises: Sequence[Distribution], eta: Array, sigma: Array, uniform: Array, ends: tuple[Array, Array] | None
 ) -> Array:
-    """Draws (n, draws) at uniform numbers, of one noise or of one for each draw, between ends where there are any."""
-    if len(noises) > 1:
-        columns = zip(noises, *(values.T[:, :, None] for values in (eta, sigma, uniform)), strict=True)
-        return np.column_stack([plus_noise([noise], at, s, u, ends) for noise, at, s, u in columns])
-    return eta + sigma * noises[0].ppf(uniform) if ends is None else draw_within(noises[0], eta, sigma, *ends, uniform)
+    """Draws (n, draws) at uniform numbers, between ends where there are any."""
+
+    def draw(noise: Distribution, eta: Array, sigma: Array, uniform: Array) -> Array:
+        return eta + sigma * noise.ppf(uniform) if ends is None else draw_within(noise, eta, sigma, *ends, uniform)
+
+    return of_draws(noises, draw, eta, sigma, uniform)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,40 +128,26 @@ class EstimateDraws(Draws):
 
     def log_likelihoods(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        noises, jacobian = self._noises(), log_jacobian(self.known, log_time=self.parts.family.log_time)
-        for rows, eta, tau in self._predictors():
-            known = self.known.rows(np.arange(rows.start, rows.stop))
-            if len(noises) == 1:
-                value = log_likelihoods(noises[0], known, eta, tau)
-            else:
-                columns = zip(noises, eta.T[:, :, None], tau.T[:, :, None], strict=True)
-                value = np.column_stack([log_likelihoods(noise, known, f, t) for noise, f, t in columns])
+        noises = moved_noises(self.parts, self.change)
+        jacobian = log_jacobian(self.known, log_time=self.parts.family.log_time)
+        for rows, known, eta, tau in self._predictors():
+            value = of_draws(noises, lambda noise, *at, of=known: log_likelihoods(noise, of, *at), eta, tau)
             yield rows, on_grid(value + jacobian[rows][:, None])
 
     def responses(self) -> Iterator[tuple[slice, Array]]:
         """See `Draws`."""
-        noises, window = self._noises(), self.known.window
-        for (rows, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
+        noises = moved_noises(self.parts, self.change)
+        for (rows, known, eta, tau), seed in zip(self._predictors(), self.seeds, strict=True):
             uniform = open_uniform(np.random.default_rng(seed), eta.shape)
-            ends = None if window is None else (window[0][rows], window[1][rows])
             with np.errstate(over="ignore"):
-                y = plus_noise(noises, eta, np.exp(tau), uniform, ends)
+                y = plus_noise(noises, eta, np.exp(tau), uniform, known.window)
                 yield rows, np.exp(y) if self.parts.family.log_time else y
 
-    def _predictors(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Chunks of rows, their locations and log scales, (rows, S) each."""
-        parts, design = self.parts, self.parts.rows.design
-        (location, log_scale), W = predictors(parts, design), scale_design(parts, design)
-        H = design.H - parts.centre
-        p, q = len(parts.columns), len(parts.maximum.gamma)
-        for rows in chunks(len(location)):
-            eta = location[rows][:, None] + H[rows] @ self.change[:p]
-            yield rows, eta, log_scale[rows][:, None] + W[rows] @ self.change[p : p + q]
-
-    def _noises(self) -> list[Distribution]:
-        """Distribution of the noise, one for each draw where the degrees of freedom were estimated."""
-        parts = self.parts
-        return _noises(parts.noise, self.change[len(parts.columns) + len(parts.maximum.gamma) :])
+    def _predictors(self) -> Iterator[tuple[slice, Outcome, Array, Array]]:
+        """Chunks of rows, what is known of them, and their locations and log scales, (rows, S) each."""
+        design = self.parts.rows.design
+        for rows in chunks(len(self.known)):
+            yield rows, take(self.known, rows), *moved_predictors(self.parts, design.rows(rows), self.change)
 
 
 def draw_estimates(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -56,16 +55,12 @@ def fit_regression(
     Shapes: groups (n,).
     """
     _check(spec, cov_type)
-    columns = training.design.columns
-    scale = training.design.scale
-    given = read_mapping("fixed", fixed) or {}
-    coefficients, gamma = _fixed(given, columns, () if scale is None else scale.columns, family)
+    columns, scale = training.design.columns, training.design.scale
+    coefficients, gamma = _fixed(fixed, columns, () if scale is None else scale.columns, family)
     rows = outcome(training.response, log_time=family.log_time, labels=training.labels)
-    bounded = np.isfinite(rows.lower) & np.isfinite(rows.upper)
-    known_sigma = SIGMA in given or family.known_sigma is not None
-    _warn_one_exact(len(rows), int(rows.exact.sum()), int(bounded.sum()), known_scale=known_sigma)
+    _warn_one_exact(_counts(rows), gamma)
     covariates = keep_covariates(spec, training, data)
-    centre = _centre(training, coefficients)
+    centre = _centre(columns, coefficients, [_weighted_sums(training.design.H, rows.weight)])
     maximum = maximise(
         rows,
         training.design.H - centre,
@@ -79,18 +74,16 @@ def fit_regression(
         **model_arguments(training.design, family),
     )
     _warn_of(maximum)
-    V = covariance(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
-    written = [part.spec for part in training.state.parts]
-    lost = unidentified(maximum, cov_type, weight=rows.weight, groups=groups)  # type: ignore[arg-type]
-    facts = remember(training, named_columns(written, data), covariates, columns_together(training.state))
+    robust: dict[str, Any] = {"kind": cov_type, "weight": rows.weight, "groups": groups}
+    names = named_columns([part.spec for part in training.state.parts], data)
     parts = RegressionParts(
         spec,
         training.state,
-        facts,
+        remember(training, names, covariates, columns_together(training.state)),
         family,
         maximum,
-        V,
-        lost,
+        covariance(maximum, **robust),
+        unidentified(maximum, **robust),
         centre,
         cov_type,
         rows.log_jacobian,
@@ -119,29 +112,35 @@ def fit_partitions(
             "cov_type='nonrobust'."
         )
     scale = data.state.scale
-    scale_columns = () if scale is None else scale.linear.columns
-    coefficients, gamma = _fixed(read_mapping("fixed", fixed) or {}, data.columns, scale_columns, family)
-    partitions = data.partitions.at([i for i, size in enumerate(data.partitions.collect(_rows_of)) if size])
+    coefficients, gamma = _fixed(fixed, data.columns, () if scale is None else scale.linear.columns, family)
     store = data.store or Store()
+    partitions = data.partitions.at([i for i, size in enumerate(data.partitions.collect(_rows_of)) if size])
     if not isinstance(partitions, LocalPartitions):  # on a cluster every iteration would wait for all workers
         partitions = LocalPartitions(
             [store.keep("fetched", partitions.at([i]).collect(_itself)[0]) for i in range(len(partitions))]
         )
-    centre = np.zeros(len(data.columns))
-    if _takes_up_means(data.columns, coefficients):
-        total, weight = (np.sum(each, axis=0) for each in zip(*partitions.collect(_weighted_sums), strict=True))
-        centre = total / weight
-        centre[data.columns.index("Intercept")] = 0.0
-    rows = partitions.map(_modelled, family, centre, coefficients, gamma, store)
-    n, exact, bounded, log_jacobian = (sum(each) for each in zip(*rows.collect(_counts), strict=True))
-    known_sigma = SIGMA in (fixed or {}) or family.known_sigma is not None
-    _warn_one_exact(n, exact, bounded, known_scale=known_sigma)
+    sums = partitions.collect(lambda part: _weighted_sums(part.design.H, part.response.weight))
+    centre = _centre(data.columns, coefficients, sums)
+
+    def modelled(part: DataPartition, centre: Array | None) -> tuple[Outcome, Designs]:
+        """Rows on the scale that is modelled, with columns about their centre, or the intercept alone."""
+        with naming(part.place):
+            known = outcome(part.response, log_time=family.log_time, labels=part.labels.to_numpy())
+        design, one = part.design, np.ones((len(known), 1))
+        W = one if design.scale is None else design.scale.W
+        H, given = (one, np.array([np.nan])) if centre is None else (design.H - centre, coefficients)
+        return store.keep("modelled", (known, split(H, W, design.offset, design.log_noise, given, gamma)))
+
+    rows = partitions.map(modelled, centre)
+    counts = rows.collect(lambda part: _counts(part[0]))
+    log_jacobian = sum(rows.collect(lambda part: part[0].log_jacobian))
+    _warn_one_exact(np.sum(counts, axis=0), gamma)
     search: dict[str, Any] = {"distribution": family.distribution, "estimate_df": family.estimate_df, "store": store}
     maximum = maximise_partitions(rows, max_iter=max_iter, **search)
     _warn_of(maximum)
     llnull = float("nan")
     if "Intercept" in data.columns:
-        null = maximise_partitions(partitions.map(_intercept_only, family, gamma, store), **search)
+        null = maximise_partitions(partitions.map(modelled, None), **search)
         llnull = null.log_likelihood + log_jacobian if null.converged else float("nan")
     for stage in ("fetched", "modelled", "sorted", "rotated", "chunks"):
         store.forget(stage)
@@ -161,40 +160,23 @@ def _rows_of(partition: DataPartition) -> int:
     return len(partition.labels)
 
 
-def _weighted_sums(partition: DataPartition) -> tuple[Array, float]:
-    return partition.response.weight @ partition.design.H, float(partition.response.weight.sum())
+def _weighted_sums(H: Array, weight: Array) -> tuple[Array, float]:
+    return weight @ H, float(weight.sum())
 
 
-def _modelled(
-    partition: DataPartition, family: Family, centre: Array, coefficients: Array, gamma: Array, store: Store
-) -> tuple[Outcome, Designs]:
-    """Rows of a partition on the scale that is modelled, with their columns."""
-    with naming(partition.place):
-        rows = outcome(partition.response, log_time=family.log_time, labels=partition.labels.to_numpy())
-    scale, offset, n = partition.design.scale, partition.design.offset, len(rows)
-    W = np.ones((n, 1)) if scale is None else scale.W
-    noise = partition.design.log_noise
-    made = (
-        rows,
-        split(partition.design.H - centre, W, offset, np.zeros(n) if noise is None else noise, coefficients, gamma),
-    )
-    return store.keep("modelled", made)
+def _centre(columns: Sequence[str], coefficients: Array, sums: Sequence[tuple[Array, float]]) -> Array:
+    """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
+    if "Intercept" not in columns or not np.isnan(coefficients[columns.index("Intercept")]):
+        return np.zeros(len(columns))
+    total, weight = (np.sum(each, axis=0) for each in zip(*sums, strict=True))
+    centre = np.asarray(total / weight)
+    centre[columns.index("Intercept")] = 0.0
+    return centre
 
 
-def _intercept_only(partition: DataPartition, family: Family, gamma: Array, store: Store) -> tuple[Outcome, Designs]:
-    design = replace(partition.design, H=np.ones((len(partition.labels), 1)))
-    return _modelled(replace(partition, design=design), family, np.zeros(1), np.array([np.nan]), gamma, store)
-
-
-def _counts(rows: tuple[Outcome, Designs]) -> tuple[int, int, int, float]:
-    known = rows[0]
-    bounded = np.isfinite(known.lower) & np.isfinite(known.upper)
-    return len(known), int(known.exact.sum()), int(bounded.sum()), known.log_jacobian
-
-
-def _takes_up_means(columns: Sequence[str], coefficients: Array) -> bool:
-    """Whether there is a free intercept."""
-    return "Intercept" in columns and bool(np.isnan(coefficients[columns.index("Intercept")]))
+def _counts(known: Outcome) -> IntArray:
+    """Number of rows, of those whose value is known, and of those with two ends."""
+    return np.array([len(known), known.exact.sum(), (np.isfinite(known.lower) & np.isfinite(known.upper)).sum()])
 
 
 def _warn_of(maximum: Maximum) -> None:
@@ -203,18 +185,9 @@ def _warn_of(maximum: Maximum) -> None:
         warnings.warn(maximum.message, category, stacklevel=user_level())
 
 
-def _centre(training: TrainingData, coefficients: Array) -> Array:
-    """Weighted means (p,) of the linear columns, where a free intercept takes them up."""
-    H, columns = training.design.H, training.design.columns
-    centre = np.zeros(H.shape[1])
-    if _takes_up_means(columns, coefficients):
-        centre = np.average(H, axis=0, weights=training.response.weight)
-        centre[columns.index("Intercept")] = 0.0
-    return centre
-
-
-def _warn_one_exact(n: int, exact: int, bounded: int, *, known_scale: bool) -> None:
-    if known_scale or n == 1 or exact != 1 or bounded > 1:
+def _warn_one_exact(counts: IntArray, gamma: Array) -> None:
+    n, exact, bounded = counts
+    if not np.isnan(gamma).any() or n == 1 or exact != 1 or bounded > 1:
         return
     warnings.warn(
         "Only one row is exact: the noise scale rests on the limits; give it by fixed={'sigma': ...}, or ask for a "
@@ -251,36 +224,29 @@ def _check(spec: ModelSpec, cov_type: Any) -> None:
 
 
 def _fixed(
-    fixed: Mapping[str, Any], columns: tuple[str, ...], scale: tuple[str, ...], family: Family
+    fixed: Mapping[str, float] | None, columns: Sequence[str], scale: Sequence[str], family: Family
 ) -> tuple[Array, Array]:
     """Known coefficients (p,) and those of log sigma (q,), NaN where they are estimated."""
-    if "df" in fixed and family.estimate_df:
+    given = read_mapping("fixed", fixed) or {}
+    if "df" in given and family.estimate_df:
         raise SpecError("fixed={'df': ...}: known degrees of freedom are given by family=tg.Student(df=3).")
-    check_names("fixed", fixed, [*columns, *(scale or [SIGMA])])
-    coefficients, gamma = np.full(len(columns), np.nan), np.full(max(len(scale), 1), np.nan)
-    for j, name in enumerate(scale):
-        if name in fixed:
-            gamma[j] = _number(name, fixed[name])
-    if family.known_sigma is not None:
-        if scale:
-            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}, so sigma= has no place.")
-        if SIGMA in fixed:
-            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; take it out of fixed=.")
-        gamma[0] = np.log(family.known_sigma)
-    for j, name in enumerate(columns):
-        if name in fixed:
-            coefficients[j] = _number(name, fixed[name])
-    if SIGMA in fixed:
-        value = _number(SIGMA, fixed[SIGMA])
-        if value <= 0.0:
-            raise SpecError(f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a positive number is needed.")
-        if not 1.0 / FAR < value < FAR:
-            raise SpecError(
-                f"fixed={{'sigma': {fixed[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
-                "the response in units in which sigma is nearer to 1."
-            )
-        gamma[0] = np.log(value)
-    return coefficients, gamma
+    check_names("fixed", given, [*columns, *(scale or [SIGMA])])
+    known = {name: _number(name, value) for name, value in given.items()}
+    if family.known_sigma is not None and (scale or SIGMA in known):
+        remedy = ", so sigma= has no place" if scale else "; take it out of fixed="
+        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}{remedy}.")
+    sigma = known.get(SIGMA, family.known_sigma)
+    if sigma is not None and sigma <= 0.0:
+        raise SpecError(f"fixed={{'sigma': {given[SIGMA]!r}}}: a positive number is needed.")
+    if sigma is not None and not 1.0 / FAR < sigma < FAR:
+        raise SpecError(
+            f"fixed={{'sigma': {given[SIGMA]!r}}}: a number between {1.0 / FAR:g} and {FAR:g} is needed; express "
+            "the response in units in which sigma is nearer to 1."
+        )
+    coefficients = np.array([known.get(name, np.nan) for name in columns])
+    if scale:
+        return coefficients, np.array([known.get(name, np.nan) for name in scale])
+    return coefficients, np.array([np.nan if sigma is None else np.log(sigma)])
 
 
 def _number(name: str, value: Any) -> float:

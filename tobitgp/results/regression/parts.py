@@ -16,11 +16,11 @@ from tobitgp.data.prepare import TrainingData
 from tobitgp.data.training_summary import Facts
 from tobitgp.diagnostics.draws import log_jacobian
 from tobitgp.distributions.base import Distribution
-from tobitgp.distributions.intervals import log_mass
 from tobitgp.distributions.location_scale import LocationScale
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.likelihoods import Family
+from tobitgp.likelihoods.base import log_likelihoods
 from tobitgp.posterior.estimates import Estimates
 from tobitgp.posterior.questions import Question
 from tobitgp.regression import Maximum, maximise, null_log_likelihood
@@ -256,13 +256,5 @@ def influence_table(parts: RegressionParts, *, scaled: bool) -> pd.DataFrame:
 def estimate_likelihoods(parts: RegressionParts, scored: Scored) -> Array:
     """Log density of exact rows at the estimates, log probability of what was seen of the others; (m,)."""
     rows, known = rows_at(parts, scored.asked.design), outcome(scored.response, log_time=parts.family.log_time)
-    low, high, first, last = (
-        (end - rows.location) / rows.scale for end in (known.lower, known.upper, known.entry, known.exit)
-    )
-    exact = known.exact
-    values = np.empty(len(low))
-    values[exact] = rows.noise.logpdf(low[exact]) - np.log(rows.scale[exact])
-    values[~exact] = log_mass(rows.noise, low[~exact], high[~exact])
-    windowed = np.isfinite(known.entry) | np.isfinite(known.exit)
-    values[windowed] -= log_mass(rows.noise, first[windowed], last[windowed])
-    return values + log_jacobian(known, log_time=rows.log)
+    values = log_likelihoods(rows.noise, known, rows.location[:, None], np.log(rows.scale)[:, None])
+    return values[:, 0] + log_jacobian(known, log_time=rows.log)
