@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -174,7 +173,32 @@ def fit(
     >>> res.params.round(2).tolist()
     [0.06, 0.94, 148.47, 431.1, 0.91, 1.39]
     """
-    given = dict(locals())
-    of_model = inspect.signature(Model).parameters
-    with Model(**{name: value for name, value in given.items() if name in of_model}) as model:
-        return model.fit(**{name: value for name, value in given.items() if name not in of_model})
+    model = Model(
+        formula,
+        data,
+        family=family,
+        weights=weights,
+        var_weights=var_weights,
+        missing=missing,
+        censored=censored,
+        functions=functions,
+        sigma=sigma,
+        engine=engine,
+    )
+    with model:
+        return model.fit(
+            method=method,
+            bound=bound,
+            inducing=inducing,
+            hyper=hyper,
+            fixed=fixed,
+            start=start,
+            priors=priors,
+            n_starts=n_starts,
+            max_iter=max_iter,
+            tol=tol,
+            rng=rng,
+            progress=progress,
+            cov_type=cov_type,
+            cov_kwds=cov_kwds,
+        )

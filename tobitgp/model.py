@@ -220,7 +220,22 @@ class Model:
         >>> {m: round(model.fit(method=m, hyper="maximize").log_evidence, 2) for m in ("ep", "vi", "laplace")}
         {'ep': -34.55, 'vi': -34.57, 'laplace': -34.52}
         """
-        asked = FitOptions(**{name: value for name, value in locals().items() if name != "self"})
+        asked = FitOptions(
+            method,
+            bound,
+            inducing,
+            hyper,
+            fixed,
+            start,
+            priors,
+            n_starts,
+            max_iter,
+            tol,
+            rng,
+            progress,
+            cov_type,
+            cov_kwds,
+        )
         self._refuse_closed()
         if isinstance(self._read, TrainingData) and cov_type == "nonrobust":
             warn_fractions(self._read.response.weight)
