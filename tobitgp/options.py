@@ -144,7 +144,7 @@ def choose_family(family: object, spec: ModelSpec) -> Family | MixtureFamily:
 def method_for(method: str | Method | MixtureMethod, bound: str | None, family: Family) -> Method:
     """The method of a posterior, refused beside noise that its bound knows nothing of."""
     chosen = choose_method(method, bound)
-    if chosen.gaussian_only and not family.distribution.gaussian:
+    if chosen.traits.gaussian_only and not family.distribution.gaussian:
         offered = " and ".join(repr(row.name) for row in FAMILIES.values() if row.distribution.gaussian)
         raise SpecError(
             f"bound={chosen.evidence_kind!r} rests on Gaussian noise: it goes with the families {offered}, not with "

@@ -211,7 +211,7 @@ def contaminated(window, weight):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_under_other_noise(name, noise, weight):
     likelihood, parameters, window = NOISES[noise]
-    if VARIANTS[name].gaussian_only and likelihood is not GAUSSIAN:
+    if VARIANTS[name].traits.gaussian_only and likelihood is not GAUSSIAN:
         pytest.skip("rests on Gaussian noise")
     problem, blocks = contaminated(window, weight)
     method, theta = tight(name), np.array([0.1, -0.5, *parameters, SIGMA])

@@ -1,5 +1,7 @@
 """Evidence gradients in the locations of inducing inputs, against fourth-order differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.differences import gradient
@@ -8,7 +10,6 @@ from support.problems import GAUSSIAN, VARIANTS, dense, gp, make_problem, produc
 
 from tobitgp.inference.evidence import evidence_gradient
 from tobitgp.likelihoods.noise import Noise
-from tobitgp.priors.kernel_block import MovingBlock
 from tobitgp.priors.kernels import KERNELS
 
 STEP = 2e-3
@@ -28,6 +29,11 @@ def log_parameters(*kernels):
     return np.array(out)
 
 
+def moving(block):
+    """With its inducing inputs among its parameters."""
+    return replace(block, moves=True)
+
+
 def data_with(d=1, code=None, H=None):
     data = simulate("mixed", n=12, d=d, seed=1, noise=0.4)
     return make_problem(data.X, data.lower, data.upper, WEIGHT, H, code=None if code is None else (code,))
@@ -35,7 +41,7 @@ def data_with(d=1, code=None, H=None):
 
 def check(problem, blocks, own, name, likelihood=GAUSSIAN):
     """``own``: each block's parameters, without the inducing inputs."""
-    parts = [b.start(t) if isinstance(b, MovingBlock) else t for b, t in zip(blocks, own, strict=True)]
+    parts = [np.append(t, b.Z) if getattr(b, "moves", False) else t for b, t in zip(blocks, own, strict=True)]
     method, theta = tight(name), np.concatenate([*parts, [SIGMA]])
     centre = solve(problem, blocks, theta, method, None, likelihood)
     got = evidence_gradient(centre, method)
@@ -48,7 +54,7 @@ def check(problem, blocks, own, name, likelihood=GAUSSIAN):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient(name, kernel):
     problem, Z = data_with(), PLACES[:1] if kernel == "linear" else PLACES
-    block = MovingBlock(gp(problem, product((kernel, 1)), Z=Z))
+    block = moving(gp(problem, product((kernel, 1)), Z=Z))
     got = check(problem, [block], [log_parameters(kernel)], name)
     assert len(got) == block.n_parameters + 1
     # A slope needs one inducing input, wherever it is.
@@ -61,7 +67,7 @@ def test_gradient_of_products(name, kernel):
     problem = data_with(d=2)
     Z = np.random.default_rng(3).uniform(-1.4, 1.4, (4, 2))
     other = "rbf" if kernel == "linear" else "linear"
-    block = MovingBlock(gp(problem, product((other, 1), (kernel, 1)), Z=Z))
+    block = moving(gp(problem, product((other, 1), (kernel, 1)), Z=Z))
     check(problem, [block], [log_parameters(other, kernel)], name)
 
 
@@ -71,14 +77,14 @@ def test_gradient_in_two_dimensions(name, ard):
     problem = data_with(d=2)
     Z = np.random.default_rng(3).uniform(-1.4, 1.4, (4, 2))
     theta = np.array([0.1, -0.1, 0.4][: 3 if ard else 2])
-    check(problem, [MovingBlock(gp(problem, "matern52", Z=Z, ard=ard))], [theta], name)
+    check(problem, [moving(gp(problem, "matern52", Z=Z, ard=ard))], [theta], name)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_gradient_with_groups_and_columns(name):
     """A curve for each group, all with the same inducing inputs, beside linear columns."""
     problem = data_with(code=CODES, H=np.column_stack([np.ones(12), np.cos(np.arange(12))]))
-    blocks = [dense(problem), MovingBlock(gp(problem, "matern52", Z=PLACES[:3]))]
+    blocks = [dense(problem), moving(gp(problem, "matern52", Z=PLACES[:3]))]
     check(problem, blocks, [np.empty(0), np.array([0.1, -0.5])], name)
 
 
@@ -86,7 +92,7 @@ def test_gradient_with_groups_and_columns(name):
 @pytest.mark.parametrize("name", ["ep", "vi", "laplace"])
 def test_gradient_under_other_noise(name):
     problem = data_with()
-    block = MovingBlock(gp(problem, "rbf", Z=PLACES))
+    block = moving(gp(problem, "rbf", Z=PLACES))
     check(problem, [block], [np.array([0.1, -0.3])], name, Noise(DISTRIBUTIONS["logistic"]))
 
 
@@ -94,11 +100,11 @@ def test_gradient_under_other_noise(name):
 def test_inputs_left_out_are_not_felt(name):
     """Of two inducing inputs in one place the evidence feels one, and the slope of the others is as without it."""
     problem, theta = data_with(), np.array([0.1, -0.3])
-    twice = MovingBlock(gp(problem, "matern52", Z=np.concatenate([PLACES, PLACES[2:3]])))
-    once, method = MovingBlock(gp(problem, "matern52", Z=PLACES)), tight(name)
+    twice = moving(gp(problem, "matern52", Z=np.concatenate([PLACES, PLACES[2:3]])))
+    once, method = moving(gp(problem, "matern52", Z=PLACES)), tight(name)
     slopes = []
     for block in (once, twice):
-        posterior = solve(problem, [block], np.append(block.start(theta), SIGMA), method)
+        posterior = solve(problem, [block], np.concatenate([theta, block.Z.ravel(), [SIGMA]]), method)
         slopes.append(evidence_gradient(posterior, method)[2:-1])
     pair = slopes[1][[2, 5]]
     assert (pair == 0.0).sum() == 1

@@ -70,10 +70,7 @@ class DaskPartitions:
         return len(self._futures)
 
     def map(self, function: Callable[..., Any], *args: Any) -> DaskPartitions:
-        """``function(partition, *args)`` of every partition, kept on the workers.
-
-        What the function raises is raised where the partitions are collected.
-        """
+        """``function(partition, *args)`` of every partition, kept on the workers; errors are raised by ``collect``."""
         return DaskPartitions(self._client, self._submit(function, args))
 
     def collect(self, function: Callable[..., Any], *args: Any) -> list[Any]:
@@ -142,78 +139,55 @@ _ALIGN = 64
 
 
 class Store:
-    """Keeps what is given to it: in memory up to a limit, its arrays in files beyond.
-
-    The files lie in a temporary folder of their own, which goes with the store at the latest.
-    """
+    """Keeps what is given to it: in memory up to a limit, beyond that its arrays in files that go with the store."""
 
     def __init__(self, limit: int | None = None):
         self._limit = LIMIT if limit is None else limit
         self._held: dict[str, int] = {}
-        self._folder: Path | None = None
+        self.folder: Path | None = None  # where the files are; None before there are any
         self._files = 0
-        self._closed = False
+        self.closed = False  # whether what was kept is gone
         self._lock = threading.Lock()
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the files are; None before there are any."""
-        return self._folder
-
-    @property
-    def closed(self) -> bool:
-        """Whether what was kept is gone."""
-        return self._closed
 
     def keep(self, stage: str, value: Any) -> Any:
         """The value, its arrays mapped read-only from a file where memory is used up."""
-        arrays = _arrays(value)
+        arrays: dict[int, Any] = {}
+
+        def note(array: Any) -> Any:
+            if array.dtype != object and array.size and not _is_mapped(array):
+                arrays[id(array)] = array
+            return array
+
+        _with_arrays(value, note)
         size = sum(array.nbytes for array in arrays.values())
         with self._lock:
             if sum(self._held.values()) + size <= self._limit:
                 self._held[stage] = self._held.get(stage, 0) + size
                 return value
             path = self._next_file(stage)
-        return _swap(value, _write(path, arrays))
+        mapped = _write(path, arrays)
+        return _with_arrays(value, lambda array: mapped.get(id(array), array))
 
     def forget(self, stage: str) -> None:
         """Remove the files of a stage; what was kept in it is not to be used any more."""
         with self._lock:
             self._held.pop(stage, None)
-            if self._folder is not None:
-                shutil.rmtree(self._folder / stage, ignore_errors=True)
+            if self.folder is not None:
+                shutil.rmtree(self.folder / stage, ignore_errors=True)
 
     def close(self) -> None:
         """Remove all files; what was kept is not to be used any more."""
-        self._closed = True
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self.closed = True
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _next_file(self, stage: str) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="tobitgp-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        (self._folder / stage).mkdir(exist_ok=True)
+        if self.folder is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="tobitgp-"))
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / stage).mkdir(exist_ok=True)
         self._files += 1
-        return self._folder / stage / f"{self._files}.bin"
-
-
-def _arrays(value: Any) -> dict[int, Any]:
-    """Arrays of numbers inside a value, by identity."""
-    found: dict[int, Any] = {}
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, np.ndarray):
-            if item.dtype != object and item.size and not _is_mapped(item):
-                found[id(item)] = item
-        elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-            stack += [getattr(item, field.name) for field in dataclasses.fields(item)]
-        elif isinstance(item, dict):
-            stack += item.values()
-        elif isinstance(item, tuple | list):
-            stack += item
-    return found
+        return self.folder / stage / f"{self._files}.bin"
 
 
 def _is_mapped(array: Any) -> bool:
@@ -241,16 +215,16 @@ def _write(path: Path, arrays: dict[int, Any]) -> dict[int, Any]:
     }
 
 
-def _swap(value: Any, mapped: dict[int, Any]) -> Any:
-    """The value with its arrays exchanged."""
+def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with its arrays changed."""
     if isinstance(value, np.ndarray):
-        return mapped.get(id(value), value)
+        return change(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _swap(getattr(value, field.name), mapped) for field in dataclasses.fields(value)}
-        return type(value)(**fields)
+        fields = dataclasses.fields(value)
+        return type(value)(**{field.name: _with_arrays(getattr(value, field.name), change) for field in fields})
     if isinstance(value, dict):
-        return {key: _swap(item, mapped) for key, item in value.items()}
+        return {key: _with_arrays(item, change) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [_swap(item, mapped) for item in value]
+        items = [_with_arrays(item, change) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -20,12 +20,16 @@ def row_chunks(start: int, stop: int, size: int) -> list[slice]:
 
 
 def add_up(parts: Iterable[Sequence[Any]]) -> list[Any]:
-    """Add numbers or arrays, position by position, in the order they come; an empty list where nothing comes."""
+    """Add numbers, arrays or tuples of these, position by position, in the order they come; [] where nothing comes."""
     total: list[Any] = []
     for part in parts:
         if len(part):
-            total = [a + b for a, b in zip(total, part, strict=True)] if total else list(part)
+            total = [_sum(a, b) for a, b in zip(total, part, strict=True)] if total else list(part)
     return total
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return tuple(map(_sum, a, b)) if isinstance(a, tuple) else a + b
 
 
 Item = TypeVar("Item")
@@ -64,8 +68,7 @@ class _Hold:
         self.count = 0
         self.before: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
-        """Count one more, and limit BLAS for the first."""
+    def __enter__(self) -> None:
         holds = getattr(_here, "holds", 0)
         with self.lock:
             if self.count == 0:
@@ -75,8 +78,7 @@ class _Hold:
             self.count += 1
             _here.holds = holds + 1
 
-    def leave(self) -> None:
-        """Count one less, and restore BLAS for the last."""
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self.count -= 1
             _here.holds -= 1
@@ -95,9 +97,11 @@ class _Hold:
 
 def _limit(*, own: bool) -> list[tuple[Any, int]]:
     """Set the libraries whose number belongs to the thread, or to the process, to 1; those set, and their numbers."""
-    libraries = [library for library in _controller().lib_controllers if library.user_api == "blas"]
-    found = [(library, library.get_num_threads()) for library in libraries if _belongs_to_thread(library) == own]
-    changed = [(library, number) for library, number in found if number is not None and number > 1]
+    changed = []
+    for library in _controller().lib_controllers:
+        belongs_to_thread = library.internal_api == "openblas" and library.threading_layer == "openmp"
+        if library.user_api == "blas" and belongs_to_thread == own and (library.get_num_threads() or 1) > 1:
+            changed.append((library, library.get_num_threads()))
     for library, _ in changed:
         _set_threads(library, 1)
     return changed
@@ -109,10 +113,6 @@ def _restore(before: list[tuple[Any, int]]) -> None:
         library, number = before.pop()
         if library.get_num_threads() == 1:
             _set_threads(library, number)
-
-
-def _belongs_to_thread(library: Any) -> bool:
-    return library.internal_api == "openblas" and library.threading_layer == "openmp"
 
 
 def _set_threads(library: Any, number: int) -> None:
@@ -134,18 +134,9 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_forked)
 
 
-@contextmanager
-def single_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: its own threads cost more than they bring at the sizes of a pass.
-
-    Holds may nest and overlap in any number of threads; the number of BLAS threads from before the first is back after
-    the last.
-    """
-    _hold.enter()
-    try:
-        yield
-    finally:
-        _hold.leave()
+def single_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread: its own cost more than they bring at the sizes of a pass; holds may nest and overlap."""
+    return _hold
 
 
 @contextmanager

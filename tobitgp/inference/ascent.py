@@ -22,9 +22,7 @@ from tobitgp.priors.block import Block
 from tobitgp.typing import Array, BoolArray
 
 INFEASIBLE = 1e12
-_HEAVY = 50_000
-# Fixed points of expectation propagation that may fail to converge: so many, and one more in every ten evaluations.
-_MAY_FAIL, _TEN = 3, 10
+_MAY_FAIL, _TEN = 3, 10  # fixed points of EP that may not converge, and one more in every ten evaluations
 
 
 class EPFailure(Exception):
@@ -37,7 +35,7 @@ class EPFailure(Exception):
 
 def is_heavy(n: int, n_features: int) -> bool:
     """Whether one evaluation is long enough for threads to pay."""
-    return n * n_features > _HEAVY
+    return n * n_features > 50_000
 
 
 @dataclass(slots=True)
@@ -55,11 +53,6 @@ class Objective:
     evaluations: int = 0
     sweeps: int = 0
     failures: int = 0  # evaluations of which the fixed point was given up
-
-    @property
-    def features(self) -> int:
-        """Number of features of a row where it was last evaluated."""
-        return 0 if self.last is None else self.last.layout.row_features
 
     @property
     def precisions(self) -> Array:
@@ -125,10 +118,11 @@ class Objective:
         return value, self.gradient(self.last)
 
 
-WIDTH = 0.02  # of differences, in log parameters
+_WIDTHS = 0.02, 0.002, 0.0002  # of differences, in log parameters
 _PART = 0.2  # of a standard deviation
 _NOTHING = 1e-14  # of the largest variance
 _ROUNDING = 1e-13  # of the largest curvature
+_SHORTEST = 0.1
 
 
 def curvature(objective: Objective, free: Array, width: float) -> Array:
@@ -142,18 +136,18 @@ def refined_root(objective: Objective, free: Array, root: Array) -> Array:
     """The root of the inverse curvature, (k_free, k_open), by steps of a part of a standard deviation to one side."""
     here = objective.gradient(objective.posterior(free))
     H = (here - _gradients(objective, list(free + _PART * root.T))) @ root / _PART
-    return np.asarray(root @ principal_root(definite(0.5 * (H + H.T))), dtype=np.float64)
+    return np.asarray(root @ principal_root(0.5 * (H + H.T)), dtype=np.float64)
 
 
 def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
     """Gradients (n, k_free) at several points, from the sites last found."""
-    data = objective.data
+    data, n_features = objective.data, 0 if objective.last is None else objective.last.layout.row_features
 
     def gradient(point: Array) -> tuple[Array, int]:
         posterior = objective.posterior_from(point, data)
         return objective.gradient(posterior), posterior.sweeps
 
-    found = map_independent(gradient, points, heavy=is_heavy(data.n, objective.features))
+    found = map_independent(gradient, points, heavy=is_heavy(data.n, n_features))
     objective.evaluations += len(points)
     objective.sweeps += sum(sweeps for _, sweeps in found)
     return np.array([g for g, _ in found])
@@ -161,15 +155,11 @@ def _gradients(objective: Objective, points: Sequence[Array]) -> Array:
 
 def whitening(objective: Objective, free: Array) -> Array:
     """Matrix T (k_free, k_free) such that in ``free + T z`` the curvature at ``free`` is about one."""
-    H = definite(curvature(objective, free, WIDTH))
-    return np.linalg.inv(np.linalg.cholesky(H)).T
+    return np.linalg.inv(np.linalg.cholesky(_definite(curvature(objective, free, _WIDTHS[0])))).T
 
 
-def definite(H: Array, floor: float = 0.05) -> Array:
-    """Nearest matrix with eigenvalues of at least ``floor``: a direction left open gets the sd ``1 / sqrt(floor)``.
-
-    Beside a curvature so large that ``floor`` is below its rounding error they are as large as that.
-    """
+def _definite(H: Array, floor: float = 0.05) -> Array:
+    """Nearest matrix with eigenvalues of at least ``floor``, or of the rounding error of the largest."""
     if not len(H):
         return H
     values, vectors = np.linalg.eigh(H)
@@ -177,10 +167,10 @@ def definite(H: Array, floor: float = 0.05) -> Array:
 
 
 def principal_root(H: Array) -> Array:
-    """``T`` with ``T T' = H^-1`` along the principal axes of ``H``, signs fixed by each axis's largest entry."""
+    """``T`` with ``T T' = H^-1``, made definite, along its principal axes, signs fixed by each axis's largest entry."""
     if not len(H):
         return H
-    values, vectors = np.linalg.eigh(H)
+    values, vectors = np.linalg.eigh(_definite(H))
     return _signed(vectors) / np.sqrt(values)
 
 
@@ -195,29 +185,43 @@ def _signed(vectors: Array) -> Array:
     return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]))
 
 
-_WIDTHS = (WIDTH, 0.1 * WIDTH, 0.01 * WIDTH)
-_SHORTEST = 0.1
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a climb ended."""
+
+    objective: Objective
+    free: Array  # (k_free,)
+    value: float
+
+    @property
+    def theta(self) -> Array:
+        """All parameters (k,)."""
+        return self.objective.theta(self.free)
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior there."""
+        return self.objective.posterior(self.free)
 
 
 @dataclass(frozen=True, slots=True)
-class Maximum:
+class Maximum(End):
     """Where a search ended."""
 
-    free: Array  # (k_free,)
-    value: float
     root: Array  # (k_free, k_open), ``T`` with ``T T'`` the inverse curvature along its principal axes
     gain_left: float  # nats a Newton step would still gain
 
 
-def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int) -> Array:
-    """L-BFGS-B from ``free``, in coordinates where the curvature is about one.
-
-    Shapes: free (k_free,), scale (k_free, k_free).
-    """
+def climb(
+    objective: Objective, free: Array, scale: Array | None = None, *, tol: float, max_iter: int, relative: float = 1e-10
+) -> Array:
+    """Where L-BFGS-B leads from ``free`` (k_free,), in coordinates in which the curvature is about one."""
     from scipy.optimize import minimize
 
     T = np.eye(len(free)) if scale is None else scale
-    origin, least, clip = free, objective.parameters.least, objective.parameters.clip
+    origin, least, most, clip = free, objective.parameters.least, objective.parameters.most, objective.parameters.clip
+    # Where every variable has two bounds, L-BFGS-B starts with a full step of steepest descent.
+    most = most if np.isinf(most).any() else np.full(len(free), np.inf)
 
     def negative(z: Array) -> tuple[float, Array]:
         point = clip(origin + T @ z)
@@ -229,9 +233,8 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
         np.zeros(len(free)),
         jac=True,
         method="L-BFGS-B",
-        # Only lower bounds: where every variable has two, L-BFGS-B starts with a full step of steepest descent.
-        bounds=[(low - at, None) for low, at in zip(least, origin, strict=True)] if scale is None else None,
-        options={"gtol": tol, "ftol": 1e-10, "maxiter": max_iter, "maxls": 25},
+        bounds=list(zip(least - origin, most - origin, strict=True)) if scale is None else None,
+        options={"gtol": tol, "ftol": relative, "maxiter": max_iter, "maxls": 25},
     )
     if objective.last is None:
         raise NumericalError("No point of the search has a posterior.")
@@ -239,13 +242,7 @@ def climb(objective: Objective, free: Array, scale: Array | None = None, *, tol:
 
 
 def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float, max_iter: int) -> Maximum:
-    """Quasi-Newton steps from a curvature known beforehand, until the gain left is below ``tol`` nats.
-
-    The curvature follows what the steps find (Broyden, Fletcher, Goldfarb and Shanno), those that do not gain too;
-    where they tell nothing of it the next is half as long. Whether enough was gained is for the caller to see.
-
-    Shapes: free (k_free,), inverse (k_free, k_free).
-    """
+    """BFGS steps from an inverse curvature known beforehand, until less than ``tol`` nats are left or none gains."""
     value, gradient = objective.value_and_gradient(free)
     length = 1.0
     for _ in range(max_iter):
@@ -260,29 +257,24 @@ def ascend_with(objective: Objective, free: Array, inverse: Array, *, tol: float
             inverse = left @ inverse @ left.T + np.outer(step, step) / along
         if new_value > value:
             free, value, gradient, length = trial, new_value, new_gradient, 1.0
-        elif along <= 0.0:
+        elif along <= 0.0:  # nothing was learnt of the curvature
             length *= 0.5
-    return Maximum(free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
+    return Maximum(objective, free, value, principal_axes(inverse), 0.5 * float(gradient @ inverse @ gradient))
 
 
 def polish(objective: Objective, free: Array, *, tol: float, max_iter: int) -> Maximum:
-    """Newton steps with a differenced Hessian until the gain left, (HYP3), is below ``tol`` nats.
-
-    Where no step gains, the density is more curved here than over the usual difference, and finer ones are tried; the
-    curvature reported is that of the usual one, which says more of the density around. A parameter that is pushed
-    against its bound stays there and has no curvature.
-    """
+    """Newton steps with a differenced Hessian until the gain left, (HYP3), is below ``tol`` nats."""
     value, gradient = objective.value_and_gradient(free)
     if not len(free):
-        return Maximum(free, value, np.zeros((0, 0)), 0.0)
-    gain = np.inf
+        return Maximum(objective, free, value, np.zeros((0, 0)), 0.0)
+    # Where no step gains, the density is more curved than over the usual difference; but that says more of it around.
     for width in _WIDTHS:
         free, value, gradient, root, gain = _newton(objective, free, value, gradient, width, tol=tol, max_iter=max_iter)
         if gain < tol:
             break
     if width != _WIDTHS[0]:
         root = _newton_step(objective, free, gradient, _WIDTHS[0])[0]
-    return Maximum(free, value, root, gain)
+    return Maximum(objective, free, value, root, gain)
 
 
 def _newton(
@@ -319,8 +311,8 @@ def _stuck(objective: Objective, free: Array, gradient: Array) -> BoolArray:
 
 
 def _newton_step(objective: Objective, free: Array, gradient: Array, width: float) -> tuple[Array, Array]:
-    """Root of the inverse curvature, and Newton's step (k_free,)."""
+    """Root of the inverse curvature, none of parameters pushed against a bound, and Newton's step (k_free,)."""
     loose = ~_stuck(objective, free, gradient)
     root = np.zeros((len(free), int(loose.sum())))
-    root[loose] = principal_root(definite(curvature(objective, free, width)[np.ix_(loose, loose)]))
+    root[loose] = principal_root(curvature(objective, free, width)[np.ix_(loose, loose)])
     return root, root @ (root.T @ gradient)

@@ -1,11 +1,8 @@
-"""What all rows of a posterior say: its lower bound, its gradient, sites and moments row by row.
+"""What all rows of a posterior say: its lower bound, its gradient, sites and moments; exact answers of small problems.
 
-At a fixed point, with ``alpha = lambda1 - lambda2 m``,
-``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace adds ``alpha q' + (u - diag(lambda2) A q) w'`` with
-``q = S A' u``: (SIT9) and (LA6) of the theory pages.
-Each block turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
-
-The exact evidence and posterior of small censored problems under Gaussian noise, up to quasi-Monte Carlo error.
+At a fixed point, with ``alpha = lambda1 - lambda2 m``, ``dF/dA = alpha w' - diag(lambda2) A S`` at fixed d; Laplace
+adds ``alpha q' + (u - diag(lambda2) A q) w'`` with ``q = S A' u``: (SIT9) and (LA6) of the theory pages. Each block
+turns its columns of that, and ``dF/dd``, into derivatives of its own parameters.
 """
 
 from __future__ import annotations
@@ -31,10 +28,7 @@ from tobitgp.typing import Array
 
 
 def lower_bound(posterior: Posterior, likelihood: Likelihood) -> float:
-    """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, a lower bound on the log evidence whatever method made q.
-
-    (SIT7) of the theory pages.
-    """
+    """``sum E_q log p(y | f) - KL(q(w) || N(0, I))``, below the log evidence whatever method made q (SIT7)."""
     w, factor = posterior.q
     divergence = 0.5 * (factor.trace_inverse() + float(w @ w) - len(w) + factor.log_det())
     expected = posterior.rows.collect(expectation, posterior.q, Spread(likelihood.at(posterior.theta)))
@@ -59,18 +53,15 @@ def effective_parameters(posterior: Posterior) -> float:
 
 def evidence_gradient(posterior: Posterior, method: Method) -> Array:
     """Gradient (k,) of ``posterior.evidence`` in ``posterior.theta``."""
-    implicit = _implicit_weights(posterior) if method.ascends == "joint" else None
-    sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
-    gradient, at = [], 1
-    for block in posterior.blocks:
-        gradient.append(block.finish(tuple(sums[at : at + block.n_sums])))
-        at += block.n_sums
-    return np.concatenate([*gradient, sums[0]])
+    implicit = _implicit_weights(posterior) if method.traits.ascends == "joint" else None
+    noise, *sums = add_up(posterior.rows.collect(slope_sums, posterior.q, implicit))
+    by_block = [block.finish(own) for block, own in zip(posterior.blocks, sums, strict=True)]
+    return np.concatenate([*by_block, noise])
 
 
 def _implicit_weights(posterior: Posterior) -> Array:
     """``S A' u`` of methods whose evidence feels the mode move, (LA5)."""
-    sums = add_up(part for part in posterior.rows.collect(implicit_sums, posterior.q) if part)
+    sums = add_up(posterior.rows.collect(implicit_sums, posterior.q))
     return posterior.factor.solve(sums[0]) if sums else np.zeros_like(posterior.w)
 
 
@@ -87,7 +78,7 @@ def implicit_sums(state: State, q: Gaussian) -> list[Any]:
 
 
 def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
-    """Derivatives in the noise parameters, and what each block's ``finish`` needs, over some rows."""
+    """Derivatives in the noise parameters, and the sums for each block's ``finish``, over some rows."""
     blocks, layout, method, likelihood, sigma = state.setting
 
     def visit(chunk: Chunk) -> list[Any]:
@@ -109,17 +100,13 @@ def slope_sums(state: State, q: Gaussian, implicit: Array | None) -> list[Any]:
             A.add_slope(G, alpha, implicit)
             A.add_slope(G, u - lambda2 * Aq, q.w)
             e += e_m @ Aq
-        out: list[Any] = [e]
-        slopes = block_slopes(layout, chunk.inputs, [b.size for b in blocks], G)
-        for block, at, part, G_A in zip(blocks, chunk.inputs, parts, slopes, strict=True):
-            out.extend(block.backward(at.X, part, G_A, s.g_d))
-        return out
+        slopes = zip(blocks, chunk.inputs, parts, block_slopes(layout, chunk.inputs, blocks, G), strict=True)
+        return [e, *(block.backward(at.X, part, G_A, s.g_d) for block, at, part, G_A in slopes)]
 
     return add_up(map(visit, state.chunks))
 
 
 COARSE = 1.0  # nats that basis functions may leave without a warning
-Pairs = list[tuple[tuple[int, ...], tuple[Array, Array]]]
 
 
 def sites_of(posterior: Posterior) -> Sites:
@@ -144,15 +131,11 @@ def moments_of(posterior: Posterior) -> tuple[Array, Array]:
     return _in_order(posterior.rows.collect(final_moments, posterior.q))
 
 
-def _in_order(parts: Pairs) -> tuple[Array, Array]:
+def _in_order(parts: list[tuple[tuple[int, ...], tuple[Array, Array]]]) -> tuple[Array, Array]:
     """Values of all rows in the order of kinds, from those of each part with its number of rows of every kind."""
-    first, second = (_join([(sizes, pair[i]) for sizes, pair in parts]) for i in (0, 1))
+    cuts = [np.split(np.stack(pair), np.cumsum(sizes)[:-1], axis=1) for sizes, pair in parts]
+    first, second = np.concatenate([kind for kinds in zip(*cuts, strict=True) for kind in kinds], axis=1)
     return first, second
-
-
-def _join(parts: list[tuple[tuple[int, ...], Array]]) -> Array:
-    cuts = [np.split(values, np.cumsum(sizes)[:-1]) for sizes, values in parts]
-    return np.concatenate([kind for kinds in zip(*cuts, strict=True) for kind in kinds])
 
 
 ROWS, CENSORED = 2000, 300
@@ -183,10 +166,7 @@ def why_not_exact(problem: Problem) -> str | None:
 def exact_posterior(problem: Problem, K: Array, sigma: float | Array) -> Exact:
     """Density of the exact rows times the probability that the others lie in their box given them, (EX1) and (EX2).
 
-    Given the noisy values f is Gaussian, so its moments follow from theirs inside the box (EX5). Karlova et al. (2024),
-    Eq. 33, put right.
-
-    Shapes: K (n, n), sigma (n,).
+    Given the noisy values f is Gaussian, so its moments follow from theirs (EX5): Karlova et al., Eq. 33, put right.
     """
     each = np.repeat(np.arange(problem.n), problem.weight.astype(np.intp))
     lower, upper = (np.concatenate([getattr(rows, end) for rows in problem.rows])[each] for end in ("lower", "upper"))

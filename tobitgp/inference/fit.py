@@ -18,16 +18,9 @@ from tobitgp.data.standardisation import KnownRows, Standard, row_kinds
 from tobitgp.engines import LocalPartitions, Partitions, Store, add_up, map_independent, single_blas_thread
 from tobitgp.errors import NumericalError, SpecError
 from tobitgp.formula.spec import ModelSpec
+from tobitgp.inference import evidence
 from tobitgp.inference import search as stages
 from tobitgp.inference.ascent import Maximum, Objective, is_heavy
-from tobitgp.inference.evidence import (
-    effective_parameters,
-    evidence_gradient,
-    lower_bound,
-    nats_left,
-    precisions_of,
-    sites_of,
-)
 from tobitgp.inference.fitted import FittedGP, FitTrace, OnStep, Settings, Step, Task, central_composite
 from tobitgp.inference.fixed_point import find_posterior
 from tobitgp.inference.method import Method, loosened
@@ -54,7 +47,7 @@ def assemble_partitions(
     size: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
-    """Standardise rows where they are; see :func:`tobitgp.inference.model.plan_rows`."""
+    """Standardise rows where they are: the plan, the model on a sample of them, and all rows where these are more."""
     if given.side_noises == "row":
         raise SpecError(
             "tg.VI(side_noise='row') has a parameter for each censored row, which partitioned data do not name; "
@@ -69,17 +62,11 @@ def assemble_partitions(
     rows = gather_parts(partitions, plan, limits=limits, store=data.store)
     if data.store is not None:
         data.store.forget("known")
-    first_gp = 0 if model.linear is None else 1
     inputs = [
-        _all_inputs(rows.partitions, first_gp + t) if gp.inducing is None else None
-        for t, gp in enumerate(model.prior.gps)
+        all_inputs(np.concatenate(rows.partitions.collect(distinct_inputs, block))) if gp.inducing is None else None
+        for block, gp in enumerate(model.prior.gps, start=0 if model.linear is None else 1)
     ]
     return plan, replace(model, prior=model.prior.induced_by(inputs)), rows
-
-
-def _all_inputs(parts: Partitions, block: int) -> Array:
-    """Distinct inputs (M, d) of a block in all rows."""
-    return all_inputs(np.concatenate(parts.collect(distinct_inputs, block)))
 
 
 def distinct_inputs(part: RowPartition, block: int) -> Array:
@@ -115,13 +102,10 @@ def make_parts(
     standard: Standard,
     linear: LinearPrior | None,
     limits: bool,
-    before: Sequence[tuple[int, ...]],
+    before: Sequence[tuple[int, ...]],  # of every partition: how many rows of each kind are in those before it
     store: Store | None,
 ) -> tuple[RowPartition, ...]:
-    """A partition's rows standardised and sorted by kind: in this process cut for its threads, else one part.
-
-    ``before`` holds for every partition how many rows of each kind are in those before it.
-    """
+    """A partition's rows standardised and sorted by kind: in this process cut for its threads, else one part."""
     problem = scale_problem(rows, standard, limits)
     inputs = block_inputs(problem, linear)
     if store is None:
@@ -158,7 +142,7 @@ _SPANNED = 1e-9  # of the squared length of an indicator
 
 
 def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
-    """The posterior with the levels of processes, and how the linear columns hold them, while its rows are at hand."""
+    """The posterior with the levels of processes, and how linear columns hold them, while its rows are at hand."""
     levels = [NO_LEVEL] * len(posterior.blocks)
     blocks = sorted(prior.with_levels)
     if prior.linear is not None and blocks:
@@ -170,22 +154,19 @@ def with_levels(posterior: Posterior, prior: Prior) -> Posterior:
 
 
 def _level(gram: Array, linear: Array, own: Array, weight: Array) -> tuple[Array, Array]:
-    """Mean features (L, m) over the rows of each level, and the weights (L, p) whose columns add up to its indicator.
-
-    Both are zero where no linear columns do: that level is the process's own.
-    """
+    """Mean features (L, m) of the rows of each level, and the weights (L, p) whose columns add up to its indicator."""
     size = np.sqrt(np.where(np.diag(gram) > 0.0, np.diag(gram), 1.0))
     scaled = gram / size / size[:, None] + np.diag(np.where(np.diag(gram) > 0.0, 0.0, 1.0))  # 0: a fixed coefficient
     share = np.linalg.solve(scaled, (linear / size).T).T / size
     held = weight - np.einsum("lp,lp->l", share, linear) <= _SPANNED * weight
     mean = own / np.where(weight > 0.0, weight, 1.0)[:, None]
+    # A level that no linear columns hold is the process's own.
     return (np.where(held[:, None], mean, 0.0), np.where(held[:, None], share, 0.0)) if held.any() else NO_LEVEL
 
 
 INTEGRATE_DIMENSION = 10
 LOOSE = 1e-4
 NEAR = 0.5
-_SUSPECTS = "the scale of the data and the priors, and try another method="
 
 
 def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step: OnStep | None = None) -> FittedGP:
@@ -193,7 +174,7 @@ def fit_gp(task: Task, method: Method, settings: Settings | None = None, on_step
     with single_blas_thread(), np.errstate(all="ignore"):
         search = Search(task, method, settings or Settings(), on_step)
         with named_suspects(task.parameters, task.problem.weight, search.data.weight):
-            return _finish(search, *search.run())
+            return _finish(search, search.run())
 
 
 @contextmanager
@@ -203,28 +184,32 @@ def named_suspects(parameters: Parameters, weight: Array, rows: float) -> Iterat
         yield
     except (NumericalError, np.linalg.LinAlgError) as error:
         fixed = [name for name, free in zip(parameters.names, parameters.free, strict=True) if not free]
-        suspects = f"the fixed values of {', '.join(fixed)}" if fixed else _SUSPECTS
-        suspects = words_for_little_noise(parameters, rows) or words_for_heavy(weight) or suspects
-        text = str(error).rstrip(".")
-        raise NumericalError(f"The computation broke down: {text}. Look at {suspects}.") from None
+        suspects = (
+            words_for_little_noise(parameters, rows)
+            or words_for_heavy(weight)
+            or (fixed and f"the fixed values of {', '.join(fixed)}")
+            or "the scale of the data and the priors, and try another method="
+        )
+        raise NumericalError(f"The computation broke down: {str(error).rstrip('.')}. Look at {suspects}.") from None
 
 
-def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
-    pilot = objective.posterior(maximum.free)
-    centre = as_asked(search, objective, pilot)
+def _finish(search: Search, maximum: Maximum) -> FittedGP:
+    pilot = maximum.posterior
+    centre = as_asked(search, maximum.objective, pilot)
     integrate, k = search.settings.integrate, maximum.root.shape[1]
     if integrate is None:
         integrate = search.data.n <= stages.SAMPLE_ROWS and k <= INTEGRATE_DIMENSION
     points, weights, integrated = [_done(search, centre)], np.ones(1), np.nan
     if integrate and k and centre.converged and maximum.gain_left < NEAR:
-        points, weights, integrated = _integrate(search, objective, maximum, pilot, centre)
+        points, weights, integrated = _integrate(search, maximum, pilot, centre)
     converged = centre.converged and maximum.gain_left < CONVERGED
     message = "converged" + _told_of_others(search) if converged else _complaint(centre, search.last, maximum)
     if not converged:
         warn(message)
     covariance = np.zeros((len(centre.theta), len(centre.theta)))
     covariance[np.ix_(search.parameters.free, search.parameters.free)] = maximum.root @ maximum.root.T
-    shift = search.problem.units.log_jacobian
+    shift, proper = search.problem.units.log_jacobian, search.parameters.proper and search.last is search.method
+    runner_up = search.others[0][0] if search.others else np.inf
     return FittedGP(
         points=tuple(points),
         weights=weights,
@@ -233,29 +218,20 @@ def _finish(search: Search, objective: Objective, maximum: Maximum) -> FittedGP:
         log_covariance=covariance,
         method=search.last,
         evidence=centre.evidence + shift,
-        elbo=lower_bound(centre, search.task.likelihood) + shift,
-        log_evidence_integrated=integrated + shift
-        if search.parameters.proper and search.last is search.method
-        else np.nan,
-        nats_left=nats_left(centre),
+        elbo=evidence.lower_bound(centre, search.task.likelihood) + shift,
+        log_evidence_integrated=integrated + shift if proper else np.nan,
+        nats_left=evidence.nats_left(centre),
         n_features=len(centre.w),
-        effective=effective_parameters(centre),
-        trace=FitTrace(
-            tuple(search.stages),
-            converged,
-            message,
-            maximum.gain_left,
-            search.fell_back,
-            search.others[0][0] if search.others else np.inf,
-        ),
+        effective=evidence.effective_parameters(centre),
+        trace=FitTrace(tuple(search.stages), converged, message, maximum.gain_left, search.fell_back, runner_up),
     )
 
 
 def _integrate(
-    search: Search, objective: Objective, maximum: Maximum, pilot: Posterior, centre: Posterior
+    search: Search, maximum: Maximum, pilot: Posterior, centre: Posterior
 ) -> tuple[list[Posterior], Array, float]:
     """Posteriors on a design around the maximum, their weights (HYP6), and the log marginal evidence (HYP7)."""
-    T = maximum.root
+    objective, T = maximum.objective, maximum.root
     k = T.shape[1]
     z, design = central_composite(k)
     rough = replace(objective, method=loosened(search.method, LOOSE))
@@ -264,8 +240,8 @@ def _integrate(
         free, here = search.parameters.clip(maximum.free + T @ point), rough
         try:
             p = here.posterior_from(free, objective.data)
-            if nats_left(p) > 10.0 * NATS:
-                precision = search.precision if search.precision is not None else precisions_of(p)
+            if evidence.nats_left(p) > 10.0 * NATS:
+                precision = search.precision if search.precision is not None else evidence.precisions_of(p)
                 here = replace(rough, blocks=search.prior.blocks(p.theta, precision, nats=NATS, cap=search.cap))
                 p = here.posterior_from(free, objective.data.starting(p.rows.map(ended)))
             asked = as_asked(search, here, p)
@@ -277,8 +253,8 @@ def _integrate(
 
     heavy = is_heavy(search.data.n, centre.layout.row_features)
     found = [(_done(search, centre), objective.density(pilot)), *map_independent(at, list(z[1:]), heavy=heavy)]
-    kept = [(p, d) for p, d in zip(found, design, strict=True) if p is not None]
-    log_density = np.array([density for (_, density), _ in kept])
+    kept = [(*p, d) for p, d in zip(found, design, strict=True) if p is not None]
+    points, log_density, weight = [p for p, _, _ in kept], *np.array([pair for _, *pair in kept]).T
     if len(kept) < len(found):
         warn(
             f"{len(found) - len(kept)} of {len(found)} points of the integration over hyper-parameters failed. The "
@@ -286,10 +262,10 @@ def _integrate(
             "takes the maximum in place of the integral."
         )
     top = log_density.max()
-    weight = np.array([d for _, d in kept]) * np.exp(log_density - top)
+    weight = weight * np.exp(log_density - top)
     volume = 0.5 * k * np.log(2.0 * np.pi) + 0.5 * float(np.linalg.slogdet(T.T @ T)[1])
-    search.stages.append(("integrate", len(kept), sum(p.sweeps for (p, _), _ in kept), float(log_density[0])))
-    return [p for (p, _), _ in kept], weight / weight.sum(), float(top + volume + np.log(weight.sum()))
+    search.stages.append(("integrate", len(kept), sum(p.sweeps for p in points), float(log_density[0])))
+    return points, weight / weight.sum(), float(top + volume + np.log(weight.sum()))
 
 
 def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterior:
@@ -305,7 +281,7 @@ def as_asked(search: Search, objective: Objective, pilot: Posterior) -> Posterio
 
 def _done(search: Search, posterior: Posterior) -> Posterior:
     """Without its rows, and with what they say of each process's level."""
-    return replace(with_levels(posterior, search.prior), states=None, sites=sites_of(posterior))
+    return replace(with_levels(posterior, search.prior), states=None, sites=evidence.sites_of(posterior))
 
 
 def _told_of_others(search: Search) -> str:
@@ -320,26 +296,22 @@ def _told_of_others(search: Search) -> str:
 
 def _complaint(centre: Posterior, method: Method, maximum: Maximum) -> str:
     if not centre.converged:
-        more = "Give the method more max_sweeps, or use another method."
-        remedy = more if centre.sweeps >= method.max_sweeps else "More would not help: use another method."
-        return (
-            f"The posterior did not converge in {centre.sweeps} iterations (residual {centre.residual:.1e}). {remedy}"
-        )
-    remedy = "Try a larger max_iter=, another start=, or stronger priors=."
+        found = f"The posterior did not converge in {centre.sweeps} iterations (residual {centre.residual:.1e})."
+        if centre.sweeps >= method.max_sweeps:
+            return f"{found} Give the method more max_sweeps, or use another method."
+        return f"{found} More would not help: use another method."
+    found = f"stopped {maximum.gain_left:.2g} nats before a maximum."
     if not maximum.gain_left < 1e4:
-        return f"The search for hyper-parameters found no maximum; there may be none. {remedy}"
-    return f"The search for hyper-parameters stopped {maximum.gain_left:.2g} nats before a maximum. {remedy}"
+        found = "found no maximum; there may be none."
+    return f"The search for hyper-parameters {found} Try a larger max_iter=, another start=, or stronger priors=."
 
 
 class Evaluated(NamedTuple):
-    """Evidence in the user's units, its derivatives (k,) in the values of all hyper-parameters, None unless asked for.
-
-    ``method`` is the one that made it: variational inference where expectation propagation did not converge.
-    """
+    """Evidence at given hyper-parameters, in the user's units."""
 
     value: float
-    gradient: Array | None
-    method: Method
+    gradient: Array | None  # (k,), derivatives in the values of all hyper-parameters, where asked for
+    method: Method  # that made it: variational inference where expectation propagation did not converge
     converged: bool
 
 
@@ -350,10 +322,10 @@ def evaluate(task: Task, method: Method, settings: Settings, *, gradient: bool) 
     with single_blas_thread(), np.errstate(all="ignore"):
         search = Search(task, method, settings)
         with named_suspects(parameters, task.problem.weight, search.data.weight):
-            objective, maximum = search.run()
-            posterior = as_asked(search, objective, objective.posterior(maximum.free))
+            maximum = search.run()
+            posterior = as_asked(search, maximum.objective, maximum.posterior)
         slopes = None
         if gradient:
-            slopes = evidence_gradient(posterior, search.last) / parameters.values(posterior.theta)
+            slopes = evidence.evidence_gradient(posterior, search.last) / parameters.values(posterior.theta)
         value = posterior.evidence + search.problem.units.log_jacobian
         return Evaluated(value, slopes, search.last, posterior.converged)

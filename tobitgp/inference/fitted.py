@@ -39,12 +39,9 @@ def two_level(k: int) -> Array:
 
 
 def central_composite(k: int) -> tuple[Array, Array]:
-    """Points and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
+    """Points (J, k) and weights that integrate polynomials of degree 4 against a standard normal, (HYP4) and (HYP5).
 
-    The centre, and a star and a cube on one sphere about it, on each of two for at most five parameters: their radii
-    are those of Gauss-Radau quadrature, and the parts of star and cube meet the fourth moments.
-
-    Gives points (J, k), weights (J,).
+    A star and a cube on one sphere about the centre, or on two with the radii of Gauss-Radau quadrature.
     """
     if k > MAX_DIMENSION:
         raise SpecError(
@@ -150,16 +147,14 @@ class FittedGP:
         return len(self.weights) > 1 and int((np.diag(self.log_covariance) > 0.0).sum()) <= TWO_SPHERES
 
 
-_TOLD_APART = (
-    "terms that only their priors tell apart, as an intercept beside the level of re() or gp(): with so little noise "
-    "beside so many rows one of them must go"
-)
 BAD = 0.3  # approximation gap beside the effective parameters
 FEW, SMALL_SHARE = 5, 0.1  # exact rows that leave intervals too narrow by a tenth or more
 
 
-def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
-    """Say what the data cannot tell."""
+def warn_unidentified(
+    measured: Measured, terms: Sequence[GPTerm], gps: Sequence[GPPrior], parameters: Parameters
+) -> None:
+    """Say what the data cannot tell, and which random intercepts have a level for every row beside a sought sigma."""
     exact, between, n = measured.n_exact, measured.between, measured.n
     if exact == 0 and not between:
         _warn("No row is exact: location and scale rest on the limits and the priors; set priors= or fixed= with care.")
@@ -176,16 +171,10 @@ def warn_unidentified(measured: Measured, terms: Sequence[GPTerm]) -> None:
         for text, low, high in zip(term.inputs, X.minimum, X.maximum, strict=True):
             if n > 1 and low == high:
                 _warn(f"The input {text.text} of {term.name} is constant: its length-scale rests on its prior.")
-
-
-def warn_own_levels(gps: Sequence[GPPrior], terms: Sequence[GPTerm], parameters: Parameters, rows: float) -> None:
-    """Say which random intercepts have a level for every row, where sigma is sought too."""
-    if not parameters.free[parameters.roles.index("sigma")]:
-        return
     sought = {name for name, free in zip(parameters.names, parameters.free, strict=True) if free}
     for gp, term in zip(gps, terms, strict=True):
-        single = gp.grouping is not None and 1.0 < rows <= gp.grouping.size
-        if single and not term.factors and f"sd({term.name})" in sought:
+        single = gp.grouping is not None and 1.0 < measured.weight <= gp.grouping.size
+        if single and not term.factors and {"sigma", f"sd({term.name})"} <= sought:
             _warn(
                 f"Every row has a level of its own in {term.name}: only the priors tell sd({term.name}) from sigma; "
                 "leave the term out, or fix one of the two."
@@ -193,15 +182,19 @@ def warn_own_levels(gps: Sequence[GPPrior], terms: Sequence[GPTerm], parameters:
 
 
 def warn_coarse(fitted: FittedGP, rows: float) -> None:
-    """Say where the search met a bound, what the inducing inputs leave out, and where rounding took digits."""
-    words = bound_words(fitted)
-    if words:
+    """Say where a fit met a bound, what inducing inputs leave out, where rounding took digits, and what is no bound."""
+    if words := bound_words(fitted):
         _warn(words)
     if fitted.nats_left > COARSE:
-        message = f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, rows)}."
-        warnings.warn(message, ApproximationWarning, stacklevel=user_level())
+        _warn(f"{coarse_words(fitted)}; {coarse_remedy(fitted.parameters, rows)}.", ApproximationWarning)
     elif words := rounding_words(fitted, rows):
-        warnings.warn(words, ApproximationWarning, stacklevel=user_level())
+        _warn(words, ApproximationWarning)
+    if fitted.method.pilot() != fitted.method:
+        _warn(
+            f"bound={fitted.method.evidence_kind!r} is no bound: it may exceed the log evidence, so it neither ranks "
+            "models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a bound.",
+            ApproximationWarning,
+        )
 
 
 def coarse_words(fitted: FittedGP) -> str:
@@ -221,14 +214,14 @@ def coarse_words(fitted: FittedGP) -> str:
 
 def rounding_words(fitted: FittedGP, rows: float) -> str:
     """Where rounding took digits, and what to look at; nothing where it took none."""
-    if not words_for_little_noise(fitted.parameters) and not any(
-        at.factor.lost_to_rounding(rows) for at in fitted.points
-    ):
+    lost = any(at.factor.lost_to_rounding(rows) for at in fitted.points)
+    if not (lost or words_for_little_noise(fitted.parameters)):
         return ""
-    return (
-        "Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at "
-        f"{words_for_little_noise(fitted.parameters, rows) or _TOLD_APART}."
+    suspects = words_for_little_noise(fitted.parameters, rows) or (
+        "terms that only their priors tell apart, as an intercept beside the level of re() or gp(): with so little "
+        "noise beside so many rows one of them must go"
     )
+    return f"Digits were lost: standard errors may be wrong, or the fit have stopped short. Look at {suspects}."
 
 
 def bound_words(fitted: FittedGP) -> str:
@@ -255,16 +248,5 @@ def coarse_remedy(parameters: Parameters, rows: float) -> str:
     return "raise inducing= or use inducing=None"
 
 
-def warn_no_bound(fitted: FittedGP) -> None:
-    """Say where what a method calls its evidence bounds nothing."""
-    if fitted.method.pilot() != fitted.method:
-        warnings.warn(
-            f"bound={fitted.method.evidence_kind!r} is no bound: it may exceed the log evidence, so it neither ranks "
-            "models nor chooses hyper-parameters. These are from exact variational inference, and elbo is a bound.",
-            ApproximationWarning,
-            stacklevel=user_level(),
-        )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, BoundaryWarning, stacklevel=user_level())
+def _warn(message: str, category: type[Warning] = BoundaryWarning) -> None:
+    warnings.warn(message, category, stacklevel=user_level())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tobitgp.errors import NumericalError
 from tobitgp.inference import site_updates
 from tobitgp.inference.method import Method
 from tobitgp.inference.partitioned import PartitionedRows, with_floor
-from tobitgp.inference.posterior import Gaussian, Layout, Posterior, lay_out
+from tobitgp.inference.posterior import Gaussian, Posterior, lay_out
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import Spread
 from tobitgp.numerics.arrow import Arrow, factorise, identity, multiply
@@ -20,13 +21,10 @@ from tobitgp.numerics.linear_algebra import weights
 from tobitgp.priors.block import Block, split_theta
 from tobitgp.typing import Array
 
-# Step lengths of the fixed-point iteration: a residual that shrinks slowly while its direction turns round is one
-# stepped over, not one approached.
+# Step lengths: a residual that shrinks slowly while its direction turns round is one stepped over, not one approached.
 SHORTEN, SHORTEST, LENGTHEN, TURNED = 0.6, 0.05, 1.15, 0.7
-# What a length that led astray is cut by for all later steps.
-CUT = 0.8
-# Iterations with neither half the residual nor a higher value after which an iteration is given up: of ascents, and of
-# expectation propagation, which may approach its fixed point by a percent each.
+CUT = 0.8  # of a length that led astray, for all later steps
+# Iterations with neither half the residual nor a higher value: of ascents, and of EP, which may gain a percent each.
 PATIENCE, LONG_PATIENCE = 50, 100
 # Where rounding keeps an ascent from its tolerance: the residual that is small enough then, and the patience.
 NEAR, SHORT_PATIENCE = 1e-5, 10
@@ -42,10 +40,7 @@ def find_posterior(
     *,
     windows: bool = True,
 ) -> Posterior:
-    """Find the method's fixed point at given parameters.
-
-    Shapes: theta (k,).
-    """
+    """Find the method's fixed point at given parameters, theta (k,)."""
     likelihood = likelihood.over(data.kinds if windows else tuple(replace(r, window=None) for r in data.kinds))
     warm_up = method.warm_up(likelihood, data.warm)
     if warm_up is not None:
@@ -83,7 +78,8 @@ def _fixed_point(
     setting = site_updates.Setting(at, layout, method, likelihood, float(np.exp(theta[-1])))
     keep = CACHE_BYTES // max(1, data.n * layout.row_features * 8)
     states = data.partitions.map(site_updates.begin, setting, keep, windows)
-    base = _known_rows(states, layout)
+    nothing = identity(layout.p, layout.m, layout.size), np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0
+    base = _Base(*add_up([nothing, *states.collect(site_updates.sums_of)]))
     end = _iterate(states, base, method, likelihood)
     w, factor = end.q
     # The sums lose digits where the noise is small; another pass over many rows costs more than these are worth.
@@ -105,24 +101,11 @@ class _Base:
         """``sum lambda2 (y - a'w)^2 / 2`` over these rows, without visiting them."""
         return 0.5 * (self.yy - 2.0 * float(self.r @ w) + float(w @ (multiply(self.B, w) - w)))
 
-    def posterior(self, sums: Sequence[Array]) -> Gaussian:
-        """``q(w)`` with the sums over all other rows."""
-        B, r = (_add(self.B, sums[:-1]), self.r + sums[-1]) if sums else (self.B, self.r)
+    def posterior(self, sums: Sequence[Any]) -> Gaussian:
+        """``q(w)`` with the sums for B and r over all other rows."""
+        B, r = add_up([(self.B, self.r), sums])
         factor = factorise(B)
         return Gaussian(factor.solve(r), factor)
-
-
-def _known_rows(states: Partitions, layout: Layout) -> _Base:
-    eye = identity(layout.p, layout.m, layout.size)
-    total = add_up(states.collect(site_updates.sums_of))
-    if not total:
-        return _Base(eye, np.zeros(layout.p + layout.m * layout.size), 0.0, 0.0)
-    *B, r, yy, D = total
-    return _Base(_add(eye, B), r, float(yy), float(D))
-
-
-def _add(B: Arrow, other: Sequence[Array]) -> Arrow:
-    return tuple(a + b for a, b in zip(B, other, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +125,16 @@ def _iterate(states: Partitions, base: _Base, method: Method, likelihood: Likeli
     which are stiff where the prior is wide against the noise, are accelerated at the cost of a second pass. Sites of
     negative precision may leave no posterior; since those that leave one form a convex set, a shorter step does.
     """
-    states, q, sought = _first(states, base)
-    if not sought:
+    sums = add_up(states.collect(site_updates.site_sums))
+    try:
+        q = base.posterior(sums)
+    except NumericalError:
+        states = states.map(site_updates.flatten)
+        q = base.posterior(add_up(states.collect(site_updates.site_sums)))
+    if not sums:
         return _End(states, q, 0.0, 0, 0.0, True)
     floor = 0.0 if likelihood.log_concave else -np.inf
-    accelerated = method.ascends == "bound"
+    accelerated = method.traits.ascends == "bound"
     rho, longest, merit, residual, mixed = method.damping, 1.0, -np.inf, np.inf, False
     progress = _Progress()
     for sweep in range(1, method.max_sweeps + 1):
@@ -155,12 +143,12 @@ def _iterate(states: Partitions, base: _Base, method: Method, likelihood: Likeli
         gap = float(np.sqrt(squares / n))
         if gap < method.tol or sweep == method.max_sweeps:
             return _End(states, q, float(D), sweep, gap, gap < method.tol)
-        turned, value = False, _merit(method, base, q, float(D)) if method.ascends else -np.inf
+        turned, value = False, _merit(method, base, q, float(D)) if method.traits.ascends else -np.inf
         progress = progress.after(gap, value)
-        near = method.ascends is not None and gap < NEAR
-        if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if method.ascends else LONG_PATIENCE):
+        near = method.traits.ascends is not None and gap < NEAR
+        if progress.idle >= (SHORT_PATIENCE if near else PATIENCE if method.traits.ascends else LONG_PATIENCE):
             return _End(states, q, float(D), sweep, gap, near)
-        if method.ascends:
+        if method.traits.ascends:
             if value < merit - _slack(merit):
                 rho = rho if mixed else SHORTEN * rho
                 states, mixed = states.map(site_updates.retake, rho), False
@@ -205,16 +193,6 @@ def _slack(merit: float) -> float:
     return 1e-10 * max(1.0, abs(merit)) if np.isfinite(merit) else 0.0
 
 
-def _first(states: Partitions, base: _Base) -> tuple[Partitions, Gaussian, bool]:
-    """Posterior of the sites given, flattened where they leave none; and whether there are any to seek."""
-    sums = add_up(states.collect(site_updates.site_sums))
-    try:
-        return states, base.posterior(sums), bool(sums)
-    except NumericalError:
-        states = states.map(site_updates.flatten)
-        return states, base.posterior(add_up(states.collect(site_updates.site_sums))), bool(sums)
-
-
 def _accelerate(states: Partitions, rho: float, floor: float) -> tuple[Partitions, bool]:
     """Take the accelerated step; False where that is the plain one for want of a past."""
     states = states.map(site_updates.record)
@@ -244,4 +222,4 @@ def _cosines(dots: Array) -> float:
 def _merit(method: Method, base: _Base, q: Gaussian, D: float) -> float:
     """What an ascending method must not lose, from the sought sites' ``D`` and the sums over the others."""
     joint = D - base.misfit(q.w) - 0.5 * float(q.w @ q.w)
-    return joint - 0.5 * q.factor.log_det() if method.ascends == "bound" else joint
+    return joint - 0.5 * q.factor.log_det() if method.traits.ascends == "bound" else joint

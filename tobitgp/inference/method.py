@@ -17,15 +17,11 @@ from tobitgp.typing import Array
 
 
 class Marginals(NamedTuple):
-    """Current posterior marginals and sites of a chunk of rows, (n,) each.
+    """Current posterior marginals and sites ``exp(lambda1 f - lambda2 f^2 / 2)`` of a chunk of rows, (n,) each."""
 
-    ``m`` and ``v_p`` are mean and variance of ``a_n' w``, ``d`` the residual variance of the features, so that
-    f has variance ``v_p + d``; ``lambda1`` and ``lambda2`` define the site ``exp(lambda1 f - lambda2 f^2 / 2)``.
-    """
-
-    m: Array
-    v_p: Array
-    d: Array
+    m: Array  # mean of ``a_n' w``
+    v_p: Array  # variance of ``a_n' w``
+    d: Array  # residual variance of the features: f has variance ``v_p + d``
     lambda1: Array
     lambda2: Array
 
@@ -39,15 +35,22 @@ class Update(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of the evidence in ``d`` (``g_d``, (n,)) and in the K noise parameters (``e``, (K, n)).
+    """Derivatives of the evidence."""
 
-    ``implicit`` is Laplace's ``(u, e_m)``: ``u = v_p l3 / 2`` (n,) is the derivative of the log-determinant in m, and
-    ``e_m`` (K, n) multiplies ``A S A' u`` and adds to ``e``.
-    """
-
-    g_d: Array
-    e: Array
+    g_d: Array  # (n,), in ``d``
+    e: Array  # (K, n), in the noise parameters
+    # Laplace's u (n,), the derivative of the log-determinant in m, and e_m (K, n), which times A S A' u adds to e.
     implicit: tuple[Array, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the rest of a fit asks of a method."""
+
+    evidence_kind: str  # what its evidence is
+    ascends: Literal["joint", "bound"] | None = None  # what no step may lose: the density at the mode, or a bound
+    gaussian_only: bool = False  # whether it rests on Gaussian noise
+    limits: bool = False  # whether every row needs its censoring limits
 
 
 class Method:
@@ -69,29 +72,19 @@ class Method:
             raise SpecError(f"tg.{name}(max_sweeps={sweeps!r}): a whole number of at least 1 is needed.")
 
     @property
+    def traits(self) -> Traits:
+        """Its own."""
+        raise NotImplementedError
+
+    @property
     def evidence_kind(self) -> str:
-        """What its evidence is."""
-        return self.name
-
-    @property
-    def ascends(self) -> Literal["joint", "bound"] | None:
-        """What no step of it may lose: the joint density at the mode, a bound, or nothing."""
-        return None
-
-    @property
-    def gaussian_only(self) -> bool:
-        """Whether it rests on Gaussian noise."""
-        return False
+        """What its evidence is, as "ep"; of variational inference "elbo", or the name of another bound."""
+        return self.traits.evidence_kind
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
         """Whether censored rows have noise of their own, one for each side or for each row, before log sigma."""
         return None
-
-    @property
-    def limits(self) -> bool:
-        """Whether every row needs its censoring limits."""
-        return False
 
     def pilot(self) -> Method:
         """Whose evidence chooses the hyper-parameters: its own, where that is fit to be maximised."""
@@ -111,14 +104,14 @@ class Method:
 
     def exact_variance(self, d: Array, sigma: float | Array) -> Array:
         """Noise variance with which conjugate rows enter, (n,)."""
-        raise NotImplementedError
+        return 0.0 * d + sigma * sigma
+
+    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
+        """Evidence part D of conjugate rows, (n,): their log density, which needs no cavity (EP7)."""
+        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """One site update of rows that are not conjugate."""
-        raise NotImplementedError
-
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """Evidence part D of conjugate rows, (n,)."""
         raise NotImplementedError
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
@@ -182,6 +175,7 @@ class EP(Method):
     damping: float = 1.0
     floored: bool = False
     name: ClassVar[str] = "ep"
+    traits: ClassVar[Traits] = Traits("ep")
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """Nothing where flat sites will do; a rough run with floored sites where they may not."""
@@ -208,10 +202,6 @@ class EP(Method):
         d2 = np.minimum(t.d2, 0.0) if self.floored else t.d2
         scale = c / (1.0 + d2 * v_c)
         return Update((t.d1 - mu_c * d2) * scale, -d2 * scale, c * D)
-
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """``log N(y; m, sigma^2 + d)``: exact rows need no cavity (EP7)."""
-        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """(EP8) and (EP9), with the tilted derivatives ``alpha`` and ``-lambda2 (1 - lambda2 v_p)`` of a copy."""
@@ -272,29 +262,17 @@ class Laplace(Method):
     max_sweeps: int = 200
     damping: float = 1.0
     name: ClassVar[str] = "laplace"
-
-    @property
-    def ascends(self) -> Literal["joint", "bound"] | None:
-        """The joint density at the mode."""
-        return "joint"
+    traits: ClassVar[Traits] = Traits("laplace", "joint")
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """A rough run of EP where there may be several modes, or a tail too steep for Newton's method to start in."""
         return None if warm or (likelihood.log_concave and not likelihood.steep) else ROUGH
-
-    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
-        """Noise variance of exact rows: sigma^2, the features' residual plays no part at the mode."""
-        return np.full_like(d, sigma * sigma)
 
     def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
         """``lambda2 = -l''(m)``, ``lambda1 = l'(m) + lambda2 m``; D is ``log p(m)``: (LA2) and (LA3)."""
         l = likelihood.newton(rows, q.m, sigma)
         lambda2 = -rows.weight * l.d2
         return Update(rows.weight * l.d1 + lambda2 * q.m, lambda2, rows.weight * l.log_Z)
-
-    def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
-        """``log p(m)``."""
-        return rows.weight * log_density_exact(rows.limit, m, self.exact_variance(d, rows.noise(sigma)))
 
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """Explicit and implicit derivatives: ``u`` of (LA5), and (LA7)."""

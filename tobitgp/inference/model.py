@@ -9,20 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tobitgp.data import standardisation
 from tobitgp.data.arrays import CensoredResponse, Design, Groups, Problem, Units, merge, with_limits
 from tobitgp.data.outcome import Outcome, outcome
-from tobitgp.data.standardisation import (
-    KnownRows,
-    Measured,
-    Scaling,
-    Standard,
-    find_units,
-    measure_range,
-    measure_response,
-    measure_rows,
-    merge_measured,
-    scale_rows,
-)
+from tobitgp.data.standardisation import KnownRows, Measured, Scaling, Standard
 from tobitgp.engines import LocalPartitions, Partitions
 from tobitgp.errors import SpecError
 from tobitgp.formula.spec import GPTerm, ModelSpec
@@ -41,7 +31,7 @@ from tobitgp.inference.parameters import (
 )
 from tobitgp.likelihoods import Family
 from tobitgp.priors.block import Grouping, Inputs
-from tobitgp.priors.kernel_block import GPPrior, Inducing
+from tobitgp.priors.kernel_block import GPPrior, Inducing, read_inducing
 from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import FLAT, WEAK, DenseBlock, LinearPrior, Prior, default_sd
 from tobitgp.typing import Array, IntArray
@@ -66,10 +56,7 @@ class GPModel:
         units = self.problem.units
         codes = [None if groups is None else groups.code for groups in design.groups]
         X = [(X - c) / s for X, c, s in zip(design.X, units.x_centre, units.x_scale, strict=True)]
-        gps = [Inputs(*pair) for pair in zip(X, codes, strict=True)]
-        if self.linear is None:
-            return tuple(gps)
-        return (Inputs(self.linear.features(design.H, units.scale)), *gps)
+        return _join_inputs(self.linear, design.H, X, codes, units.scale)
 
     def known_mean(self, design: Design) -> Array:
         """What is added to f once back in the user's units: centre, offset, prior means of coefficients; (n,)."""
@@ -85,15 +72,10 @@ def plan_rows(
     given: Given,
     labels: npt.NDArray[Any] | None = None,
 ) -> tuple[Plan, KnownRows]:
-    """Plan a model whose rows are all here: units, and every parameter's name, prior and freedom.
-
-    Shapes: labels (n,).
-    """
-    known = outcome(response, log_time=family.log_time, labels=labels)
-    rows = KnownRows(response, known, design)
-    return make_plan(
-        spec, design.columns, LocalPartitions([rows]), family, given, row_noises(known, given, labels)
-    ), rows
+    """Plan a model whose rows are all here, labels (n,): units, and every parameter's name, prior and freedom."""
+    rows = KnownRows(response, outcome(response, log_time=family.log_time, labels=labels), design)
+    noises = row_noises(rows.known, given, labels)
+    return make_plan(spec, design.columns, LocalPartitions([rows]), family, given, noises), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +101,10 @@ class Plan:
         dense = None if self.linear is None else DenseBlock(inputs.pop(0).X)
         chosen = _inducing(self.given.inducing, self.terms, units)
         gps = tuple(
-            GPPrior(inputs[t], covariances[t], chosen[t][0], _grouping(term, groups[t]), chosen[t][1])
-            for t, term in enumerate(self.terms)
+            GPPrior(at, covariance, inducing, _grouping(term, own), moves)
+            for term, at, covariance, own, (inducing, moves) in zip(
+                self.terms, inputs, covariances, groups, chosen, strict=True
+            )
         )
         parameters = read_parameters(self.hypers, _units(covariances, units, self.hypers), self.given)
         prior = Prior(dense, gps)
@@ -129,14 +113,20 @@ class Plan:
 
 def scale_problem(rows: KnownRows, standard: Standard, limits: bool) -> Problem:
     """Rows standardised, with the limits of the instrument where they are asked for."""
-    problem = scale_rows(rows, standard)
+    problem = standardisation.scale_rows(rows, standard)
     return with_limits(problem, rows.response, standard.known_mean(rows.design)) if limits else problem
 
 
 def block_inputs(problem: Problem, linear: LinearPrior | None) -> tuple[Inputs, ...]:
     """Inputs of each block, linear columns first where there are any."""
-    gps = tuple(Inputs(*pair) for pair in zip(problem.X, problem.code, strict=True))
-    return gps if linear is None else (Inputs(linear.features(problem.H, problem.units.scale)), *gps)
+    return _join_inputs(linear, problem.H, problem.X, problem.code, problem.units.scale)
+
+
+def _join_inputs(
+    linear: LinearPrior | None, H: Array, X: Sequence[Array], codes: Sequence[IntArray | None], scale: float
+) -> tuple[Inputs, ...]:
+    gps = tuple(map(Inputs, X, codes))
+    return gps if linear is None else (Inputs(linear.features(H, scale)), *gps)
 
 
 def make_plan(
@@ -148,8 +138,8 @@ def make_plan(
     own_noises: Sequence[HyperParameter] = (),
 ) -> Plan:
     """Measure all rows, and decide what does not depend on single ones."""
-    parts: list[Measured] = partitions.collect(measure_rows)
-    measured = merge_measured(parts)
+    parts: list[Measured] = partitions.collect(standardisation.measure_rows)
+    measured = standardisation.merge_measured(parts)
     noises = [*([DF] if family.estimate_df else []), *own_noises]
     if given.side_noises == "shared":
         noises += [side for side, there in zip(SIDE_NOISES, measured.sides, strict=True) if there]
@@ -166,10 +156,11 @@ def make_plan(
         centre = measured.H.mean.copy()
         centre[intercept] = 0.0
     scaling = [[_scaling(factor) for factor in term_covariance(term).factors] for term in spec.gps]
-    bottoms, tops = zip(*partitions.collect(measure_range, centre, mean), strict=True)
+    bottoms, tops = zip(*partitions.collect(standardisation.measure_range, centre, mean), strict=True)
     known = min(bottoms), max(tops)
-    y = merge(partitions.collect(measure_response, centre, mean, known)).rounded()
-    units = find_units(measured, y, log_time=family.log_time, centre=intercept is not None, scaling=scaling)
+    y = merge(partitions.collect(standardisation.measure_response, centre, mean, known)).rounded()
+    centred = intercept is not None
+    units = standardisation.find_units(measured, y, log_time=family.log_time, centre=centred, scaling=scaling)
     linear = None
     if columns:
         weak = np.where([given.drops(c) for c in columns], FLAT, WEAK)
@@ -194,76 +185,47 @@ def _inducing(inducing: Any, terms: Sequence[GPTerm], units: Units) -> list[tupl
     chosen = [term.name for term in terms if term.inputs]
     by_name = dict(inducing) if isinstance(inducing, Mapping) else dict.fromkeys(chosen, inducing)
     check_names("inducing", by_name, chosen, "gp() term")
-    if isinstance(inducing, Inducing) and inducing.optimize and not chosen:
-        raise SpecError(f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved.")
-    if not (chosen or by_name or _goes_with_some_term(inducing)):
+    if isinstance(inducing, Inducing):
+        if inducing.optimize and not chosen:
+            raise SpecError(
+                f"inducing={inducing!r}: the formula has no gp() term whose inducing inputs could be moved."
+            )
+    elif not (chosen or isinstance(inducing, Mapping) or inducing is None) and read_inducing(inducing) is None:
+        # One call fits several formulas, of which this one has no gp() term.
         raise SpecError(f"inducing={inducing!r}: 'auto', None, a positive number, or a finite array is allowed.")
     out: list[tuple[Any, bool]] = []
-    for t, term in enumerate(terms):
-        choice, moves = by_name.get(term.name, "auto"), False
-        if isinstance(choice, Inducing):
-            choice, moves = choice.start, choice.optimize
-        if _is_automatic(choice):
-            out.append((choice, False))
-        elif _is_number(choice):
-            out.append((int(choice), moves))
-        else:
-            out.append((_locations(choice, term, units, t), moves))
+    for term, centre, scale in zip(terms, units.x_centre, units.x_scale, strict=True):
+        choice = by_name.get(term.name, "auto")
+        moves = isinstance(choice, Inducing) and choice.optimize
+        choice = choice.start if isinstance(choice, Inducing) else choice
+        out.append((None if choice is None else _located(choice, term, centre, scale), moves))
     return out
 
 
-def _is_automatic(choice: Any) -> bool:
-    return choice is None or (isinstance(choice, str) and choice == "auto")
-
-
-def _is_number(choice: Any) -> bool:
-    return isinstance(choice, (int, np.integer)) and not isinstance(choice, bool) and bool(choice >= 1)
-
-
-def _goes_with_some_term(choice: Any) -> bool:
-    """Whether a choice could be one of a gp() term, where the formula has none: one call fits several formulas."""
-    if _is_automatic(choice) or isinstance(choice, (Mapping, Inducing)) or _is_number(choice):
-        return True
-    Z = _array(choice)
-    return Z.ndim in (1, 2) and Z.size > 0 and bool(np.isfinite(Z).all())
-
-
-def _array(choice: Any) -> Array:
-    try:
-        return np.asarray(choice, dtype=float)
-    except (TypeError, ValueError):
-        return np.empty(0)
-
-
-def _in_order(choice: Any, term: GPTerm) -> Any:
-    """Columns of a table as the inputs stand in the term."""
-    names, given = [item.label for item in term.inputs], getattr(choice, "columns", None)
-    if given is None or len({*names}) < len(names):
-        return choice
-    if sorted(map(str, given)) != sorted(names):
-        raise SpecError(
-            f"inducing= for {term.name} has the columns {', '.join(map(repr, given))}; its inputs are "
-            f"{', '.join(names)}."
-        )
-    return choice[names]
-
-
-def _locations(choice: Any, term: GPTerm, units: Units, t: int) -> Array:
-    d, Z = len(term.inputs), _array(_in_order(choice, term))
-    Z = Z[:, None] if Z.ndim == 1 and d == 1 else Z
-    if Z.ndim != 2 or Z.shape[1] != d or not len(Z) or not np.isfinite(Z).all():
+def _located(choice: Any, term: GPTerm, centre: Array, scale: Array) -> int | str | Array:
+    """A choice of inducing inputs, locations standardised, columns of a table as the inputs stand in the term."""
+    names, columns = [item.label for item in term.inputs], getattr(choice, "columns", None)
+    if columns is not None and len({*names}) == len(names):
+        if sorted(map(str, columns)) != sorted(names):
+            raise SpecError(
+                f"inducing= for {term.name} has the columns {', '.join(map(repr, columns))}; its inputs are "
+                f"{', '.join(names)}."
+            )
+        choice = choice[names]
+    d, found = len(names), read_inducing(choice)
+    if isinstance(found, np.ndarray):
+        Z = found[:, None] if found.ndim == d == 1 else found
+        found = (Z - centre) / scale if Z.shape[1:] == (d,) else None
+    if found is None:
         raise SpecError(
             f"inducing={choice!r} for {term.name}: 'auto', None, a positive number of inputs, or a finite array of "
             f"shape (M, {d}) is allowed."
         )
-    return (Z - units.x_centre[t]) / units.x_scale[t]
+    return found
 
 
 def row_noises(known: Outcome, given: Given, labels: npt.NDArray[Any] | None) -> list[HyperParameter]:
-    """A censoring noise for each row that is censored on one side, where they are asked for.
-
-    They are named after the row's label, or its position where labels are not distinct.
-    """
+    """A censoring noise for each row censored on one side, where asked for, named by distinct labels or positions."""
     if given.side_noises != "row":
         return []
     below = np.isneginf(known.lower)

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from operator import attrgetter
 
 import numpy as np
 
 from tobitgp.data.arrays import Problem, Rows
 from tobitgp.errors import NumericalError
-from tobitgp.inference.ascent import Objective, climb
+from tobitgp.inference.ascent import End, Objective, climb
 from tobitgp.inference.parameters import Parameters
-from tobitgp.inference.partitioned import PartitionedRows
 from tobitgp.likelihoods.censoring_noise import SIDES
 from tobitgp.priors.kernel_block import GPPrior
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray
+
+value_of = attrgetter("value")
 
 
 def starts(
@@ -33,22 +34,20 @@ def starts(
     short: bool = False,
     periods: Mapping[int, Array] | None = None,
 ) -> list[Array]:
-    """Free parts of theta to start from, best first.
-
-    A coarse grid over a common length-scale and the noise level is screened with the objective; what the user gave
-    stays. A weak signal is one start more where it is ahead of all of them: on the grid curves are strong, and where
-    there is mostly noise those alone lead to no signal at all.
-    """
-    reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in (periods or {}).items()}
-    grid = [_start(parameters, level, reach, first) for level in _levels(short)]
-    for tried in _combinations(periods or {}):
-        grid += [_start(parameters, {**_REST, "lengthscale": s, "sigma": 0.3}, 0.0, tried) for s in (0.5, 1.5)]
-    grid = _different(grid)
+    """Free parts of theta to start from, best first: of a coarse grid, on which what the user gave stays."""
+    periods = periods or {}
+    reach, first = _reach(parameters.roles), {i: tried[0] for i, tried in periods.items()}
+    scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
+    grid = [_start(parameters, lengthscale, sigma, reach, first) for lengthscale, sigma in scales]
+    for tried in _combinations(periods):
+        grid += [_start(parameters, lengthscale, 0.3, 0.0, tried) for lengthscale in (0.5, 1.5)]
+    grid = list({start.tobytes(): start for start in grid}.values())  # values that were given make some equal
     if len(grid) == 1:
         return grid
     values = [value(start) for start in grid]
     best = sorted(range(len(grid)), key=values.__getitem__, reverse=True)[: max(n_starts, 1)]
-    kept, weak = [grid[i] for i in best], _start(parameters, {**_REST, **_WEAK}, reach, first)
+    # On the grid curves are strong; where there is mostly noise those alone lead to no signal at all.
+    kept, weak = [grid[i] for i in best], _start(parameters, 2.5, 0.9, reach, first, sd=0.5)
     return [weak, *kept] if n_starts > 1 and value(weak) > values[best[0]] else kept
 
 
@@ -63,22 +62,10 @@ _REST = {
     "sigma_lower": 0.5,
     "sigma_upper": 0.5,
 }
-_WEAK = {"sd": 0.5, "lengthscale": 2.5, "sigma": 0.9}  # little signal: survival times are mostly noise
-_HOPS = ((0.6, 0.5), (2.5, 1.0))
-
-
-def _levels(short: bool) -> Iterator[dict[str, float]]:
-    """Values of every role to screen, standardised."""
-    scales = [*itertools.product((0.15, 0.5, 1.5), (0.1, 0.4)), *(((0.015, 0.2), (0.05, 0.2)) if short else ())]
-    for lengthscale, sigma in scales:
-        yield {**_REST, "lengthscale": lengthscale, "sigma": sigma}
 
 
 def _reach(roles: Sequence[str]) -> Array:
-    """What to add to logarithms of length-scales: rows lie further apart in many inputs than in a few.
-
-    At length-scales that would do for one input all rows of many are uncorrelated, and the evidence is flat.
-    """
+    """What to add to logarithms of length-scales: rows of many inputs lie far apart, and the evidence is flat there."""
     role = np.array(roles)
     term = np.cumsum(np.isin(role, ("sd", "group")))
     shares = (role == "lengthscale") & (term == term[:, None])
@@ -93,47 +80,39 @@ def _combinations(periods: Mapping[int, Array]) -> Iterator[dict[int, float]]:
 
 
 def _start(
-    parameters: Parameters, level: Mapping[str, float], reach: Array | float, log_periods: Mapping[int, float]
+    parameters: Parameters,
+    lengthscale: float,
+    sigma: float,
+    reach: Array | float,
+    log_periods: Mapping[int, float],
+    **other: float,
 ) -> Array:
-    """Free part of theta at such values of the roles."""
+    """Free part of theta at such values, standardised."""
+    level = {**_REST, "lengthscale": lengthscale, "sigma": sigma, **other}
     theta = np.log([level[role] for role in parameters.roles]) + reach
     theta[list(log_periods)] = list(log_periods.values())
     return parameters.clip(np.where(np.isnan(parameters.start), theta, parameters.start)[parameters.free])
 
 
-def _different(starts: Sequence[Array]) -> list[Array]:
-    """Each once: values that were given make some of them equal."""
-    return list({start.tobytes(): start for start in starts}.values())
-
-
 def neighbours(parameters: Parameters, free: Array) -> list[Array]:
-    """Free parts of theta from which a maximum beside the one at ``free`` is reached, if there is one.
-
-    What a longer length-scale takes for noise a shorter one may take for signal, and the other way round: somewhat
-    shorter curves with half the noise, and longer ones.
-    """
+    """Free parts of theta beside: what a longer length-scale takes for noise a shorter one may take for signal."""
     roles = np.array(parameters.roles)[parameters.free]
     scales, noise = roles == "lengthscale", roles == "sigma"
-    hops = _HOPS if scales.any() else ()
+    hops = ((0.6, 0.5), (2.5, 1.0)) if scales.any() else ()
     return [parameters.clip(free + np.log(longer) * scales + np.log(noisier) * noise) for longer, noisier in hops]
 
 
-def other_octaves(parameters: Parameters, theta: Array, periods: Iterable[int]) -> Iterator[Array]:
-    """Free parts of theta at simple multiples of the periods found, the curves over a short distance kept.
-
-    A multiple of the period explains a signal too, and a part of it some of one.
-    """
-    for i in periods:
-        for factor in (1.0 / 3.0, 0.5, 2.0, 3.0):
-            other = theta.copy()
-            other[i] += np.log(factor)
-            # A period follows its kernel's length-scale, which is in radii of the circle.
-            if parameters.free[i - 1]:
-                other[i - 1] -= np.log(factor)
-            yield parameters.clip(other[parameters.free])
+def other_octaves(parameters: Parameters, theta: Array, periods: Mapping[int, Array]) -> Iterator[Array]:
+    """Free parts of theta at simple multiples of the periods found, which explain a signal too, or some of it."""
+    for i, factor in itertools.product(periods, (1.0 / 3.0, 0.5, 2.0, 3.0)):
+        other = theta.copy()
+        other[i] += np.log(factor)
+        # A period follows its kernel's length-scale, which is in radii of the circle: short distances stay as they are.
+        if parameters.free[i - 1]:
+            other[i - 1] -= np.log(factor)
+        yield parameters.clip(other[parameters.free])
 
 
-PEAKS, TREND_DEGREE = 8, 3
 MAX_CYCLES = 100_000
 MULTIPLES = (2.0, 3.0)
 
@@ -142,14 +121,11 @@ def unknown_periods(problem: Problem, gps: Sequence[GPPrior], parameters: Parame
     """Logarithms of candidates for every period that is neither known nor started, by position in theta."""
     found, first = {}, 0
     for gp in gps:
-        at = first + 1
-        for factor in gp.covariance.factors:
-            place = at + factor.n_scales
-            for i, role in enumerate(factor.kernel.shape, start=place):
+        for factor, at in gp.covariance.places:
+            for i, role in enumerate(factor.kernel.shape, start=first + 1 + at.start + factor.n_scales):
                 if role == "period" and np.isnan(parameters.start[i]):
                     y = np.concatenate([_middle(rows) for rows in problem.rows])
                     found[i] = np.log(candidate_periods(gp.inputs.X[:, factor.columns.start], y, problem.weight))
-            at += factor.n_parameters
         first += gp.n_parameters
     return found
 
@@ -158,23 +134,17 @@ def _middle(rows: Rows) -> Array:
     return 0.5 * (rows.lower + rows.upper) if rows.kind == "interval" else rows.limit
 
 
-def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = PEAKS) -> Array:
-    """Periods worth a try, the strongest first.
-
-    A cubic trend is taken away, and the rows are put into the cells of a fine grid, so that one fast Fourier transform
-    gives the periodogram at a quarter of its resolution, up to half a cycle for each distinct input. The evidence, as a
-    function of the period, has its peaks where the periodogram has. A sharp signal has more power in a harmonic than at
-    its own frequency, so multiples of the strongest periods are tried too.
-
-    Shapes: x, y, weight (n,); gives (k,).
-    """
+def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = 8) -> Array:
+    """Periods (k,) worth a try, the strongest first: the evidence has its peaks where the periodogram has."""
     spread = float(np.ptp(x))
     distinct = len(np.unique(x))
     if spread == 0.0 or distinct < 4:
         return np.array([max(spread, 1.0)])
     cycles = min(max(distinct // 2, 2), MAX_CYCLES)
     position = (x - x.min()) / spread
-    residual = _detrend(2.0 * position - 1.0, y, weight)
+    u, legendre = 2.0 * position - 1.0, np.polynomial.legendre
+    residual = y - legendre.legval(u, legendre.legfit(u, y, 3, w=np.sqrt(weight), full=True)[0])
+    # In the cells of a fine grid one fast Fourier transform gives the periodogram at a quarter of its resolution.
     cells = 1 << int(np.ceil(np.log2(16 * cycles)))
     padded = 4 * cells
     line = np.bincount(np.round(position * (cells - 1)).astype(np.intp), weights=residual * weight, minlength=padded)
@@ -188,16 +158,9 @@ def candidate_periods(x: Array, y: Array, weight: Array, peaks: int = PEAKS) -> 
         return np.array([spread])
     top = top[np.argsort(-power[top], kind="stable")][:peaks]
     periods = spread / frequency[top]
+    # A sharp signal has more power in a harmonic than at its own frequency.
     longer = np.outer(MULTIPLES, periods[:2]).ravel()
     return np.concatenate([periods, longer[longer <= 2.0 * spread]])
-
-
-def _detrend(u: Array, y: Array, weight: Array) -> Array:
-    """Residuals of a weighted cubic in ``u`` in [-1, 1]."""
-    basis = np.polynomial.legendre.legvander(u, TREND_DEGREE)
-    root = np.sqrt(weight)[:, None]
-    coefficients = np.linalg.lstsq(basis * root, y * root[:, 0], rcond=None)[0]
-    return np.asarray(y - basis @ coefficients)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +174,9 @@ class Growth:
     def usual(cls, prior: Prior, parameters: Parameters) -> Growth:
         """Before there are samples to learn from."""
         roles = np.array(parameters.roles)
+        grouped = np.zeros(len(roles), dtype=bool)
         of_terms = np.repeat([gp.grouping is not None for gp in prior.gps], [gp.n_parameters for gp in prior.gps])
-        grouped = np.append(of_terms, np.zeros(len(roles) - len(of_terms))).astype(bool)
+        grouped[: len(of_terms)] = of_terms
         rates = np.isin(roles, ("sigma", "df", *SIDES)).astype(np.float64)
         return cls(rates[parameters.free], grouped[parameters.free])
 
@@ -229,53 +193,7 @@ class Growth:
 
 
 APART, VALLEY = 0.3, 0.1
-
-
-class End(NamedTuple):
-    """Where a start leads."""
-
-    value: float
-    free: Array  # (k_free,), free parameters
-    objective: Objective  # which has that value there
-
-    @property
-    def theta(self) -> Array:
-        """All parameters (k,)."""
-        return self.objective.theta(self.free)
-
-
-def value_of(found: End) -> float:
-    """What ends are ordered by."""
-    return found.value
-
-
-def reached(end: Callable[[Array], End], candidates: Sequence[Array]) -> list[End]:
-    """Ends of the starts from which something can be computed."""
-    ends, failure = [], None
-    for start in candidates:
-        try:
-            ends.append(end(start))
-        except NumericalError as error:
-            failure = error
-    if failure is not None and not ends:
-        raise failure
-    return ends
-
-
-def other_maxima(found: End, ends: Sequence[End]) -> list[tuple[float, Array]]:
-    """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
-    objective = found.objective
-    others: list[tuple[float, Array]] = []
-    for end in sorted(ends, key=value_of, reverse=True):
-        seen = [found.free, *(theta[objective.parameters.free] for _, theta in others)]
-        if all(np.abs(end.free - place).max(initial=0.0) > APART for place in seen) and (
-            objective.value(0.5 * (found.free + end.free)) < end.value - VALLEY
-        ):
-            others.append((found.value - end.value, objective.theta(end.free)))
-    return others
-
-
-ROUGH, LOOSE = 1e-2, 1e-5
+ROUGH, LOOSE = 1e-2, 1e-5  # how far sites converge
 CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 
 
@@ -283,51 +201,59 @@ CLIMBED, NEAR = 0.1, 0.1  # nats; nats a row
 class Tries:
     """Starts that are valued, or followed to where they lead."""
 
-    objective: Callable[[PartitionedRows, Array, Array, int, float], Objective]  # of the rows
-    problem: Problem
-    data: PartitionedRows  # its rows
+    objective: Callable[[Array, Objective | None, float], Objective]  # of a start, after another, how loose
     parameters: Parameters
-    theta: Array  # (k,), holds the parameters that are not free
-    caps: tuple[int, int]  # most inducing inputs on the way
+    weight: float  # of all rows
     max_iter: int  # of each L-BFGS run
     made: list[Objective] = field(default_factory=list)  # all that were tried
 
-    @property
-    def work(self) -> tuple[int, int]:
-        """Evaluations and passes over the data of all starts."""
-        return sum(o.evaluations for o in self.made), sum(o.sweeps for o in self.made)
-
     def rough_value(self, start: Array) -> float:
         """Value at a start, for a first choice among many."""
-        return self._at(start, tol=ROUGH).value(start)
+        return self._at(start, None, ROUGH).value(start)
 
     def end(self, start: Array) -> End:
         """Where a start leads."""
-        objective = self._at(start)
+        objective = self._at(start, None, LOOSE)
         free = climb(objective, start, tol=CLIMBED, max_iter=self.max_iter)
-        again = self._at(free, objective)
-        return End(again.value(free), free, again)
+        again = self._at(free, objective, LOOSE)
+        return End(again, free, again.value(free))
+
+    def ends(self, candidates: Sequence[Array]) -> list[End]:
+        """Ends of the starts from which something can be computed."""
+        ends, failure = [], None
+        for start in candidates:
+            try:
+                ends.append(self.end(start))
+            except NumericalError as error:
+                failure = error
+        if failure is not None and not ends:
+            raise failure
+        return ends
 
     def beside(self, found: End) -> list[End]:
         """End of the better neighbour of the best end, if it is another one; looked for where little is lost there."""
         with contextlib.suppress(NumericalError):
             near = [(self.rough_value(start), start) for start in neighbours(self.parameters, found.free)]
             value, start = max(near, key=lambda pair: pair[0], default=(-np.inf, found.free))
-            if value > found.value - NEAR * self.problem.weight.sum():
+            if value > found.value - NEAR * self.weight:
                 end = self.end(start)
                 return [end] if abs(end.value - found.value) > CLIMBED else []
         return []
 
-    def _at(self, start: Array, last: Objective | None = None, tol: float = LOOSE) -> Objective:
-        """Objective with inducing inputs fit for ``start``: short length-scales need more of them."""
-        here = self.theta.copy()
-        here[self.parameters.free] = start
-        if last is None:
-            objective = self.objective(self.data, here, likely_precisions(self.problem, here), self.caps[0], tol)
-        else:
-            objective = self.objective(last.data, here, last.precisions, self.caps[1], tol)
-        self.made.append(objective)
-        return objective
+    def _at(self, start: Array, last: Objective | None, tol: float) -> Objective:
+        self.made.append(self.objective(start, last, tol))
+        return self.made[-1]
+
+
+def other_maxima(found: End, ends: Sequence[End]) -> list[tuple[float, Array]]:
+    """Ends with a valley between them and the best one: by how much they are lower, and theta there (k,)."""
+    others: list[End] = []
+    for end in sorted(ends, key=value_of, reverse=True):
+        if all(np.abs(end.free - seen.free).max(initial=0.0) > APART for seen in (found, *others)) and (
+            found.objective.value(0.5 * (found.free + end.free)) < end.value - VALLEY
+        ):
+            others.append(end)
+    return [(found.value - end.value, found.objective.theta(end.free)) for end in others]
 
 
 def likely_precisions(problem: Problem, theta: Array) -> Array:

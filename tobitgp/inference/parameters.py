@@ -50,45 +50,36 @@ def term_parameters(term: GPTerm) -> list[HyperParameter]:
     those are not enough.
     """
     found = [entry for factor in term.factors for entry in _factor_parameters(factor)]
-    words = [_word(role) for role, _, _, _ in found]
     n_inputs = sum(len(f.inputs) for f in term.factors if KERNELS[f.kernel].stationary)
     out = [HyperParameter(f"sd({term.name})", "sd" if term.factors else "group", n_inputs)]
-    places = [(_word(role), inputs) for role, inputs, _, _ in found]
-    for word, (role, inputs, kernel, known) in zip(words, found, strict=True):
+    places = [(word, inputs) for word, _, inputs, _, _ in found]
+    for word, role, inputs, kernel, known in found:
         which = inputs if places.count((word, inputs)) == 1 else f"{inputs}, {kernel}"
-        which = f"[{which}]" if words.count(word) > 1 else ""
+        which = f"[{which}]" if sum(other == word for other, _ in places) > 1 else ""
         out.append(HyperParameter(f"{word}({term.name}){which}", role, n_inputs, known))
     return out
 
 
-def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, float | None]]:
-    """Role, inputs, kernel and known value of each parameter."""
+def _factor_parameters(factor: GPFactor) -> Iterator[tuple[str, str, str, str, float | None]]:
+    """Word, role, inputs, kernel and known value of each parameter."""
     kernel, together = KERNELS[factor.kernel], ", ".join(item.text for item in factor.inputs)
     if kernel.scaled:
         for text in [item.text for item in factor.inputs] if factor.ard else [together]:
-            yield "lengthscale", text, factor.kernel, None
+            yield "lengthscale", "lengthscale", text, factor.kernel, None
     for role in kernel.shape:
-        yield role, together, factor.kernel, factor.period if role == "period" else None
-
-
-def _word(role: str) -> str:
-    return "lengthscale" if role == "arc" else role
+        word, known = "lengthscale" if role == "arc" else role, factor.period if role == "period" else None
+        yield word, role, together, factor.kernel, known
 
 
 LOG_BOUND = np.log(1e4)
 LOCATION = "location"  # the role of a coordinate of an inducing input
-# Student's t distribution has a mean for df > 1 only, and predictions average over df.
-LEAST_DF = 1.05
-# The square of a relative noise of 1e-6 is some thousand times what doubles resolve, of one row.
-_LEAST_NOISE = 1e-6
+LEAST_DF = 1.05  # the t distribution has a mean for df > 1 only, and predictions average over df
+_LEAST_NOISE = 1e-6  # relative, of one row: its square is some thousand times what doubles resolve
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The k hyper-parameters of a model.
-
-    ``theta = log(value / unit)`` throughout inference.
-    """
+    """The k hyper-parameters of a model; ``theta = log(value / unit)`` throughout inference."""
 
     names: tuple[str, ...]
     roles: tuple[str, ...]  # as of `HyperParameter`
@@ -121,17 +112,12 @@ class Parameters:
     def with_locations(self, where: BoolArray) -> Parameters:
         """These and coordinates of inducing inputs, which are free, unbounded and without prior, at ``where`` (k,)."""
         place = np.cumsum(~where) - 1
-
-        def insert(values: Array, other: float) -> Array:
-            return np.where(where, other, values[place])
-
-        names, roles = (
-            tuple(LOCATION if there else words[i] for there, i in zip(where, place, strict=True))
-            for words in (self.names, self.roles)
+        others: tuple[Any, ...] = LOCATION, LOCATION, 1.0, 0.0, np.inf, True, np.nan
+        names, roles, *rest = (
+            np.where(where, other, np.array(getattr(self, name))[place])
+            for name, other in zip(self.__dataclass_fields__, others, strict=True)
         )
-        prior = insert(self.prior_mean, 0.0), insert(self.prior_sd, np.inf)
-        free, start = np.where(where, True, self.free[place]), insert(self.start, np.nan)
-        return Parameters(names, roles, insert(self.units, 1.0), *prior, free, start)
+        return Parameters(tuple(names.tolist()), tuple(roles.tolist()), *rest)
 
     @property
     def proper(self) -> bool:
@@ -164,10 +150,7 @@ def words_for_little_noise(parameters: Parameters, rows: float = 1.0) -> str:
 
 
 def default_prior(role: str, n_inputs: int) -> tuple[float, float]:
-    """Weak log-normal prior on standardised data: mean and sd of the logarithm.
-
-    ``n_inputs`` is the number of inputs of the term; the table below (HYP1) of the theory pages.
-    """
+    """Weak log-normal prior on standardised data, mean and sd of the logarithm: the table below (HYP1)."""
     if role == "lengthscale":
         # Distances grow with the square root of the number of inputs, and some inputs may matter little.
         return float(np.log(0.7 * np.sqrt(n_inputs))), 0.7 if n_inputs == 1 else 1.0
@@ -208,22 +191,26 @@ class Given:
         side_noises: Literal["shared", "row"] | None = None,
     ) -> Given:
         """Copies of what was given."""
-        return cls(
-            inducing,
-            read_mapping("fixed", fixed) or {},
-            read_mapping("start", start) or {},
-            read_mapping("priors", priors),
-            side_noises,
-        )
+        fixed, start = read_mapping("fixed", fixed) or {}, read_mapping("start", start) or {}
+        return cls(inducing, fixed, start, read_mapping("priors", priors), side_noises)
 
     def check(self, columns: Sequence[str], names: Sequence[str], family: Family) -> None:
         """Refuse names that are no parameters, and values that go with none."""
-        _check_columns(columns, names)
-        known = [*columns, *names]
-        for argument, given in (("fixed", self.fixed), ("start", self.start), ("priors", self.priors or {})):
-            check_names(argument, given, known)
-        _check_start(self.start, columns)
-        _check_sigma(family, self.fixed, self.start, self.priors or {})
+        for i, column in enumerate(columns):
+            if column in names or column in columns[:i]:
+                what = "a hyper-parameter" if column in names else "another linear column"
+                raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
+        arguments = {"fixed": self.fixed, "start": self.start, "priors": self.priors or {}}
+        for argument, given in arguments.items():
+            check_names(argument, given, [*columns, *names])
+        linear = [c for c in columns if c in self.start]
+        if linear:
+            raise SpecError(
+                f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
+                "Use fixed= or priors=."
+            )
+        if family.known_sigma is not None and any(SIGMA.name in given for given in arguments.values()):
+            raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
 
     def drops(self, name: str) -> bool:
         """Whether the prior of a parameter is dropped."""
@@ -250,37 +237,11 @@ def read_mapping(argument: str, given: Any) -> dict[str, Any] | None:
     return dict(given)
 
 
-def _check_columns(columns: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse linear columns that cannot be told from one another or from a hyper-parameter."""
-    for i, column in enumerate(columns):
-        if column in names or column in columns[:i]:
-            what = "a hyper-parameter" if column in names else "another linear column"
-            raise DataError(f"The linear column {column!r} has the name of {what}; rename the column.")
-
-
-def _check_start(start: Mapping[str, float], columns: Sequence[str]) -> None:
-    linear = [c for c in columns if c in start]
-    if linear:
-        raise SpecError(
-            f"start= is for hyper-parameters, and {linear[0]!r} is a linear coefficient, which is solved for. "
-            "Use fixed= or priors=."
-        )
-
-
-def _check_sigma(family: Family, *given: Mapping[str, Any]) -> None:
-    if family.known_sigma is not None and any(SIGMA.name in mapping for mapping in given):
-        raise SpecError(f"family={family.name!r} has sigma = {family.known_sigma:g}; leave sigma out.")
-
-
-def _positive(argument: str, name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
-    return float(value)
-
-
 def _log_ratio(argument: str, name: str, value: Any, unit: float) -> float:
     """Logarithm of a value over its unit, where squares of both stay numbers."""
-    ratio = np.log(_positive(argument, name, value)) - np.log(unit)
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+        raise SpecError(f"{argument}={{{name!r}: {value!r}}}: a positive number is needed.")
+    ratio = np.log(float(value)) - np.log(unit)
     if abs(ratio) > FARTHEST:
         raise SpecError(
             f"{argument}={{{name!r}: {value!r}}}: on the scale of these data 1 is {unit:.3g}; a value within a factor "
@@ -308,10 +269,7 @@ def linear_means(columns: Sequence[str], given: Given) -> tuple[Array, Array]:
 
 
 def read_parameters(hypers: Sequence[HyperParameter], unit: Array, given: Given) -> Parameters:
-    """Hyper-parameters with their priors, freedom and starts.
-
-    Shapes: unit (k,).
-    """
+    """Hyper-parameters with their priors, freedom and starts; unit (k,)."""
     fixed, start, k = given.fixed, given.start, len(hypers)
     mean, sd, first = np.empty(k), np.empty(k), np.full(k, np.nan)
     free = np.ones(k, dtype=bool)

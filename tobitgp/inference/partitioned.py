@@ -9,11 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from tobitgp.data.arrays import Problem, Rows
+from tobitgp.data.arrays import Problem, Rows, take
 from tobitgp.engines import LocalPartitions, Partitions, row_chunks
 from tobitgp.priors.block import Inputs
 from tobitgp.typing import Array
@@ -34,7 +33,7 @@ class Sites:
 
     def rows(self, at: slice) -> Sites:
         """Those of some rows."""
-        return Sites(self.lambda1[at], self.lambda2[at])
+        return take(self, at)
 
     def plus(self, step: Sites, rho: float) -> Sites:
         """These and ``rho`` times a step."""
@@ -96,12 +95,12 @@ def cut_parts(
     starts = np.cumsum([0, *map(len, problem.rows)])
     parts = []
     for i in range(partitions):
-        spans = [_share(len(rows), i, partitions) for rows in problem.rows]
+        spans = [slice(i * n // partitions, (i + 1) * n // partitions) for n in map(len, problem.rows)]
         rows = tuple(r[span] for r, span in zip(problem.rows, spans, strict=True))
         places = [slice(s.start + first, s.stop + first) for s, first in zip(spans, starts[:-1], strict=True)]
-        own = None if sites is None else Sites(_join(sites.lambda1, places), _join(sites.lambda2, places))
+        at = places[0] if len(places) == 1 else np.concatenate([np.arange(p.start, p.stop) for p in places])
         counts = tuple(int(n) + span.start for n, span in zip(earlier, spans, strict=True))
-        parts.append(RowPartition(rows, tuple(_take(at, places) for at in inputs), own, counts))
+        parts.append(RowPartition(rows, take(tuple(inputs), at), take(sites, at), counts))
     return tuple(parts)
 
 
@@ -115,27 +114,13 @@ def examples(rows: Sequence[Rows]) -> tuple[Rows, ...]:
     return tuple(found)
 
 
-def _share(n: int, i: int, partitions: int) -> slice:
-    return slice(i * n // partitions, (i + 1) * n // partitions)
-
-
-def _take(at: Inputs, places: Sequence[slice]) -> Inputs:
-    return Inputs(_join(at.X, places), None if at.code is None else _join(at.code, places))
-
-
-def _join(values: Any, places: Sequence[slice]) -> Any:
-    return values[places[0]] if len(places) == 1 else np.concatenate([values[place] for place in places])
-
-
 def thin(part: RowPartition, step: int) -> RowPartition:
     """Every ``step``-th row of each kind, counted from the first of all parts."""
     first = [-n % step for n in part.before or [0] * len(part.rows)]
     starts = np.cumsum([0, *map(len, part.rows)])
-    places = [
-        slice(int(a) + skip, int(b), step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)
-    ]
+    places = [np.arange(a + skip, b, step) for (a, b), skip in zip(itertools.pairwise(starts), first, strict=True)]
     rows = tuple(rows[skip::step] for rows, skip in zip(part.rows, first, strict=True))
-    return RowPartition(rows, tuple(_take(at, places) for at in part.inputs))
+    return RowPartition(rows, take(part.inputs, np.concatenate(places)))
 
 
 def size(part: RowPartition) -> tuple[int, float]:
@@ -149,9 +134,8 @@ def without_sites(part: RowPartition) -> RowPartition:
 
 
 def with_floor(part: RowPartition) -> RowPartition:
-    """The same rows, no site of negative precision."""
-    if part.sites is None:
-        return part
+    """The same rows, of a warm start, no site of negative precision."""
+    assert part.sites is not None
     return replace(part, sites=Sites(part.sites.lambda1, np.maximum(part.sites.lambda2, 0.0)))
 
 

@@ -10,7 +10,7 @@ the log evidence is ``-|w|^2 / 2 - log|B| / 2 + sum D_n``: (SIT2), (SIT3) and (S
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -66,77 +66,54 @@ def lay_out(blocks: Sequence[BlockAt]) -> Layout:
 def join_features(
     layout: Layout, blocks: Sequence[BlockAt], inputs: Sequence[Inputs], *, slopes: bool = False
 ) -> tuple[tuple[Features, ...], Loadings, Array]:
-    """Features of all blocks in rows with the given inputs.
+    """Features of each block in rows with the given inputs, all of them as ``A``, and the sum of their ``d`` (n,)."""
+    parts = tuple(block_features(block, at, slopes=slopes) for block, at in zip(blocks, inputs, strict=True))
+    return parts, place_columns(layout, inputs, [part.A for part in parts]), sum_residuals(parts)
 
-    A group that was not seen in training has its prior: its features are zero, and their variance joins ``d``.
 
-    Gives d (n,).
-    """
-    parts = tuple(block.features(at.X, slopes=slopes) for block, at in zip(blocks, inputs, strict=True))
-    common: list[Array] = []
-    own: list[Array] = []
-    d, code = np.zeros(len(inputs[0].X)), None
-    for part, place, at in zip(parts, layout.places, inputs, strict=True):
-        A = part.A
-        if part.d is not None:
-            d += part.d
-        if at.code is not None and len(at.code) and at.code.min() < 0:
-            unseen = at.code < 0
-            d[unseen] += np.einsum("nm,nm->n", A[unseen], A[unseen])
-            A = np.where(unseen[:, None], 0.0, A)
+def sum_residuals(parts: Sequence[Features]) -> Array:
+    """Residual variance (n,) of several blocks."""
+    d = parts[0].d.copy()
+    for part in parts[1:]:
+        d += part.d
+    return d
+
+
+def block_features(block: BlockAt, at: Inputs, *, slopes: bool = False) -> Features:
+    """Features of one block; a group not seen in training has its prior: zero features, their variance in ``d``."""
+    part, code = block.features(at.X, slopes=slopes), at.code
+    if code is None or code.min(initial=0) >= 0:
+        return part
+    left_out = np.where(code < 0, np.einsum("nm,nm->n", part.A, part.A), 0.0)
+    return part._replace(A=np.where(code[:, None] < 0, 0.0, part.A), d=part.d + left_out)
+
+
+def place_columns(layout: Layout, inputs: Sequence[Inputs], columns: Sequence[Array]) -> Loadings:
+    """All blocks' columns, (n, M_t) each, where they belong in ``A``."""
+    common, own, code = [np.empty((len(columns[0]), 0))], [], None
+    for place, at, A in zip(layout.places, inputs, columns, strict=True):
         if place.kind == "own":
             own.append(A)
             code = at.code
         else:
             common.append(A if place.kind == "common" else _spread(A, at.code, place))
-    A_common = common[0] if len(common) == 1 else np.concatenate([np.empty((len(d), 0)), *common], axis=1)
+    A_common = common[1] if len(common) == 2 else np.concatenate(common, axis=1)
     if code is None:
-        return parts, Loadings(A_common), d
+        return Loadings(A_common)
     A_own = own[0] if len(own) == 1 else np.concatenate(own, axis=1)
-    return parts, Loadings(A_common, OwnColumns(A_own, np.maximum(code, 0), layout.size)), d
+    return Loadings(A_common, OwnColumns(A_own, np.maximum(code, 0), layout.size))
 
 
-def keep_blocks(
-    layout: Layout, parts: Sequence[Features], inputs: Sequence[Inputs], A: Loadings, blocks: frozenset[int]
-) -> tuple[Loadings, Array]:
-    """Loadings and residual variance (n,) of some blocks alone, the columns of all others zero."""
-    common, own = np.zeros_like(A.common), None if A.own is None else np.zeros_like(A.own.A)
-    d = np.zeros(len(A))
-    for t in blocks:
-        place, part, code = layout.places[t], parts[t], inputs[t].code
-        if place.kind == "own":
-            assert own is not None
-            assert A.own is not None
-            own[:, place.columns] = A.own.A[:, place.columns]
-        else:
-            common[:, place.columns] = A.common[:, place.columns]
-        if part.d is not None:
-            d += part.d
-        if code is not None:
-            d += np.where(code < 0, np.einsum("nm,nm->n", part.A, part.A), 0.0)
-    return Loadings(common, None if own is None or A.own is None else replace(A.own, A=own)), d
-
-
-def add_columns(layout: Layout, t: int, A: Loadings, rows: Array, code: IntArray | None) -> None:
-    """Add to one block's columns (n, M_t) of loadings, in place."""
-    place = layout.places[t]
-    if place.kind == "own":
-        assert A.own is not None
-        A.own.A[:, place.columns] += rows
-    else:
-        A.common[:, place.columns] += rows if place.kind == "common" else _spread(rows, code, place)
-
-
-def block_slopes(layout: Layout, inputs: Sequence[Inputs], sizes: Sequence[int], G: Slope) -> Iterator[Array]:
+def block_slopes(layout: Layout, inputs: Sequence[Inputs], blocks: Sequence[BlockAt], G: Slope) -> Iterator[Array]:
     """Each block's columns (n, M_t) of a derivative with respect to the loadings."""
-    for place, at, size in zip(layout.places, inputs, sizes, strict=True):
+    for place, at, block in zip(layout.places, inputs, blocks, strict=True):
         if place.kind == "own":
             assert G[1] is not None
             yield G[1][:, place.columns]
         elif place.kind == "common":
             yield G[0][:, place.columns]
         else:
-            yield np.take_along_axis(G[0][:, place.columns], _positions(at.code, size), axis=1)
+            yield np.take_along_axis(G[0][:, place.columns], _positions(at.code, block.size), axis=1)
 
 
 def _spread(A: Array, code: IntArray | None, place: Place) -> Array:
@@ -164,10 +141,7 @@ class Gaussian(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """A Gaussian posterior at a fixed point.
-
-    (FEA10) of the theory pages.
-    """
+    """A Gaussian posterior at a fixed point."""
 
     theta: Array  # (k,), unconstrained parameters: each block's, then those of the noise, log sigma last
     blocks: tuple[BlockAt, ...]  # the blocks at ``theta``
@@ -203,23 +177,24 @@ class Posterior:
         parts, A, d = join_features(self.layout, self.blocks, inputs)
         if not skip:
             return A, d
-        A, d = keep_blocks(self.layout, parts, inputs, A, frozenset(range(len(parts))) - skip)
-        return self._shift(A, inputs, skip, 1.0), d
+        levels = [Features(self._level(t, at), np.zeros(len(d))) for t, at in enumerate(inputs)]
+        parts = tuple(levels[t] if t in skip else part for t, part in enumerate(parts))
+        return place_columns(self.layout, inputs, [part.A for part in parts]), sum_residuals(parts)
 
     def term_features(self, inputs: Sequence[Inputs], block: int) -> tuple[Loadings, Array]:
         """``A`` and the residual ``d`` (n,) of one block's part of f, measured from its level (FEA10)."""
-        parts, A, _ = join_features(self.layout, self.blocks, inputs)
-        A, d = keep_blocks(self.layout, parts, inputs, A, frozenset({block}))
-        return self._shift(A, inputs, frozenset({block}), -1.0), d
+        part = block_features(self.blocks[block], inputs[block])
+        columns = [np.zeros((len(part.d), b.size)) for b in self.blocks]
+        columns[block] = part.A - self._level(block, inputs[block])
+        return place_columns(self.layout, inputs, columns), part.d
 
-    def _shift(self, A: Loadings, inputs: Sequence[Inputs], blocks: frozenset[int], sign: float) -> Loadings:
-        """Add the levels of blocks in the rows' groups to the loadings, in place; a group not seen has none."""
-        for t in blocks:
-            mean, code = self.levels[t][0], inputs[t].code
-            if len(mean):
-                rows = np.zeros(len(A), dtype=np.intp) if code is None else code
-                add_columns(self.layout, t, A, np.where(rows[:, None] < 0, 0.0, sign * mean[rows]), code)
-        return A
+    def _level(self, block: int, at: Inputs) -> Array:
+        """Features (n, M_t) of a block's level in the rows' groups; none where there is none, or the group is new."""
+        mean = self.levels[block][0]
+        if not len(mean):
+            return np.zeros((len(at.X), self.blocks[block].size))
+        code = np.zeros(len(at.X), dtype=np.intp) if at.code is None else at.code
+        return np.where(code[:, None] < 0, 0.0, mean[code])
 
     def coefficients(self, p: int) -> tuple[Array, Array]:
         """Mean (p,) and covariance (p, p) of the linear weights, the levels of processes among them."""

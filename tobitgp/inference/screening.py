@@ -7,27 +7,123 @@ blocks of at most 96, which are taken as independent: (HYP9) to (HYP11) of the t
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from tobitgp.data.arrays import take
 from tobitgp.engines import row_chunks
 from tobitgp.errors import NumericalError
-from tobitgp.inference.length_scales import Term, fold, terms_of
 from tobitgp.inference.parameters import Parameters
 from tobitgp.inference.partitioned import Sites
-from tobitgp.inference.posterior import Gaussian, Layout, Posterior, join_features, keep_blocks
+from tobitgp.inference.posterior import Posterior, join_features, place_columns
 from tobitgp.inference.site_updates import CHUNK_ROWS, State
 from tobitgp.numerics.linear_algebra import cholesky, solve_lower
-from tobitgp.priors.block import BlockAt, Inputs
+from tobitgp.priors.block import Inputs
+from tobitgp.priors.kernels import Covariance, KernelFactor
 from tobitgp.priors.prior import Prior
 from tobitgp.typing import Array, BoolArray, IntArray
 
+CELLS_PER_LENGTH = 4
+LONGEST, LEAST_SHORTEST, SHORTEST_ALONE, ROWS_PER_LENGTH = 2.0, 0.004, 0.03, 6.0
+FEW_DISTINCT = 4
 BLOCK_CELLS = 96
 _SILENT = 1e-9  # site precisions, standardised, that hold no information
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A process to screen."""
+
+    index: int  # among the processes
+    block: int  # among all blocks
+    covariance: Covariance
+    places: slice  # in theta
+    theta: Array  # (k_t,), log sd, then the logarithms of the covariance's parameters
+    scales: IntArray  # (any,), positions in ``theta`` of the free length-scales
+    extent: Array  # (d,), how far inputs reach
+    shortest: float  # length-scale below which nothing is looked for
+
+    def candidates(self) -> list[Array]:
+        """Parameters (k_t,) to try: one length-scale for all inputs, and one input after the other alone."""
+        n = len(self.scales)
+        every = [(self.scales, v) for v in halved(self.shortest ** (1.0 / n) / (1 if n == 1 else 2))]
+        alone = itertools.product(self.scales if n > 1 else (), halved(SHORTEST_ALONE))
+        found = []
+        for scales, value in [*every, *alone]:
+            theta = self.theta.copy()
+            theta[scales] = np.log(value)
+            found.append(theta)
+        return found
+
+    def widths(self, theta: Array) -> Array:
+        """Sizes (d,) of cells in which neither these parameters nor those of the fit let the process vary much."""
+        return np.minimum(self._varies_over(theta), self._varies_over(self.theta)) / CELLS_PER_LENGTH
+
+    def _varies_over(self, theta: Array) -> Array:
+        out = self.extent.copy()
+        for factor, at in self.covariance.places:
+            own = np.exp(theta[1:][at])
+            if factor.n_scales:
+                out[factor.columns] = own[: factor.n_scales]
+            elif _is_periodic(factor):
+                arc, period = own
+                out[factor.columns] = min(arc, 1.0) * period / (2.0 * np.pi)
+        return out
+
+    def correlations(self, x: Array, theta: Array) -> Array:
+        """Correlations (c, c) between cells."""
+        return self.covariance.value(x, x, np.exp(theta[1:]))
+
+
+def halved(shortest: float) -> list[float]:
+    """Length-scales from the longest down to the shortest, each half the one before."""
+    steps = max(int(np.floor(np.log2(LONGEST / shortest) + 1e-9)), 0)
+    return [LONGEST / 2.0**i for i in range(steps + 1)]
+
+
+def _is_periodic(factor: KernelFactor) -> bool:
+    return "period" in factor.kernel.shape
+
+
+def fold(covariance: Covariance, X: Array, theta: Array) -> Array:
+    """Inputs (n, d) with those of periodic kernels brought into one period, as the covariance does not tell."""
+    X = X.copy()
+    for factor, at in covariance.places:
+        if _is_periodic(factor):
+            X[:, factor.columns] %= np.exp(theta[1:][at][1])
+    return X
+
+
+def terms_of(prior: Prior, theta: Array, free: BoolArray) -> list[Term]:
+    """The processes with a length-scale to vary, of inputs with enough distinct values."""
+    first, linear, found = 0, 0 if prior.linear is None else 1, []
+    for t, gp in enumerate(prior.gps):
+        places = slice(first, first + gp.n_parameters)
+        first += gp.n_parameters
+        X = fold(gp.covariance, gp.inputs.X, theta[places])
+        distinct, extent = np.array([len(np.unique(x)) for x in X.T.round(9)]), np.ptp(X, axis=0)
+        scales, divided = [], np.zeros(X.shape[1], dtype=bool)
+        reach = extent.copy()
+        for factor, at in gp.covariance.places:
+            inputs = np.arange(X.shape[1])[factor.columns]
+            if _is_periodic(factor):
+                reach[inputs] = 2.0 * np.pi
+            one = factor.n_scales == 1 or _is_periodic(factor)
+            for j, columns in enumerate([inputs] if one else inputs[: factor.n_scales, None], start=1 + at.start):
+                if free[places.start + j] and distinct[columns].max() >= FEW_DISTINCT:
+                    scales.append(j)
+                    divided[columns] = True
+        if scales:
+            shortest = max(ROWS_PER_LENGTH * float((reach / distinct)[divided].max()), LEAST_SHORTEST)
+            extent, shortest = np.where(extent > 0.0, extent, 1.0), min(shortest, LONGEST)
+            found.append(Term(t, linear + t, gp.covariance, places, theta[places], np.array(scales), extent, shortest))
+    return found
 
 
 class Cells(NamedTuple):
@@ -40,58 +136,37 @@ class Cells(NamedTuple):
     score: Array  # (c,), sums of lambda1 - lambda2 m
     loadings: Array  # (c, p), sums of lambda2 A L^-T; no columns where no component is to be added
 
-    def at(self, rows: BoolArray) -> Cells:
-        """Some of them."""
-        x, code, *sums = self
-        return Cells(x[rows], code[rows], *(values[rows] for values in sums))
 
-
-class Frozen(NamedTuple):
-    """A posterior of which only the rows' sites and the blocks are asked."""
-
-    blocks: tuple[BlockAt, ...]
-    layout: Layout
-    q: Gaussian
-
-
-def part_cells(state: State, q: Gaussian, term: Term, width: Array, loadings: bool) -> Cells:
+def part_cells(state: State, posterior: Posterior, term: Term, width: Array, loadings: bool) -> Cells:
     """Cells of a part of the rows."""
-    setting, sites = state.setting, state.sites
-    frozen = Frozen(setting.blocks, setting.layout, q)
-    return join_cells([row_cells(frozen, c.inputs, sites.rows(c.span), term, loadings) for c in state.chunks], width)
+    chunks = ((c.inputs, state.sites.rows(c.span)) for c in state.chunks)
+    return join_cells([row_cells(posterior, inputs, sites, term, loadings) for inputs, sites in chunks], width)
 
 
 def kept_cells(posterior: Posterior, prior: Prior, term: Term, loadings: bool) -> list[Cells]:
     """Cells of all rows of a fit that has ended."""
-    frozen, inputs = Frozen(posterior.blocks, posterior.layout, posterior.q), prior.inputs
-    spans = row_chunks(0, len(inputs[0].X), CHUNK_ROWS)
+    inputs = prior.inputs
     return [
-        row_cells(frozen, [at.rows(span) for at in inputs], posterior.sites.rows(span), term, loadings)
-        for span in spans
+        row_cells(posterior, [at.rows(span) for at in inputs], posterior.sites.rows(span), term, loadings)
+        for span in row_chunks(0, len(inputs[0].X), CHUNK_ROWS)
     ]
 
 
-def row_cells(frozen: Frozen, inputs: Sequence[Inputs], sites: Sites, term: Term, loadings: bool) -> Cells:
+def row_cells(posterior: Posterior, inputs: Sequence[Inputs], sites: Sites, term: Term, loadings: bool) -> Cells:
     """Each row as a cell of its own, those without information left out."""
-    parts, A, _ = join_features(frozen.layout, frozen.blocks, inputs)
-    own, _ = keep_blocks(frozen.layout, parts, inputs, A, frozenset({term.block}))
+    parts, A, d = join_features(posterior.layout, posterior.blocks, inputs)
+    columns = [part.A if t == term.block else np.zeros_like(part.A) for t, part in enumerate(parts)]
     X, code = fold(term.covariance, inputs[term.block].X, term.theta), inputs[term.block].code
     U = np.empty((len(X), 0))
     if loadings:
-        U, groups = frozen.q.factor.whiten_rows(A)
+        U, groups = posterior.factor.whiten_rows(A)
         # Cells of other groups than those eliminated sum over several of these; they keep the common part alone.
         if groups is not None and A.own is not None and code is not None and np.array_equal(code, A.own.code):
             U = np.concatenate([U, groups], axis=1)
-    D, m, m_t = sites.lambda2, A.times(frozen.q.w), own.times(frozen.q.w)
-    cells = Cells(
-        X,
-        np.zeros(len(X), dtype=np.intp) if code is None else code,
-        D,
-        sites.lambda1 - D * (m - m_t),
-        sites.lambda1 - D * m,
-        D[:, None] * U,
-    )
-    return cells.at(D > _SILENT)
+    m, m_t = A.times(posterior.w), place_columns(posterior.layout, inputs, columns).times(posterior.w)
+    D, code = sites.lambda2, np.zeros(len(d), dtype=np.intp) if code is None else code
+    cells = Cells(X, code, D, sites.lambda1 - D * (m - m_t), sites.lambda1 - D * m, D[:, None] * U)
+    return take(cells, D > _SILENT)
 
 
 def join_cells(several: Sequence[Cells], width: Array) -> Cells:
@@ -147,6 +222,7 @@ SDS: dict[Kind, tuple[float, ...]] = {"replace": (0.15, 0.3, 0.6, 1.2, 2.4), "ad
 FINE = 3  # sets of length-scales tried with every sd, the others with every second
 MOST_LOADINGS = 2**25  # numbers held while a component is added
 _JITTER = 1e-9
+_gain = attrgetter("gain")
 
 
 class Candidate(NamedTuple):
@@ -177,15 +253,10 @@ class Screened(NamedTuple):
 
 
 def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kind, *, fixed: bool = False) -> Screened:
-    """Predict what other length-scales of each process would gain, over all rows of a posterior at a maximum.
-
-    The rows are those it was found from while the fit lasts, and afterwards those of the prior with the sites kept.
-    With ``fixed`` length-scales that are fixed are varied too, as those of a component more may be.
-    """
-    terms = terms_of(prior, posterior.theta, parameters.free | fixed)
+    """Predict what other length-scales of each process, fixed ones too where asked, would gain at a maximum."""
     found: list[Candidate] = []
     least: list[tuple[int, float]] = []
-    for term in terms:
+    for term in terms_of(prior, posterior.theta, parameters.free | fixed):
         candidates = term.candidates()
         lowest = np.min(candidates, axis=0)
         least += [(term.places.start + int(i), float(lowest[i])) for i in term.scales]
@@ -193,34 +264,25 @@ def screen(posterior: Posterior, prior: Prior, parameters: Parameters, kind: Kin
         if posterior.states is None:
             parts = kept_cells(posterior, prior, term, kind == "add")
         else:
-            parts = posterior.rows.collect(part_cells, posterior.q, term, width, kind == "add")
+            without = replace(posterior, states=None)
+            parts = posterior.rows.collect(part_cells, without, term, width, kind == "add")
         cells = join_cells(parts, width)
         if not len(cells.x):
             continue
 
-        def tried(own: Array, sds: Sequence[float]) -> list[Candidate]:
-            # Sites of negative precision may leave the scores no covariance; nothing is added there.
-            with contextlib.suppress(np.linalg.LinAlgError, NumericalError):
-                return _try(term, own, cells, parameters, posterior.theta, kind, np.log(sds))  # noqa: B023
-            return []
-
-        sds = SDS[kind]
-        rough = [(own, tried(own, sds[1::2])) for own in candidates]
+        sds, rest = SDS[kind], (cells, parameters, posterior.theta, kind)
+        rough = [(own, _try(term, own, sds[1::2], *rest)) for own in candidates]
         rough.sort(key=lambda pair: max(map(_gain, pair[1]), default=-np.inf), reverse=True)
-        fine = [candidate for own, _ in rough[:FINE] for candidate in tried(own, sds[::2])]
+        fine = [candidate for own, _ in rough[:FINE] for candidate in _try(term, own, sds[::2], *rest)]
         found += [candidate for _, several in rough for candidate in several] + fine
     return Screened(max(found, key=_gain, default=None), len(found), tuple(least))
 
 
-def _gain(candidate: Candidate) -> float:
-    return candidate.gain
-
-
 def _try(
-    term: Term, own: Array, cells: Cells, parameters: Parameters, theta: Array, kind: Kind, sds: Array
+    term: Term, own: Array, tried: Sequence[float], cells: Cells, parameters: Parameters, theta: Array, kind: Kind
 ) -> list[Candidate]:
-    """Several log sds with the same length-scales, those of ``own`` (k_t,)."""
-    width = term.widths(own)
+    """Several sds with the same length-scales, those of ``own`` (k_t,)."""
+    width, sds = term.widths(own), np.log(tried)
     cells = join_cells([cells], width)
     blocks = cut_cells(cells, width)
     most = BLOCKS if cells.x.shape[1] == 1 else BLOCKS_OF_MANY_INPUTS
@@ -229,14 +291,18 @@ def _try(
         blocks = [blocks[i] for i in np.linspace(0, len(blocks) - 1, most).round().astype(int)]
     free_sd, first = parameters.free[term.places.start], term.places.start
     z = np.nan
-    if kind == "replace":
-        systems = [_replaced(cells, block, term, own) for block in blocks]
-        sds = starts = sds if free_sd else own[:1]
-        gains = log_evidence(systems, sds, 0) - log_evidence(systems, own[:1], 1)
-    else:
-        systems = [_added(cells, block, term, own) for block in blocks]
-        starts = 0.5 * np.log(np.exp(2.0 * sds) + variance_of_mean(cells)) if free_sd else np.repeat(own[0], len(sds))
-        gains, z = log_evidence(systems, sds, 0), float(np.sqrt(scale) * score(systems))
+    try:
+        if kind == "replace":
+            systems = [_replaced(cells, block, term, own) for block in blocks]
+            sds = starts = sds if free_sd else own[:1]
+            gains = log_evidence(systems, sds, 0) - log_evidence(systems, own[:1], 1)
+        else:
+            systems = [_added(cells, block, term, own) for block in blocks]
+            more = 0.5 * np.log(np.exp(2.0 * sds) + variance_of_mean(cells))
+            starts = more if free_sd else np.repeat(own[0], len(sds))
+            gains, z = log_evidence(systems, sds, 0), float(np.sqrt(scale) * score(systems))
+    except (np.linalg.LinAlgError, NumericalError):
+        return []  # sites of negative precision may leave the scores no covariance
     found = []
     for gain, sd, start in zip(scale * gains, sds, starts, strict=True):
         there = theta.copy()
@@ -273,10 +339,8 @@ def _added(cells: Cells, block: IntArray, term: Term, theta: Array) -> System:
 
 
 def log_evidence(systems: Sequence[System], sds: Array, which: int) -> Array:
-    """``sum 1/2 (r'r - r' (I + a^2 G)^-1 r) - 1/2 log|I + a^2 G|`` over blocks, for every log sd a.
-
-    Rows added to make blocks of one size have neither residual nor covariance.
-    """
+    """``sum 1/2 (r'r - r' (I + a^2 G)^-1 r) - 1/2 log|I + a^2 G|`` over blocks, for every log sd a."""
+    # Blocks are made of one size by rows with neither residual nor covariance.
     b = max(len(system.r) for system in systems)
     G, r = np.zeros((len(systems), b, b)), np.zeros((len(systems), b))
     for i, system in enumerate(systems):

@@ -6,29 +6,19 @@ import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 
 from tobitgp.errors import ConvergenceWarning, NumericalError, user_level
+from tobitgp.inference import multistart
 from tobitgp.inference.ascent import EPFailure, Maximum, Objective, ascend_with, climb, polish, refined_root, whitening
 from tobitgp.inference.evidence import COARSE, nats_left
 from tobitgp.inference.fitted import OnStep, Settings, Step, Task
 from tobitgp.inference.fixed_point import find_posterior, seed
 from tobitgp.inference.inducing import move_inducing
 from tobitgp.inference.method import EP, Method, loosened
-from tobitgp.inference.multistart import (
-    APART,
-    LOOSE,
-    Growth,
-    Tries,
-    likely_precisions,
-    other_maxima,
-    other_octaves,
-    reached,
-    starts,
-    unknown_periods,
-    value_of,
-)
+from tobitgp.inference.multistart import APART, LOOSE, Growth, likely_precisions
 from tobitgp.inference.partitioned import PartitionedRows, cut
 from tobitgp.inference.posterior import Posterior
 from tobitgp.inference.screening import MOST_LOADINGS, Candidate, Kind, screen
@@ -58,93 +48,83 @@ class Search:
     """The stages of one fit, which share data, settings and a growing trace."""
 
     def __init__(self, task: Task, method: Method, settings: Settings, on_step: OnStep | None = None):
-        data, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
-        problem, prior, parameters = self.task.problem, self.task.prior, self.task.parameters
-        self.data, self.problem, self.prior, self.parameters = data, problem, prior, parameters
+        self.data, self.task = task.sampled(SAMPLE_ROWS, settings.rng)
+        self.problem, self.prior, self.parameters = self.task.problem, self.task.prior, self.task.parameters
         self.method, self.last, self.settings = method.pilot(), method, settings
-        self.likelihood = with_side_noises(task.likelihood, parameters.roles)
-        self.concave = task.likelihood.over(data.kinds).log_concave
+        self.likelihood = with_side_noises(task.likelihood, self.parameters.roles)
+        self.concave = task.likelihood.over(self.data.kinds).log_concave
         self.on_step = on_step
-        self.tol = settings.tol or (TOL if data.n <= SAMPLE_ROWS else SAMPLE_TOL)
-        self.copies = data.weight / float(problem.weight.sum())
+        self.tol = settings.tol or (TOL if self.data.n <= SAMPLE_ROWS else SAMPLE_TOL)
+        self.copies = self.data.weight / float(self.problem.weight.sum())
         self.precision: Array | None = None
         self.sampled: Posterior | None = None
-        self.growth = Growth.usual(prior, parameters)
+        self.growth = Growth.usual(self.prior, self.parameters)
         self.stages: list[tuple[str, int, int, float]] = []
-        self.grows, self.fell_back = problem.n > 3 * GROWN_ROWS, False
+        self.grows, self.fell_back = self.problem.n > 3 * GROWN_ROWS, False
         self.others: list[tuple[float, Array]] = []
         # Only along a single input can rows be dense enough to show length-scales that need many features.
-        self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in prior.gps)
+        self.single = any(gp.inputs.X.shape[1] == 1 and gp.covariance.factors[0].n_scales for gp in self.prior.gps)
         self.first_cap, self.cap = SHORT_CAP if self.single else FIRST_CAP, CAP
 
-    def run(self) -> tuple[Objective, Maximum]:
-        """The maximum, and what was maximised."""
+    def run(self) -> Maximum:
+        """The maximum, in what was maximised."""
         theta = np.where(np.isnan(self.parameters.start), self.parameters.prior_mean, self.parameters.start)
         try:
-            objective, maximum = self._find(theta)
+            maximum = self._find(theta)
         except EPFailure as failure:
             self._fall_back()
             # Without a stage that ended nothing was found that another method could start from.
-            objective, maximum = self._maximise(failure.theta, None) if self.stages else self._find(theta)
+            maximum = self._maximise(failure.theta) if self.stages else self._find(theta)
         except NumericalError:
             if not isinstance(self.method, EP) or self.concave:
                 raise
             self._fall_back()
-            objective, maximum = self._find(theta)
-        if self.prior.moves:
-            objective, maximum = self._move(objective, maximum)
-        return objective, maximum
+            maximum = self._find(theta)
+        return self._move(maximum) if self.prior.moves else maximum
 
-    def _find(self, theta: Array) -> tuple[Objective, Maximum]:
+    def _find(self, theta: Array) -> Maximum:
         """Search and maximum."""
-        scale, inverse = None, None
-        if self.parameters.n_free:
-            theta, scale = self._search(theta)
-            if scale is not None and self.grows:
-                theta, scale = self._grow(theta, scale)
-            if self.problem.n < self.data.n:
-                theta, inverse = self._refine(theta, scale)
-                theta, inverse = self._thin(theta, inverse)
-        objective, maximum = self._maximise(theta, scale, inverse)
-        if self.parameters.n_free:
-            objective, maximum = self._screen(*self._as_started(objective, maximum))
-        return objective, maximum
+        if not self.parameters.n_free:
+            return self._maximise(theta)
+        theta, scale = self._search(theta)
+        inverse = None
+        if scale is not None and self.grows:
+            theta, scale = self._grow(theta, scale)
+        if self.problem.n < self.data.n:
+            theta, inverse = self._thin(*self._refine(theta, scale))
+        return self._screen(self._as_started(self._maximise(theta, scale, inverse)))
 
-    def _as_started(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+    def _as_started(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where the user starts; on few rows that start was followed before."""
         started = self.parameters.free & ~np.isnan(self.parameters.start)
         if self.problem.n <= SEARCH_ROWS or not started.any():
-            return objective, maximum
-        theta = np.where(started, self.parameters.start, objective.theta(maximum.free))
-        found = self._from(theta, maximum, "start=")
-        return (objective, maximum) if found is None or found[1].value < maximum.value else found
+            return maximum
+        found = self._from(np.where(started, self.parameters.start, maximum.theta), maximum, "start=")
+        return maximum if found is None or found.value < maximum.value else found
 
-    def _screen(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+    def _screen(self, maximum: Maximum) -> Maximum:
         """The maximum, or a higher one from where a screening of all rows predicts it."""
         ends = []
         for _ in range(ROUNDS):
-            candidate = self._worth_a_climb(objective.posterior(maximum.free), maximum.value)
+            candidate = self._worth_a_climb(maximum.posterior, maximum.value)
             if candidate is None:
                 break
-            found = self._from(
-                candidate.theta, maximum, candidate.described(self.parameters) if candidate.gain >= FAR else ""
-            )
+            why = candidate.described(self.parameters) if candidate.gain >= FAR else ""
+            found = self._from(candidate.theta, maximum, why)
             if found is None:
                 break
-            ends += [maximum, found[1]]
-            if found[1].value < maximum.value + GAINED:
+            ends += [maximum, found]
+            if found.value < maximum.value + GAINED:
                 break
-            objective, maximum = found
+            maximum = found
         apart = [end for end in ends if np.abs(end.free - maximum.free).max() > APART]
         if apart:
-            self.others = sorted(
-                ((maximum.value - end.value, objective.theta(end.free)) for end in apart), key=lambda other: other[0]
-            )
+            self.others = sorted(((maximum.value - end.value, end.theta) for end in apart), key=itemgetter(0))
             self.stages = [stage for stage in self.stages if not stage[0].startswith(OTHER_MAXIMUM)]
             self.stages += [(OTHER_MAXIMUM, 0, 0, maximum.value - less) for less, _ in self.others]
         if ends and self.stages[-1][3] < maximum.value:
             self.stages.append(("highest maximum", 0, 0, maximum.value))
-        return objective, maximum
+        return maximum
 
     def _worth_a_climb(self, posterior: Posterior, value: float) -> Candidate | None:
         """The candidate with most to gain, if it is much."""
@@ -162,28 +142,25 @@ class Search:
                 return best
         return None
 
-    def _from(self, theta: Array, known: Maximum, why: str) -> tuple[Objective, Maximum] | None:
+    def _from(self, theta: Array, known: Maximum, why: str) -> Maximum | None:
         """Maximum on all rows that a climb from there leads to; None where it is the known one or far below it."""
         try:
-            return self._climbed(theta, known)
+            if self.grows:
+                near = self._grow(theta, None)[0]
+                # What takes more rows to see than the subset has is not seen there: the climb is another one.
+                theta = near if np.abs(near - theta)[self.parameters.free].max() < STRAYED else theta
+            precision = self.copies * likely_precisions(self.problem, theta)
+            objective = self._objective("climb", self.data, self.prior, theta, precision, SHORT_CAP, LOOSE)
+            free = climb(objective, theta[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
+            value = objective.value(free)
+            self._log("climb", objective, value)
+            if value < known.value - FAR or np.abs(free - known.free).max() < APART:
+                return None
+            return self._maximise(objective.theta(free))
         except (NumericalError, EPFailure):
             if why:
                 warn(f"The search from another place broke down ({why}); the maximum reported may not be the highest.")
             return None
-
-    def _climbed(self, theta: Array, known: Maximum) -> tuple[Objective, Maximum] | None:
-        if self.grows:
-            near = self._grow(theta, None)[0]
-            # What takes more rows to see than the subset has is not seen there: the climb is another one.
-            theta = near if np.abs(near - theta)[self.parameters.free].max() < STRAYED else theta
-        precision = self.copies * likely_precisions(self.problem, theta)
-        objective = self._objective("climb", self.data, self.prior, theta, precision, SHORT_CAP, LOOSE)
-        free = climb(objective, theta[self.parameters.free], tol=0.5, max_iter=self.settings.max_iter)
-        value = objective.value(free)
-        self._log("climb", objective, value)
-        if value < known.value - FAR or np.abs(free - known.free).max() < APART:
-            return None
-        return self._maximise(objective.theta(free), None)
 
     def _fall_back(self) -> None:
         self.fell_back, self.method, self.last = True, VI(), VI()
@@ -195,32 +172,41 @@ class Search:
 
     def _search(self, theta: Array) -> tuple[Array, Array | None]:
         """Best of several starts, and the curvature there; on a subset of the rows where there are many."""
-        problem, prior = self.problem, self.prior
+        problem, prior, parameters = self.problem, self.prior, self.parameters
         many = problem.n > SEARCH_ROWS
         if many:
             problem, rows = problem.subset(SEARCH_ROWS, self.settings.rng)
             prior = prior.subset(rows)
+        data = cut(problem, prior.inputs)
 
-        def objective(data: PartitionedRows, theta: Array, precision: Array, cap: int, tol: float) -> Objective:
-            return self._objective("search", data, prior, theta, precision, cap, tol)
+        def objective(start: Array, last: Objective | None, tol: float) -> Objective:
+            # Short length-scales need more inducing inputs.
+            here = theta.copy()
+            here[parameters.free] = start
+            if last is not None:
+                return self._objective("search", last.data, prior, here, last.precisions, CAP, tol)
+            precision = likely_precisions(problem, here)
+            return self._objective("search", data, prior, here, precision, self.first_cap, tol)
 
-        data, caps = cut(problem, prior.inputs), (self.first_cap, CAP)
-        tries = Tries(objective, problem, data, self.parameters, theta, caps, self.settings.max_iter)
-        short = self.single and problem.n >= DENSE_ROWS
-        periods = unknown_periods(self.problem, self.prior.gps, self.parameters)
-        candidates = starts(self.parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods)
-        ends = reached(tries.end, candidates)
-        found = max(ends, key=value_of)
+        tries = multistart.Tries(objective, parameters, data.weight, self.settings.max_iter)
+        short = self.single and self.problem.n >= DENSE_ROWS
+        periods = multistart.unknown_periods(self.problem, self.prior.gps, parameters)
+        candidates = multistart.starts(
+            parameters, self.settings.n_starts, tries.rough_value, short=short, periods=periods
+        )
+        ends = tries.ends(candidates)
+        found = max(ends, key=multistart.value_of)
         if LARGEST < abs(found.value) < np.inf:
             raise NumericalError("The evidence is too large for products of its slopes.")
         if len(candidates) > 1:
             ends += tries.beside(found)
-            found = max(ends, key=value_of)
+            found = max(ends, key=multistart.value_of)
         if periods:
-            others = other_octaves(self.parameters, found.theta, periods)
-            found = max([found, *(tries.end(start) for start in others)], key=value_of)
-        self.others = other_maxima(found, ends)
-        self.stages.append(("search", *tries.work, found.value))
+            others = multistart.other_octaves(parameters, found.theta, periods)
+            found = max([found, *map(tries.end, others)], key=multistart.value_of)
+        self.others = multistart.other_maxima(found, ends)
+        work = sum(o.evaluations for o in tries.made), sum(o.sweeps for o in tries.made)
+        self.stages.append(("search", *work, found.value))
         of_rows = f", {problem.n} rows" if many else ""
         self.stages += [(OTHER_MAXIMUM + of_rows, 0, 0, found.value - less) for less, _ in self.others]
         return found.theta, whitening(found.objective, found.free) if many else None
@@ -241,14 +227,14 @@ class Search:
         """Maximum on the sample, and the inverse curvature (k_free, k_free) that it predicts for all rows."""
         sample = replace(self.task, data=cut(self.problem, self.prior.inputs))
         part = Search(sample, self.method, replace(self.settings, tol=SAMPLE_TOL), self.on_step)
-        objective, maximum = part._screen(*part._maximise(theta, scale))
-        self.precision = self.copies * objective.precisions
-        self.sampled = objective.posterior(maximum.free)
+        maximum = part._screen(part._maximise(theta, scale))
+        self.precision = self.copies * maximum.objective.precisions
+        self.sampled = maximum.posterior
         if scale is not None and self.grows:
             self.growth = self.growth.learned(scale, maximum.root, self.problem.n / GROWN_ROWS)
         self.stages += [(f"{stage[0]}, {self.problem.n} rows", *stage[1:]) for stage in part.stages]
         root = maximum.root / self.growth.factor(self.copies)[:, None]
-        return objective.theta(maximum.free), root @ root.T
+        return maximum.theta, root @ root.T
 
     def _thin(self, theta: Array, inverse: Array) -> tuple[Array, Array]:
         """The same on every few rows of all, where there are very many."""
@@ -260,42 +246,30 @@ class Search:
         stage = f"thinned, {data.n} rows"
         objective = self._objective(stage, data, self.prior, theta, self.precision, CAP)
         from_sample, more = self.growth.factor(self.copies), self.growth.factor(step)
-        maximum = ascend_with(
-            objective,
-            theta[self.parameters.free],
-            inverse * np.outer(more, more),
-            tol=10.0 * SAMPLE_TOL,
-            max_iter=NEWTON_STEPS,
-        )
-        self.sampled = objective.posterior(maximum.free)
+        free, widened = theta[self.parameters.free], inverse * np.outer(more, more)
+        maximum = ascend_with(objective, free, widened, tol=10.0 * SAMPLE_TOL, max_iter=NEWTON_STEPS)
+        self.sampled = maximum.posterior
         found = refined_root(objective, maximum.free, maximum.root)
         self._log(stage, objective, maximum.value)
         sampled = np.diag(np.sqrt(np.diag(inverse)) * from_sample)
         self.growth = self.growth.learned(sampled, found, self.copies / step)
         root = found / self.growth.factor(step)[:, None]
-        return objective.theta(maximum.free), root @ root.T
+        return maximum.theta, root @ root.T
 
     def _seeded(self, data: PartitionedRows) -> PartitionedRows:
-        """The rows with sites that a sample predicts.
-
-        Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
-        """
-        if self.sampled is None or not self.concave or self.method.ascends == "bound":
+        """The rows with sites that a sample predicts."""
+        # Bounds converge as soon without; under noise that is not log-concave such sites may leave no posterior.
+        if self.sampled is None or not self.concave or self.method.traits.ascends == "bound":
             return data
         return seed(data, self.sampled, self.method, self.likelihood)
 
-    def _maximise(self, theta: Array, scale: Array | None, inverse: Array | None = None) -> tuple[Objective, Maximum]:
-        """Runs of the optimiser on all rows, inducing inputs chosen again between them.
-
-        ``scale`` is the curvature found on a subset; a first, rough run then leads from there to the maximum on all
-        rows. ``inverse`` is the inverse curvature that a larger subset predicts.
-        """
+    def _maximise(self, theta: Array, scale: Array | None = None, inverse: Array | None = None) -> Maximum:
+        """Runs on all rows, inducing inputs chosen anew between; from a curvature of a subset or an inverse one."""
         data, sampled = self._seeded(self.data), self.problem.n < self.data.n
         precision = self.copies * likely_precisions(self.problem, theta) if self.precision is None else self.precision
-        free = theta[self.parameters.free]
         if scale is not None and inverse is None:
             objective = self._objective("approach", data, self.prior, theta, precision, self.first_cap, LOOSE)
-            free = climb(objective, free, scale, tol=0.1, max_iter=self.settings.max_iter)
+            free = climb(objective, theta[self.parameters.free], scale, tol=0.1, max_iter=self.settings.max_iter)
             self._log("approach", objective, objective.value(free))
             theta, data = objective.theta(free), objective.data
             precision = precision if sampled else objective.precisions
@@ -307,7 +281,7 @@ class Search:
                 maximum = ascend_with(objective, free, inverse, tol=self.tol, max_iter=steps)
             if inverse is None or maximum.gain_left > CONVERGED:
                 maximum = self._polished(objective, free if inverse is None else maximum.free)
-            last = objective.posterior(maximum.free)
+            last = maximum.posterior
             self._log(f"run {run}", objective, maximum.value)
             done = last.converged and (self.concave or maximum.gain_left <= CONVERGED)
             if isinstance(self.method, EP) and not done:
@@ -317,7 +291,7 @@ class Search:
             if gap <= 2.0 * NATS or (full and (gap <= COARSE or not self._raise_cap())):
                 break
             precision = precision if sampled else objective.precisions
-        return objective, maximum
+        return maximum
 
     def _polished(self, objective: Objective, free: Array) -> Maximum:
         """Newton steps to the maximum, from where L-BFGS-B leads if they do not reach it."""
@@ -334,36 +308,34 @@ class Search:
         more, self.cap = most > self.cap, max(most, self.cap)
         return more
 
-    def _move(self, objective: Objective, maximum: Maximum) -> tuple[Objective, Maximum]:
+    def _move(self, maximum: Maximum) -> Maximum:
         """Maximum with inducing inputs that ascended a bound; the one before where that finds nothing better."""
-        starts = [(objective.blocks, objective.posterior(maximum.free))]
+        objective = maximum.objective
+        starts = [(objective.blocks, maximum.posterior)]
         if self.parameters.n_free:
             with contextlib.suppress(NumericalError):
                 starts.append(self._free_start(starts[0][1].theta))
         if all(nats_left(at) <= NATS for _, at in starts):
-            return objective, maximum
+            return maximum
         report = self.on_step
         on_step = None if report is None else lambda o, value: report(Step("inducing", o.evaluations, value))
         task = replace(self.task, data=objective.data, likelihood=self.likelihood)
         moved = move_inducing(task, starts, self.method, self.settings, on_step)
         if moved is None:
-            return objective, maximum
+            return maximum
         self.stages.append(("inducing", moved.evaluations, moved.sweeps, moved.value))
         precision = objective.precisions if self.precision is None else self.precision
         again = self._objective("moved", objective.data, moved.prior, moved.theta, precision, CAP)
         free = max((maximum.free, moved.theta[self.parameters.free]), key=again.value)
         found = self._polished(again, free)
-        if not again.posterior(found.free).converged:
-            return objective, maximum
+        if not found.posterior.converged:
+            return maximum
         self.prior = moved.prior
         self._log("moved", again, found.value)
-        return again, found
+        return found
 
     def _free_start(self, theta: Array) -> tuple[Sequence[Block], Posterior]:
-        """Inducing inputs fit for hyper-parameters found with as many of them as it takes.
-
-        A curve too smooth for the data may be a maximum, and all that the few inputs chosen for it can show.
-        """
+        """Inducing inputs fit for hyper-parameters found with as many as it takes: few may show too smooth a curve."""
         task = replace(self.task, prior=self.prior.automatic(), data=self.data)
         theta = Search(task, self.method, self.settings, self.on_step)._search(theta)[0]
         blocks = self.prior.blocks(theta, self.copies * likely_precisions(self.problem, theta), nats=NATS, cap=CAP)

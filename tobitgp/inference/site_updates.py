@@ -91,10 +91,7 @@ class State(NamedTuple):
 
 
 def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True) -> State:
-    """Cut a part into chunks and set the sites that are known (SIT4), the others to where they start or to flat ones.
-
-    With ``keep`` the features are kept, from 2 on with what their slopes need. Without ``windows`` the rows are seen as
-    if nothing had been truncated.
+    """Set the sites that are known (SIT4), the others to where they start or to flat ones.
 
     The sums are ``A' diag(lambda2) A``, ``A' lambda1`` and ``y' Lambda y`` of the rows whose sites are known, and their
     evidence part D as it were if the mean met every value.
@@ -104,19 +101,18 @@ def begin(part: RowPartition, setting: Setting, keep: int, windows: bool = True)
 
     def known(chunk: Chunk) -> tuple[Any, ...]:
         _, A, d = state.features(chunk)
-        precision, y = (
-            chunk.rows.weight / setting.method.exact_variance(d, chunk.rows.noise(setting.sigma)),
-            chunk.rows.limit,
-        )
+        y, variance = chunk.rows.limit, setting.method.exact_variance(d, chunk.rows.noise(setting.sigma))
+        precision = chunk.rows.weight / variance
         sites.lambda2[chunk.span] = precision
         sites.lambda1[chunk.span] = precision * y
         D = setting.method.exact_part(chunk.rows, y, d, setting.sigma).sum()
-        return *A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y)), float(D)
+        return A.gram(precision), A.adjoint(precision * y), float(precision @ (y * y)), float(D)
 
     return state._replace(sums=tuple(add_up(known(chunk) for chunk in state.chunks if chunk.conjugate)))
 
 
 def _arranged(part: RowPartition, setting: Setting, keep: int, windows: bool) -> State:
+    """Chunks whose features are kept with ``keep``, from 2 on with what slopes need; untruncated without windows."""
     n = len(part)
     sites = Sites(np.zeros(n), np.zeros(n)) if part.sites is None else part.sites.copy()
     seen = part.rows if windows else tuple(replace(rows, window=None) for rows in part.rows)
@@ -145,20 +141,15 @@ def sums_of(state: State) -> tuple[Any, ...]:
 
 def site_sums(state: State) -> list[Any]:
     """``A' diag(lambda2) A`` and ``A' lambda1`` of the rows whose sites are sought."""
-    return add_up(_site_sums(state, chunk) for chunk in state.others())
-
-
-def _site_sums(state: State, chunk: Chunk) -> tuple[Array, ...]:
-    A = state.features(chunk)[1]
-    return *A.gram(state.sites.lambda2[chunk.span]), A.adjoint(state.sites.lambda1[chunk.span])
+    found = ((state.features(chunk)[1], state.sites.rows(chunk.span)) for chunk in state.others())
+    return add_up((A.gram(sites.lambda2), A.adjoint(sites.lambda1)) for A, sites in found)
 
 
 def visit(state: State, q: Gaussian, rho: float) -> State:
     """Move the sites a step of length ``rho`` towards the method's.
 
-    The sums are: how many rows; their squared standardised changes (SIT10); D; of a method that ascends nothing the
-    inner product of this step with the last one, ``lambda1`` and ``lambda2`` apart, and the squared lengths of both;
-    and what the next posterior needs.
+    The sums are: how many rows; their squared standardised changes (SIT10); D; inner products of this step and the
+    last one, where nothing is ascended; and what the next posterior needs.
     """
     method, likelihood, sigma = state.setting.method, state.setting.likelihood, state.setting.sigma
     sites = state.sites.copy()
@@ -173,28 +164,20 @@ def visit(state: State, q: Gaussian, rho: float) -> State:
         with np.errstate(over="ignore"):  # a gap too large for a number is one
             gap = float(np.sum(((g1 - g2 * m) * scale) ** 2 + (g2 * scale * sigma) ** 2))
             size = np.abs(g2) * scale * sigma
-        g1, g2 = _held((g1, g2), size)
+        held = np.maximum(np.where(np.isfinite(size), size, 1.0) / _STEEPEST, 1.0)
+        g1, g2 = g1 / held, g2 / held
         step.lambda1[span], step.lambda2[span] = g1, g2
         sites.lambda1[span] += rho * g1
         sites.lambda2[span] += rho * g2
         dots = _NO_DOTS
-        if state.step is not None and method.ascends is None:
-            dots = np.array([_dots(g1, state.step.lambda1[span]), _dots(g2, state.step.lambda2[span])])
+        if state.step is not None and method.traits.ascends is None:
+            pairs = (g1, state.step.lambda1[span]), (g2, state.step.lambda2[span])
+            dots = np.array([(a @ b, a @ a, b @ b) for a, b in pairs])
         lambda1, lambda2 = sites.lambda1[span], sites.lambda2[span]
-        return len(m), gap, float(u.D.sum()), dots, *A.gram(lambda2), A.adjoint(lambda1)
+        return len(m), gap, float(u.D.sum()), dots, A.gram(lambda2), A.adjoint(lambda1)
 
     sums = tuple(add_up(move(chunk) for chunk in state.others()))
     return state._replace(sites=sites, here=state.sites, step=step, sums=sums)
-
-
-def _held(step: tuple[Array, Array], size: Array) -> tuple[Array, Array]:
-    """A row's step, shortened where its standardised size (n,) exceeds ``_STEEPEST``."""
-    excess = np.maximum(np.where(np.isfinite(size), size, 1.0) / _STEEPEST, 1.0)
-    return step[0] / excess, step[1] / excess
-
-
-def _dots(a: Array, b: Array) -> tuple[float, float, float]:
-    return float(a @ b), float(a @ a), float(b @ b)
 
 
 def retake(state: State, rho: float) -> State:
@@ -269,10 +252,7 @@ def unexplained(state: State) -> float:
 
 
 def level_sums(state: State, blocks: Sequence[int], p: int) -> list[Any]:
-    """Of the rows of each level of some blocks the weighted sums (L, p + m + 1) of linear features, their own and one.
-
-    The Gram matrix (p, p) of the linear features stands before them; nothing where there are no rows.
-    """
+    """Gram matrix (p, p) of linear features; for each block by level sums (L, p + m + 1) of these, its own and 1."""
 
     def sums(chunk: Chunk) -> Iterator[Array]:
         parts, A, _ = state.features(chunk)

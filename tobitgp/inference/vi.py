@@ -1,15 +1,9 @@
 r"""Variational inference: natural-gradient steps on the sites, for every bound on the expected log-likelihood.
 
-**A bound is a row of** ``BOUNDS``. The local quadratic one is that of Basson, Louw and Smith (2023), collapsed and
-computed through the mode: the log-likelihood of a censored row has a second derivative between :math:`-1/\sigma_i^2`
-and 0, so a parabola of that curvature that touches it anywhere lies below it everywhere (their Eqs. 24 to 30):
-
-.. math:: \log p(y_i | f) \ge \log p(y_i | \zeta_i) + \ell'(\zeta_i) (f - \zeta_i) - (f - \zeta_i)^2 / (2 \sigma_i^2).
-
-The evidence of the parabolas, Eq. 46, is stationary in :math:`\zeta_i` where that is the posterior mean, which is then
-the posterior mode: one run of Newton's method takes the place of the search over all :math:`\zeta`. The argument holds
-for whatever is known of a Gaussian value, so for interval and truncated rows too, which the paper has not: (LB2) to
-(LB5) of the theory pages.
+**A bound is a row of** ``BOUNDS``. The local quadratic one is that of Basson, Louw and Smith (2023): parabolas of
+curvature :math:`-1/\sigma_i^2` lie below the log-likelihoods of censored rows (their Eqs. 24 to 30). Their evidence,
+Eq. 46, is stationary in where they touch if that is the posterior mean, which is then the mode, so that one run of
+Newton's method takes the place of a search; for interval and truncated rows too: (LB2) to (LB5) of the theory pages.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ import numpy as np
 
 from tobitgp.data.arrays import Rows
 from tobitgp.errors import SpecError
-from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Update
+from tobitgp.inference.method import ROUGH, Laplace, Marginals, Method, Slopes, Traits, Update
 from tobitgp.likelihoods.base import Likelihood
 from tobitgp.likelihoods.censoring_noise import SideNoise
 from tobitgp.likelihoods.expectations import CrossEntropy, Drawn
@@ -56,47 +50,41 @@ def expected_slopes(likelihood: Likelihood, rows: Rows, q: Marginals, sigma: flo
     return Slopes(-0.5 * q.lambda2, rows.weight * E.s0)
 
 
-def _rough(exact: Method, warm: bool) -> Method | None:
-    """A rough run of EP, whose sites are near."""
-    return None if warm else ROUGH
-
-
-def _mode(exact: Method, warm: bool) -> Method:
-    """Newton's method to the mode, from wherever the sites are."""
-    return Laplace(tol=exact.tol, max_sweeps=exact.max_sweeps)
-
-
-def _exact(exact: Method, warm: bool) -> Method:
-    """The Gaussian of the exact bound: there are other maxima, far from any sense."""
-    return exact
-
-
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Traits):
     """How the expected log-likelihoods of the rows are bounded or estimated."""
 
-    evidence_kind: str
-    ascends: Literal["joint", "bound"] | None = "bound"  # as in `tobitgp.inference.method.Method`
-    warm_up: Callable[[Method, bool], Method | None] = _rough  # what to run first
-    view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, _: likelihood
+    ascends: Literal["joint", "bound"] | None = "bound"
+    gaussian_only: bool = True
+    # What to run first, given exact variational inference and whether sites are near: a rough run of EP.
+    warm_up: Callable[[Method, bool], Method | None] = lambda exact, warm: None if warm else ROUGH
+    view: Callable[[Likelihood, int], Likelihood] = lambda likelihood, draws: likelihood
     update: Callable[[Any, Rows, Marginals, float], Update] = expected_update  # as in `Method`
     slopes: Callable[[Any, Rows, Marginals, float], Slopes] = expected_slopes  # as in `Method`
-    gaussian_only: bool = True  # rests on Gaussian noise
     side_noises: bool = False  # has censoring noises
     drawn: bool = False  # is an average over draws
     maximised: bool = True  # whether hyper-parameters may be chosen by it
-    limits: bool = False  # whether every row needs the limits of its instrument
-
-
-def _with_sides(likelihood: Likelihood, draws: int) -> Likelihood:
-    return likelihood if isinstance(likelihood, SideNoise) else SideNoise(())
 
 
 BOUNDS: dict[str, Bound] = {
     "exact": Bound("elbo", gaussian_only=False),
-    "local": Bound("local", None, _mode, _with_sides, local_update, local_slopes, side_noises=True),
+    "local": Bound(
+        "local",
+        ascends=None,
+        warm_up=lambda exact, warm: Laplace(tol=exact.tol, max_sweeps=exact.max_sweeps),  # its mode is the mean
+        view=lambda likelihood, draws: likelihood if isinstance(likelihood, SideNoise) else SideNoise(()),
+        update=local_update,
+        slopes=local_slopes,
+        side_noises=True,
+    ),
     "monte_carlo": Bound("monte_carlo", view=Drawn, drawn=True),
-    "karlova": Bound("karlova", "bound", _exact, lambda _, draws: CrossEntropy(), maximised=False, limits=True),
+    "karlova": Bound(
+        "karlova",
+        warm_up=lambda exact, warm: exact,  # there are other maxima, far from any sense
+        view=lambda likelihood, draws: CrossEntropy(),
+        maximised=False,
+        limits=True,
+    ),
 }
 
 
@@ -166,72 +154,49 @@ class VI(Method):
             raise SpecError(f"bound={self.bound!r} is not supported; choose one of {', '.join(map(repr, BOUNDS))}.")
         if self.side_noise not in ("shared", "row"):
             raise SpecError(f"tg.VI(side_noise={self.side_noise!r}): choose 'shared' or 'row'.")
-        if self.side_noise == "row" and not BOUNDS[self.bound].side_noises:
+        if self.side_noise == "row" and not self.traits.side_noises:
             raise SpecError(f"tg.VI(side_noise='row') goes with bound='local', not with {self.bound!r}.")
         if self.draws is None:
             return
-        if not BOUNDS[self.bound].drawn:
+        if not self.traits.drawn:
             raise SpecError(f"tg.VI(draws={self.draws!r}) goes with bound='monte_carlo', not with {self.bound!r}.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, (int, np.integer)) or self.draws < 2:
             raise SpecError(f"tg.VI(draws={self.draws!r}): a whole number of at least 2 is needed.")
 
     @property
-    def _rule(self) -> Bound:
+    def traits(self) -> Bound:
+        """Those of the bound."""
         return BOUNDS[self.bound]
-
-    @property
-    def evidence_kind(self) -> str:
-        """What the bound is: "elbo" of the exact expectation, else the name of the bound."""
-        return self._rule.evidence_kind
-
-    @property
-    def ascends(self) -> Literal["joint", "bound"] | None:
-        """The bound; nothing where the mode is found first."""
-        return self._rule.ascends
-
-    @property
-    def gaussian_only(self) -> bool:
-        """Whether the bound rests on Gaussian noise."""
-        return self._rule.gaussian_only
 
     @property
     def side_noises(self) -> Literal["shared", "row"] | None:
         """As chosen, where the bound has censoring noises."""
-        return self.side_noise if self._rule.side_noises else None
-
-    @property
-    def limits(self) -> bool:
-        """Whether every row needs the limits of its instrument."""
-        return self._rule.limits
+        return self.side_noise if self.traits.side_noises else None
 
     def pilot(self) -> Method:
         """Itself, or exact variational inference where maximising the bound over hyper-parameters makes no sense."""
-        return self if self._rule.maximised else self._exact()
+        return self if self.traits.maximised else self._exact()
 
     def _exact(self) -> VI:
         return VI(tol=self.tol, max_sweeps=self.max_sweeps, damping=self.damping)
 
     def view(self, likelihood: Likelihood) -> Likelihood:
         """With expectations as the bound forms them."""
-        return self._rule.view(likelihood, self.draws or DRAWS)
+        return self.traits.view(likelihood, self.draws or DRAWS)
 
     def warm_up(self, likelihood: Likelihood, warm: bool) -> Method | None:
         """What finds sites near those of the bound."""
-        return self._rule.warm_up(self._exact(), warm)
-
-    def exact_variance(self, d: Array, sigma: float | Array) -> Array:
-        """Noise variance of exact rows: sigma^2."""
-        return 0.0 * d + sigma * sigma
-
-    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
-        """The bound's sites, and its part of the evidence."""
-        return self._rule.update(likelihood, rows, q, sigma)
+        return self.traits.warm_up(self._exact(), warm)
 
     def exact_part(self, rows: Rows, m: Array, d: Array, sigma: float) -> Array:
         """``log p(y | m) - d / (2 sigma^2)``, (VI4)."""
         variance = self.exact_variance(d, rows.noise(sigma))
         return rows.weight * (log_density_exact(rows.limit, m, variance) - 0.5 * d / variance)
 
+    def update(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Update:
+        """The bound's sites, and its part of the evidence."""
+        return self.traits.update(likelihood, rows, q, sigma)
+
     def slopes(self, likelihood: Likelihood, rows: Rows, q: Marginals, sigma: float) -> Slopes:
         """The bound's, with ``g_d = -lambda2 / 2`` (VI5)."""
-        return self._rule.slopes(likelihood, rows, q, sigma)
+        return self.traits.slopes(likelihood, rows, q, sigma)

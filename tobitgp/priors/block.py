@@ -13,8 +13,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from tobitgp.typing import Array, IntArray
 
 
@@ -40,7 +38,7 @@ class Features(NamedTuple):
     """What a block makes of a chunk of rows."""
 
     A: Array  # (n, M_t)
-    d: Array | None  # (n,), residual variances; None for a block that has none
+    d: Array  # (n,), residual variances
     cache: Any = None  # what the block wants back in ``backward``
 
 
@@ -50,32 +48,19 @@ class BlockAt(Protocol):
     @property
     def size(self) -> int:
         """Number of features of a row, M_t."""
-        ...
 
     @property
     def grouping(self) -> Grouping | None:
         """Groups with weights of their own."""
-        ...
-
-    @property
-    def n_sums(self) -> int:
-        """How many sums ``backward`` gives."""
-        ...
 
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """Features of rows with inputs ``X`` (n, d_t); with ``slopes`` those that ``backward`` can use."""
-        ...
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
-        """Sums over these rows from which ``finish`` makes the gradient.
+        """Sums over rows for ``finish``, from dF/dA (n, M_t) at fixed ``d`` and dF/dd (n,) at fixed ``A``."""
 
-        ``G_A`` (n, M_t) is dF/dA at fixed ``d``, ``g_d`` (n,) is dF/dd at fixed ``A``.
-        """
-        ...
-
-    def finish(self, sums: tuple[Array, ...]) -> Array:
+    def finish(self, sums: Sequence[Array]) -> Array:
         """Gradient (k_t,) in the block's unconstrained parameters, from the sums over all rows."""
-        ...
 
 
 class Parametrised(Protocol):
@@ -84,7 +69,6 @@ class Parametrised(Protocol):
     @property
     def n_parameters(self) -> int:
         """Number of unconstrained parameters."""
-        ...
 
 
 class Block(Parametrised, Protocol):
@@ -93,14 +77,12 @@ class Block(Parametrised, Protocol):
     @property
     def inputs(self) -> Inputs:
         """Of the training rows."""
-        ...
 
     def at(self, theta: Array) -> BlockAt:
         """Fix the parameters."""
-        ...
 
 
 def split_theta(blocks: Sequence[Parametrised], theta: Array) -> list[Array]:
     """Cut ``theta`` into each block's own parameters; those of the noise are left over."""
-    ends = np.cumsum([0, *(b.n_parameters for b in blocks)])
+    ends = itertools.accumulate((b.n_parameters for b in blocks), initial=0)
     return [theta[i:j] for i, j in itertools.pairwise(ends)]

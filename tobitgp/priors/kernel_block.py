@@ -1,10 +1,8 @@
-"""A Gaussian process as features: inducing inputs Z, ``A = K_NM L^-T`` with ``K_MM = L L'``, ``d = k_nn - |a_n|^2``.
-
-These are (FEA2) of the theory pages.
-"""
+"""A Gaussian process as features (FEA2): ``A = K_NM L^-T`` with inducing inputs and ``K_MM = L L'``; d is left."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,23 +28,26 @@ class KernelBlock:
     covariance: Covariance
     Z: Array  # (M, d), inducing inputs
     grouping: Grouping | None = None
+    moves: bool = False  # whether the inducing inputs are parameters too, after the others, row by row
 
     @property
     def n_parameters(self) -> int:
-        """One log sd and the logarithms of the covariance's parameters."""
-        return 1 + self.covariance.n_parameters
+        """One log sd, logarithms of the covariance's parameters, and M d coordinates where inducing inputs move."""
+        return 1 + self.covariance.n_parameters + (self.Z.size if self.moves else 0)
+
+    def inducing_at(self, theta: Array) -> Array:
+        """Inducing inputs (M, d) where they move."""
+        return theta[1 + self.covariance.n_parameters :].reshape(self.Z.shape)
 
     def at(self, theta: Array) -> KernelFeatures:
         """Fix ``theta = (log sd, log lengthscale, ...)``."""
-        return self.at_with_kept(theta)[0]
-
-    def at_with_kept(self, theta: Array) -> tuple[KernelFeatures, IntArray]:
-        """Features at ``theta``, and which of the inducing inputs they use."""
-        variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
-        K = self.covariance.value(self.Z, self.Z, parameters)
+        own, Z = theta[: 1 + self.covariance.n_parameters], self.inducing_at(theta) if self.moves else self.Z
+        variance, parameters = float(np.exp(2.0 * own[0])), np.exp(own[1:])
+        K = self.covariance.value(Z, Z, parameters)
         L, kept = pivoted_cholesky(K, RELATIVE_RESIDUAL * float(K.diagonal().max()))
         L *= np.sqrt(variance)
-        return KernelFeatures(self.covariance, variance, parameters, self.Z[kept], L, self.grouping), kept
+        made = self.covariance, variance, parameters, Z[kept], L, self.grouping
+        return MovingFeatures(*made, kept=kept, n_inducing=len(Z)) if self.moves else KernelFeatures(*made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,6 @@ class GPPrior:
         """One log sd and the logarithms of the covariance's parameters."""
         return 1 + self.covariance.n_parameters
 
-    @property
-    def has_level(self) -> bool:
-        """Whether it holds a level, one of each group where there are groups, as their intercept would."""
-        stationary = [factor.kernel.stationary for factor in self.covariance.factors]
-        return bool(stationary) and all(stationary)
-
     def subset(self, rows: IntArray) -> GPPrior:
         """Return the term on some of the rows."""
         return replace(self, inputs=self.inputs.rows(rows))
@@ -82,8 +77,7 @@ class GPPrior:
         elif isinstance(self.inducing, np.ndarray):
             Z = self.inducing
         else:
-            fixed = isinstance(self.inducing, int)
-            aim, most = (0.0, int(self.inducing)) if fixed else (nats, cap)
+            aim, most = (0.0, self.inducing) if isinstance(self.inducing, int) else (nats, cap)
             Z = X[greedy_inducing(X, self.covariance, theta, precision, nats=aim, cap=most)]
         return KernelBlock(self.inputs, self.covariance, Z, self.grouping)
 
@@ -95,7 +89,7 @@ class KernelFeatures:
     covariance: Covariance
     variance: float
     parameters: Array  # (k,), of the covariance
-    Z: Array  # (M, d), inducing inputs
+    Z: Array  # (M, d), inducing inputs in use
     L: Array  # (M, M), lower Cholesky factor of ``K_MM``
     grouping: Grouping | None = None
     T: Array = field(init=False, repr=False, compare=False)  # (M, M), ``sd^2 L^-1``
@@ -108,11 +102,6 @@ class KernelFeatures:
         """Number of inducing inputs in use."""
         return len(self.Z)
 
-    @property
-    def n_sums(self) -> int:
-        """Four; see ``backward``."""
-        return 4
-
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """Whitened features of rows with inputs ``X`` (n, d), and what they leave of the prior variance."""
         K = self.covariance.value(X, self.Z, self.parameters)
@@ -121,40 +110,50 @@ class KernelFeatures:
         return Features(A, np.maximum(d, 0.0, out=d), K if slopes else None)
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
-        """Sum over rows: the part through ``K_NM``, ``A' G`` for the part through ``K_MM``, and ``sum g_d k_nn``."""
-        return self.sums(X, features, *self.slopes(features, G_A, g_d), g_d)
-
-    def slopes(self, features: Features, G_A: Array, g_d: Array) -> tuple[Array, Array]:
-        """``A' G`` (M, M), where ``G`` is dF/dA with ``d`` taken along (FEA6), and dF in the correlations ``K_NM``."""
-        G = G_A - (2.0 * g_d)[:, None] * features.A
+        """Sums of rows: through ``K_NM`` by log sd and by the rest, ``A' G`` for ``K_MM`` (FEA6), through ``k_nn``."""
+        G, K = G_A - (2.0 * g_d)[:, None] * features.A, features.cache
         AtG = features.A.T @ G
-        return AtG, triangular_product(G, self.T, transposed=False)
-
-    def sums(self, X: Array, features: Features, AtG: Array, G_K: Array, g_d: Array) -> tuple[Array, ...]:
-        """What ``backward`` sums, from ``slopes``."""
-        K = features.cache
+        G_K = triangular_product(G, self.T, transposed=False)
         slopes = self.covariance.contract(X, self.Z, self.parameters, K, G_K)
-        return np.einsum("nm,nm->", G_K, K), slopes, AtG, g_d @ self.covariance.diagonal(X)
+        sums = np.einsum("nm,nm->", G_K, K), slopes, AtG, g_d @ self.covariance.diagonal(X)
+        return sums + self._input_slopes(X, K, G_K)
 
-    def finish(self, sums: tuple[Array, ...]) -> Array:
+    def _input_slopes(self, X: Array, K: Array, G: Array) -> tuple[Array, ...]:
+        return ()
+
+    def finish(self, sums: Sequence[Array]) -> Array:
         """Gradient in (log sd, logarithms of the covariance's parameters)."""
-        return self.gradient(sums, *self.slopes_between(sums[2]))
+        through_nm, slopes, AtG, through_nn = sums
+        K, G = self._slopes_between(AtG)
+        by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G, K) + self.variance * through_nn)
+        return np.append(by_sd, slopes + self.covariance.contract(self.Z, self.Z, self.parameters, K, G))
 
-    def slopes_between(self, AtG: Array) -> tuple[Array, Array]:
-        """Correlations ``K_MM`` between inducing inputs, and the gradient in them, (M, M).
-
-        ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``: F sees the features through ``A A'`` only, so ``A' G`` is symmetric
-        at a fixed point (FEA7).
-        """
+    def _slopes_between(self, AtG: Array) -> tuple[Array, Array]:
+        """Correlations ``K_MM``, and ``dF/dK_MM = -1/2 L^-T (A' G) L^-1``; A'G is symmetric at a fixed point (FEA7)."""
         half = solve_upper(self.L, np.asfortranarray(0.5 * (AtG + AtG.T)))
         G_MM = -0.5 * self.variance * solve_upper(self.L, np.asfortranarray(half.T))
         return self.covariance.value(self.Z, self.Z, self.parameters), G_MM
 
-    def gradient(self, sums: tuple[Array, ...], K_MM: Array, G_MM: Array) -> Array:
-        """What ``finish`` gives, from ``slopes_between``."""
-        through_nm, slopes, _, through_nn = sums
-        by_sd = 2.0 * (through_nm + np.einsum("nm,nm->", G_MM, K_MM) + self.variance * through_nn)
-        return np.append(by_sd, slopes + self.covariance.contract(self.Z, self.Z, self.parameters, K_MM, G_MM))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovingFeatures(KernelFeatures):
+    """A kernel block at fixed parameters and inducing inputs, these among the parameters."""
+
+    kept: IntArray  # (M,), which inducing inputs are in use
+    n_inducing: int
+
+    def _input_slopes(self, X: Array, K: Array, G: Array) -> tuple[Array, ...]:
+        return (self.covariance.contract_inputs(X, self.Z, self.parameters, K, G),)
+
+    def finish(self, sums: Sequence[Array]) -> Array:
+        """Gradient in the block's own parameters, then in every coordinate of the inducing inputs."""
+        *own, through_nm = sums
+        K, G = self._slopes_between(own[2])
+        gradient = np.zeros((self.n_inducing, self.Z.shape[1]))
+        # An inducing input stands in a row and in a column of the symmetric K_MM: below (FEA7).
+        through_mm = self.covariance.contract_inputs(self.Z, self.Z, self.parameters, K, 2.0 * G)
+        gradient[self.kept] = through_nm + through_mm
+        return np.append(KernelFeatures.finish(self, own), gradient)
 
 
 def greedy_inducing(
@@ -162,14 +161,8 @@ def greedy_inducing(
 ) -> IntArray:
     """Choose training rows as inducing inputs, largest ``weight x residual variance`` first.
 
-    Partial pivoted Cholesky of the kernel matrix, one column a step (FEA9), until the trace term ``1/2 sum weight d``,
-    (FEA8), falls to ``nats`` or ``cap`` rows are chosen. The first 32 cost next to nothing and are taken unless the
-    prior is already exact to a relative 1e-10. With ``T`` the trace term at the site precisions of Gaussian rows, the
-    evidence lower bound loses at least T against the prior in full, and at most 2 T, on the average over responses
-    drawn from that prior.
-
-    Shapes: X (n, d), theta (k,), weight (n,); gives (M,). D. Burt, C. E. Rasmussen and M. van der Wilk, "Rates of
-    convergence for sparse variational Gaussian process regression", ICML 2019.
+    Pivoted Cholesky (FEA9) until the trace term ``1/2 sum weight d`` (FEA8) falls to ``nats``: the evidence lower bound
+    loses once to twice that (Burt, Rasmussen and van der Wilk 2019). The first 32 cost next to nothing, and are taken.
     """
     variance, parameters = float(np.exp(2.0 * theta[0])), np.exp(theta[1:])
     n = len(X)
@@ -213,8 +206,8 @@ def all_inputs(X: Array) -> Array:
 class Inducing:
     """Inducing inputs of a process that are moved to where they tell most.
 
-    They ascend a lower bound on the evidence together with the hyper-parameters: as Basson et al. [1]_ choose those of
-    their bound, and where the method has no bound of its own that of exact variational inference.
+    They ascend a lower bound on the evidence together with the hyper-parameters, as those of Basson et al. [1]_ do;
+    where the method has no bound, that of exact variational inference.
 
     Parameters
     ----------
@@ -250,99 +243,22 @@ class Inducing:
     def __post_init__(self) -> None:
         if not isinstance(self.optimize, bool):
             raise SpecError(f"tg.Inducing(optimize={self.optimize!r}): True or False is needed.")
-        if not _is_whole(self.start) and not _is_located(self.start):
+        start = read_inducing(self.start)
+        if start is None or isinstance(start, str):
             raise SpecError(
                 f"tg.Inducing({self.start!r}): a positive number of inputs, or an array of finite locations of shape "
                 "(M, d), is needed."
             )
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
-
-
-def _is_located(value: Any) -> bool:
+def read_inducing(choice: Any) -> int | Array | str | None:
+    """A positive number of inducing inputs, finite locations of one or two dimensions, or "auto"; None for all else."""
+    if isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
+        return int(choice) if choice >= 1 else None
+    if isinstance(choice, str):
+        return choice if choice == "auto" else None
     try:
-        Z = np.asarray(value, dtype=float)
+        Z = np.asarray(choice, dtype=float)
     except (TypeError, ValueError):
-        return False
-    return Z.ndim in (1, 2) and len(Z) > 0 and bool(np.isfinite(Z).all())
-
-
-@dataclass(frozen=True, slots=True)
-class MovingBlock:
-    """A kernel block whose parameters are its own and then its inducing inputs, row by row."""
-
-    block: KernelBlock  # with the inducing inputs (M, d) where they start
-
-    @property
-    def inputs(self) -> Inputs:
-        """Of the training rows."""
-        return self.block.inputs
-
-    @property
-    def n_parameters(self) -> int:
-        """The block's own parameters and M d coordinates."""
-        return self.block.n_parameters + self.block.Z.size
-
-    def start(self, theta: Array) -> Array:
-        """The block's own parameters ``theta`` (k,) with the inducing inputs it holds, (k + M d,)."""
-        return np.append(theta, self.block.Z)
-
-    def moved(self, theta: Array) -> KernelBlock:
-        """The block with the inducing inputs that ``theta`` (k + M d,) holds."""
-        return replace(self.block, Z=theta[self.block.n_parameters :].reshape(self.block.Z.shape))
-
-    def at(self, theta: Array) -> MovingFeatures:
-        """Fix the parameters and the inducing inputs."""
-        at, kept = self.moved(theta).at_with_kept(theta[: self.block.n_parameters])
-        return MovingFeatures(at, kept, len(self.block.Z))
-
-
-@dataclass(frozen=True, slots=True)
-class MovingFeatures:
-    """A moving block at fixed parameters and inducing inputs."""
-
-    fixed: KernelFeatures  # with the inducing inputs in use
-    kept: IntArray  # (M,), which they are
-    n_inducing: int  # inducing inputs among the parameters
-
-    @property
-    def size(self) -> int:
-        """Number of inducing inputs in use."""
-        return self.fixed.size
-
-    @property
-    def grouping(self) -> Grouping | None:
-        """Groups with weights of their own."""
-        return self.fixed.grouping
-
-    @property
-    def n_sums(self) -> int:
-        """Those of a kernel block, and one for the inducing inputs."""
-        return self.fixed.n_sums + 1
-
-    def features(self, X: Array, *, slopes: bool = False) -> Features:
-        """Those of the kernel block."""
-        return self.fixed.features(X, slopes=slopes)
-
-    def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
-        """Those of the kernel block, then the part (M, d) of the gradient in the inducing inputs through ``K_NM``."""
-        fixed = self.fixed
-        AtG, G_K = fixed.slopes(features, G_A, g_d)
-        through_nm = fixed.covariance.contract_inputs(X, fixed.Z, fixed.parameters, features.cache, G_K)
-        return *fixed.sums(X, features, AtG, G_K, g_d), through_nm
-
-    def finish(self, sums: tuple[Array, ...]) -> Array:
-        """Gradient in the block's own parameters, then in every coordinate of the inducing inputs.
-
-        Each inducing input stands in a row and in a column of the symmetric ``K_MM``, so its part through there is
-        that of a column twice: below (FEA7) of the theory pages.
-        """
-        *own, through_nm = sums
-        fixed = self.fixed
-        K_MM, G_MM = fixed.slopes_between(own[2])
-        through_mm = fixed.covariance.contract_inputs(fixed.Z, fixed.Z, fixed.parameters, K_MM, 2.0 * G_MM)
-        gradient = np.zeros((self.n_inducing, fixed.Z.shape[1]))
-        gradient[self.kept] = through_nm + through_mm
-        return np.append(fixed.gradient(tuple(own), K_MM, G_MM), gradient)
+        return None
+    return Z if Z.ndim in (1, 2) and Z.size and np.isfinite(Z).all() else None

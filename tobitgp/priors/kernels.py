@@ -10,14 +10,17 @@ The covariance of a process is a product of kernels over parts of its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from tobitgp.formula.functions import KERNEL_NAMES
 from tobitgp.typing import Array
+
+Contraction = Callable[[Array, Array, Array, Array, Array], Array]
 
 
 def _ones(X: Array) -> Array:
@@ -29,8 +32,8 @@ class Kernel:
     """A correlation function and its derivatives."""
 
     value: Callable[[Array, Array, Array], Array]  # ``(X (n, d), Z (M, d), shape (k,)) -> K (n, M)``
-    contract: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X, Z, shape, K, G) -> slopes (d + k,)``
-    contract_inputs: Callable[[Array, Array, Array, Array, Array], Array]  # ``(X, Z, shape, K, G) -> slopes (M, d)``
+    contract: Contraction  # ``(X, Z, shape, K, G) -> slopes (d + k,)``
+    contract_inputs: Contraction  # ``(X, Z, shape, K, G) -> slopes (M, d)``
     scaled: bool = True  # whether inputs are divided by length-scales
     shape: tuple[str, ...] = ()  # roles of its further parameters, all positive
     diagonal: Callable[[Array], Array] = _ones  # ``X -> k(x_n, x_n)``, (n,); free of parameters
@@ -49,43 +52,34 @@ def squared_distance(X: Array, Z: Array) -> Array:
 
 
 def radial(profile: Callable[[Array], Array], slope: Callable[[Array, Array], Array]) -> Kernel:
-    """Build a kernel of ``r^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``.
-
-    With ``r^2 = sum_j (x_j - z_j)^2`` on scaled inputs, ``dk / dlog lengthscale_j = slope (x_j - z_j)^2`` and ``dk /
-    dz_j = slope (x_j - z_j)``.
-    """
-    return Kernel(
-        partial(_radial_value, profile), partial(_radial_contract, slope), partial(_radial_contract_inputs, slope)
-    )
+    """Build a kernel of ``r^2 = |x - z|^2`` from its profile ``g(r^2)`` and ``slope(r^2, g) = -2 dg / dr^2``."""
+    return Kernel(partial(_radial_value, profile), *_by_distances(partial(_radial_weights, slope)))
 
 
 def _radial_value(profile: Callable[[Array], Array], X: Array, Z: Array, shape: Array) -> Array:
     return profile(squared_distance(X, Z))
 
 
-def _radial_contract(
+def _radial_weights(
     slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
 ) -> Array:
     W = slope(squared_distance(X, Z), K)
     W *= G
-    return weighted_steps(X, Z, W)
+    return W
 
 
-def _radial_contract_inputs(
-    slope: Callable[[Array, Array], Array], X: Array, Z: Array, shape: Array, K: Array, G: Array
-) -> Array:
-    W = slope(squared_distance(X, Z), K)
-    W *= G
-    return summed_steps(X, Z, W)
+def _by_distances(weights: Contraction) -> tuple[Contraction, Contraction]:
+    """Both contractions of a kernel with slopes ``W (x - z)`` in z and ``W (x - z)^2`` in log lengthscale."""
+    return partial(_squared_steps, weights), partial(_summed_steps, weights)
 
 
-def weighted_steps(X: Array, Z: Array, W: Array) -> Array:
-    """``sum_nm W_nm (x_nj - z_mj)^2`` for every input j, (d,)."""
+def _squared_steps(weights: Contraction, X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    W = weights(X, Z, shape, K, G)
     return W.sum(axis=1) @ (X * X) + W.sum(axis=0) @ (Z * Z) - 2.0 * np.einsum("nd,nd->d", X, W @ Z)
 
 
-def summed_steps(X: Array, Z: Array, W: Array) -> Array:
-    """``sum_n W_nm (x_nj - z_mj)`` for every input j of every z, (M, d)."""
+def _summed_steps(weights: Contraction, X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    W = weights(X, Z, shape, K, G)
     return W.T @ X - W.sum(axis=0)[:, None] * Z
 
 
@@ -100,12 +94,8 @@ def _rbf_value(X: Array, Z: Array, shape: Array) -> Array:
     return np.exp(K, out=K)
 
 
-def _rbf_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
-    return weighted_steps(X, Z, K * G)
-
-
-def _rbf_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
-    return summed_steps(X, Z, K * G)
+def _rbf_weights(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    return K * G
 
 
 def _matern12(r2: Array) -> Array:
@@ -143,17 +133,17 @@ def _rq_value(X: Array, Z: Array, shape: Array) -> Array:
     return np.exp(-alpha * np.log1p(squared_distance(X, Z) / (2.0 * alpha)))
 
 
+def _rq_weights(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
+    (alpha,) = shape
+    return G * K / (1.0 + squared_distance(X, Z) / (2.0 * alpha))
+
+
 def _rq_contract(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
     (alpha,) = shape
     u = squared_distance(X, Z) / (2.0 * alpha)
     W = G * K
     by_alpha = alpha * float(np.einsum("nm,nm->", W, u / (1.0 + u) - np.log1p(u)))
-    return np.append(weighted_steps(X, Z, W / (1.0 + u)), by_alpha)
-
-
-def _rq_contract_inputs(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Array:
-    (alpha,) = shape
-    return summed_steps(X, Z, G * K / (1.0 + squared_distance(X, Z) / (2.0 * alpha)))
+    return np.append(_squared_steps(_rq_weights, X, Z, shape, K, G), by_alpha)
 
 
 def _periodic_value(X: Array, Z: Array, shape: Array) -> Array:
@@ -198,11 +188,11 @@ def _no_parameters(X: Array, Z: Array, shape: Array, K: Array, G: Array) -> Arra
 
 
 KERNELS: dict[str, Kernel] = {
-    "rbf": Kernel(_rbf_value, _rbf_contract, _rbf_contract_inputs),
+    "rbf": Kernel(_rbf_value, *_by_distances(_rbf_weights)),
     "matern12": radial(_matern12, _matern12_slope),
     "matern32": radial(_matern32, _matern32_slope),
     "matern52": radial(_matern52, _matern52_slope),
-    "rq": Kernel(_rq_value, _rq_contract, _rq_contract_inputs, shape=("alpha",)),
+    "rq": Kernel(_rq_value, _rq_contract, partial(_summed_steps, _rq_weights), shape=("alpha",)),
     "periodic": Kernel(
         _periodic_value, _periodic_contract, _periodic_contract_inputs, scaled=False, shape=("arc", "period")
     ),
@@ -236,19 +226,19 @@ class KernelFactor:
         """Length-scales and shape parameters."""
         return self.n_scales + len(self.kernel.shape)
 
-    def inputs(self, X: Array, parameters: Array) -> Array:
-        """Its own inputs (n, d), divided by their length-scales."""
-        own = X[:, self.columns]
-        return own / parameters[: self.n_scales] if self.n_scales else own
+    def _scaled(self, X: Array, Z: Array, parameters: Array) -> tuple[Array, Array, Array]:
+        """Its own inputs (n, d) and (M, d), divided by their length-scales, and the shape parameters."""
+        scales, shape = parameters[: self.n_scales], parameters[self.n_scales :]
+        own = X[:, self.columns], Z[:, self.columns]
+        return (own[0] / scales, own[1] / scales, shape) if self.n_scales else (*own, shape)
 
     def value(self, X: Array, Z: Array, parameters: Array) -> Array:
         """Correlations (n, M)."""
-        return self.kernel.value(self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :])
+        return self.kernel.value(*self._scaled(X, Z, parameters))
 
     def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_nm G_nm dK_nm / dlog parameter``, (k,)."""
-        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
-        slopes = self.kernel.contract(*at, K, G)
+        slopes = self.kernel.contract(*self._scaled(X, Z, parameters), K, G)
         if not self.kernel.scaled or self.ard:
             return slopes
         d = self.columns.stop - self.columns.start
@@ -256,8 +246,7 @@ class KernelFactor:
 
     def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_n G_nm dK_nm / dz_m`` for its own inputs of every z, (M, d)."""
-        at = self.inputs(X, parameters), self.inputs(Z, parameters), parameters[self.n_scales :]
-        slopes = self.kernel.contract_inputs(*at, K, G)
+        slopes = self.kernel.contract_inputs(*self._scaled(X, Z, parameters), K, G)
         return slopes / parameters[: self.n_scales] if self.n_scales else slopes
 
 
@@ -272,6 +261,12 @@ class Covariance:
         """Parameters of all factors."""
         return sum(factor.n_parameters for factor in self.factors)
 
+    @property
+    def places(self) -> list[tuple[KernelFactor, slice]]:
+        """Each factor, and where its parameters are among those of all."""
+        ends = accumulate((f.n_parameters for f in self.factors), initial=0)
+        return [(f, slice(*pair)) for f, pair in zip(self.factors, pairwise(ends), strict=True)]
+
     def value(self, X: Array, Z: Array, parameters: Array) -> Array:
         """Correlations (n, M) between inputs X (n, d) and Z (M, d)."""
         return _product(self._values(X, Z, parameters), (len(X), len(Z)))
@@ -282,32 +277,26 @@ class Covariance:
 
     def contract(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_nm G_nm dK_nm / dlog parameter`` for every parameter, (k,), where ``K`` is ``value(X, Z)``."""
-        if len(self.factors) == 1:
-            return self.factors[0].contract(X, Z, parameters, K, G)
-        values, slopes = self._values(X, Z, parameters), []
-        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
-            others = _product([v for s, v in enumerate(values) if s != t], K.shape)
-            slopes.append(factor.contract(X, Z, own, values[t], G * others))
+        slopes = [f.contract(X, Z, *share) for f, *share in self._shares(X, Z, parameters, K, G)]
         return np.concatenate([np.empty(0), *slopes])
 
     def contract_inputs(self, X: Array, Z: Array, parameters: Array, K: Array, G: Array) -> Array:
         """``sum_n G_nm dK_nm / dz_m`` for every input of every z, (M, d), where ``K`` is ``value(X, Z)``."""
         slopes = np.zeros(Z.shape)
-        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
-        for t, (factor, own) in enumerate(zip(self.factors, self._split(parameters), strict=True)):
-            rest = [v for s, v in enumerate(values) if s != t]
-            weights = G * _product(rest, K.shape) if rest else G
-            slopes[:, factor.columns] = factor.contract_inputs(X, Z, own, values[t], weights)
+        for factor, *share in self._shares(X, Z, parameters, K, G):
+            slopes[:, factor.columns] = factor.contract_inputs(X, Z, *share)
         return slopes
 
-    def _values(self, X: Array, Z: Array, parameters: Array) -> list[Array]:
-        return [f.value(X, Z, own) for f, own in zip(self.factors, self._split(parameters), strict=True)]
+    def _shares(
+        self, X: Array, Z: Array, parameters: Array, K: Array, G: Array
+    ) -> Iterator[tuple[KernelFactor, Array, Array, Array]]:
+        """Each factor, its parameters and values, and its weights in the product rule."""
+        values = [K] if len(self.factors) == 1 else self._values(X, Z, parameters)
+        for t, (factor, at) in enumerate(self.places):
+            yield factor, parameters[at], values[t], reduce(np.multiply, values[:t] + values[t + 1 :], G)
 
-    def _split(self, parameters: Array) -> list[Array]:
-        if len(self.factors) == 1:
-            return [parameters]
-        ends = np.cumsum([f.n_parameters for f in self.factors])
-        return np.split(parameters, ends[:-1]) if self.factors else []
+    def _values(self, X: Array, Z: Array, parameters: Array) -> list[Array]:
+        return [factor.value(X, Z, parameters[at]) for factor, at in self.places]
 
 
 def _product(values: list[Array], shape: tuple[int, ...]) -> Array:

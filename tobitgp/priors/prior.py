@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from tobitgp.priors.block import Block, Features, Grouping, Inputs, split_theta
+from tobitgp.priors.block import Block, Features, Inputs, split_theta
 from tobitgp.priors.kernel_block import GPPrior, all_inputs
 from tobitgp.typing import Array, IntArray
-
-_NONE = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +18,7 @@ class DenseBlock:
     """Columns already multiplied by their prior standard deviations; no parameters."""
 
     X: Array  # (n, p), the features themselves
-
-    @property
-    def n_parameters(self) -> int:
-        """Zero."""
-        return 0
+    n_parameters: ClassVar = 0
 
     @property
     def inputs(self) -> Inputs:
@@ -40,28 +35,19 @@ class DenseFeatures:
     """Columns that are features as they are; no residual."""
 
     size: int  # number of columns
-
-    @property
-    def grouping(self) -> Grouping | None:
-        """None."""
-        return None
-
-    @property
-    def n_sums(self) -> int:
-        """Zero."""
-        return 0
+    grouping: ClassVar = None
 
     def features(self, X: Array, *, slopes: bool = False) -> Features:
         """The columns themselves."""
-        return Features(X, None)
+        return Features(X, np.zeros(len(X)))
 
     def backward(self, X: Array, features: Features, G_A: Array, g_d: Array) -> tuple[Array, ...]:
         """No sums are needed."""
         return ()
 
-    def finish(self, sums: tuple[Array, ...]) -> Array:
+    def finish(self, sums: Sequence[Array]) -> Array:
         """No parameters, hence an empty gradient."""
-        return _NONE
+        return np.zeros(0)
 
 
 WEAK = 10.0
@@ -70,10 +56,7 @@ FLAT = 1e4
 
 @dataclass(frozen=True, slots=True)
 class LinearPrior:
-    """Independent ``beta_j ~ N(mean_j, sd_j^2)``, columns centred where a free intercept takes up their means.
-
-    Their features are (FEA3) of the theory pages.
-    """
+    """Independent ``beta_j ~ N(mean_j, sd_j^2)`` (FEA3), columns centred where an intercept takes up their means."""
 
     mean: Array  # (p,), in the user's units
     sd: Array  # (p,), in the user's units; 0 fixes a coefficient
@@ -106,10 +89,7 @@ class LinearPrior:
 
 
 def default_sd(mean: Array, sd: Array, scale: float, factor: Array) -> Array:
-    """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size.
-
-    Shapes: mean, sd, factor (p,).
-    """
+    """``factor x sd(y) / sd(column)``, (p,); a constant column counts with its size."""
     size = np.where(sd > 1e-12 * np.abs(mean), sd, np.abs(mean))
     return factor * scale / np.where(size > 0, size, 1.0)
 
@@ -123,9 +103,9 @@ class Prior:
 
     @property
     def with_levels(self) -> frozenset[int]:
-        """Blocks with a level over the training rows, or over those of each of their groups."""
-        first = 0 if self.linear is None else 1
-        return frozenset(first + t for t, gp in enumerate(self.gps) if gp.has_level)
+        """Blocks that hold a level, one of each group where there are groups, as their intercept would."""
+        factors = enumerate((gp.covariance.factors for gp in self.gps), start=0 if self.linear is None else 1)
+        return frozenset(block for block, of in factors if of and all(factor.kernel.stationary for factor in of))
 
     @property
     def inputs(self) -> list[Inputs]:
@@ -151,10 +131,7 @@ class Prior:
         return [*chosen] if self.linear is None else [self.linear, *chosen]
 
     def induced_by(self, distinct: Sequence[Array | None]) -> Prior:
-        """The prior with distinct inputs (M, d_t) of each process for locations where all rows are to induce it.
-
-        Of a sample of the rows these are not all; None stands for those of the rows at hand.
-        """
+        """The prior with distinct inputs (M, d_t) given for processes that all rows induce, None: those at hand."""
         gps = []
         for gp, Z in zip(self.gps, distinct, strict=True):
             gps.append(replace(gp, inducing=all_inputs(gp.inputs.X) if Z is None else Z) if gp.inducing is None else gp)

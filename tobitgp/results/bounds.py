@@ -121,7 +121,7 @@ def _approximations(parts: Parts) -> Iterator[tuple[str, Answer]]:
         if method.side_noises:
             at, likelihood = theta, with_side_noises(likelihood, roles)
         try:
-            if method.limits:
+            if method.traits.limits:
                 problem = with_limits(problem, parts.rows.response, gp.known_mean(parts.rows.design))
             found = find_posterior(cut(problem, gp.prior.inputs), blocks, at, method, likelihood)
         except (SpecError, NumericalError):
@@ -137,7 +137,7 @@ def _methods(parts: Parts) -> Iterator[tuple[str, Method]]:
             yield name, own if own.name == name else METHODS[name]()
     for bound in BOUNDS:
         method = own if isinstance(own, VI) and own.bound == bound else VI(bound=bound)
-        if not method.gaussian_only or parts.family.distribution.gaussian:
+        if not method.traits.gaussian_only or parts.family.distribution.gaussian:
             yield f"{VI.name} {bound}", method
 
 

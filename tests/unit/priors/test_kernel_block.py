@@ -65,7 +65,6 @@ def test_chain_rule(name, ard, X, rng):
     at = model.at(theta)
     f = at.features(X, slopes=True)
     whole = at.backward(X, f, 2.0 * W @ f.A, g)
-    assert len(whole) == at.n_sums
     np.testing.assert_allclose(at.finish(whole), gradient(value, theta, 1e-3), rtol=1e-7, atol=1e-7)
 
 

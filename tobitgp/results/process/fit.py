@@ -15,15 +15,7 @@ from tobitgp.errors import SpecError
 from tobitgp.formula.spec import ModelSpec
 from tobitgp.inference import Method
 from tobitgp.inference.fit import assemble_partitions, evaluate, fit_gp
-from tobitgp.inference.fitted import (
-    Settings,
-    Step,
-    Task,
-    warn_coarse,
-    warn_no_bound,
-    warn_own_levels,
-    warn_unidentified,
-)
+from tobitgp.inference.fitted import Settings, Step, Task, warn_coarse, warn_unidentified
 from tobitgp.inference.model import GPModel, Plan, plan_rows
 from tobitgp.inference.parameters import Given
 from tobitgp.inference.partitioned import PartitionedRows
@@ -48,12 +40,10 @@ def fit_process(
 ) -> GPResults:
     """Fit a formula under a prior, with processes or without."""
     plan, model, all_rows = build_model(spec, read, family, given, method, settings)
-    warn_unidentified(plan.measured, spec.gps)
-    warn_own_levels(model.prior.gps, spec.gps, model.parameters, plan.measured.weight)
+    warn_unidentified(plan.measured, spec.gps, model.prior.gps, model.parameters)
     task = Task(model.problem, model.prior, model.parameters, family.likelihood, all_rows)
     fitted = fit_gp(task, method, settings, on_step)
     warn_coarse(fitted, plan.measured.weight)
-    warn_no_bound(fitted)
     if isinstance(read, TrainingData) and "sigma" not in given.fixed:
         warn_copies(read.design, read.response, fitted.effective)
     if isinstance(read, PartitionedData):
@@ -74,9 +64,9 @@ def build_model(
 ) -> tuple[Plan, GPModel, PartitionedRows | None]:
     """Standardise the rows: the plan, the model on them, or on a sample of partitioned rows, and then all of these."""
     if isinstance(read, PartitionedData):
-        return assemble_partitions(spec, read, family, given, limits=method.limits, rng=settings.rng)
+        return assemble_partitions(spec, read, family, given, limits=method.traits.limits, rng=settings.rng)
     plan, rows = plan_rows(spec, read.response, read.design, family, given, read.labels)
-    return plan, plan.build(rows, limits=method.limits), None
+    return plan, plan.build(rows, limits=method.traits.limits), None
 
 
 class Evidence(NamedTuple):
